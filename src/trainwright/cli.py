@@ -289,16 +289,17 @@ def explain(
         str,
         Parameter(
             allow_leading_hyphen=True,
-            help="A rule's name or code, words to look for, an error message, or - for stdin.",
+            help='A rule\'s name or code, an error message, a traceback, a complaint in words ("loss is nan"), words to '
+            "look for, or - for a traceback or log on standard input.",
         ),
     ],
     /,
 ) -> int:
-    """Print a rule's page, or find the rules that match an error message, a traceback, or some words."""
-    from trainwright.explain import explain as pages
+    """Explain an error message or a traceback, print a rule's page, or find the rules for a complaint or some words."""
+    from trainwright.explain.answer import explain as answer
 
     text = sys.stdin.read() if what == "-" else what
-    found, shown = pages(text)
+    found, shown = answer(text)
     Console().print(shown)
     return 0 if found else 1
 
@@ -306,9 +307,9 @@ def explain(
 @app.command
 def rules() -> int:
     """List all rules."""
-    from trainwright.explain import table
+    from trainwright.explain.shown import every_rule
 
-    Console().print(table())
+    Console().print(every_rule())
     return 0
 
 

@@ -42,9 +42,10 @@ MAY_IMPORT = {
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
     "start": {"start", "errors"},
-    "report": {"report", "core"},
+    # What is known of an error's text, for errors that nothing explains.
+    "report": {"report", "frameworks.messages", "core"},
     "options": {"core", "errors"},
-    "explain": {"core", "errors", "report"},
+    "explain": {"explain", "frameworks", "core"},
     "errors": set(),
     "console": set(),
     "lm": {"lm", "errors", "core"},  # of core, what the public API returns

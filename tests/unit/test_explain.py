@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from trainwright.core.rule import knowing, load_rules
-from trainwright.explain import explain, mentioning, near
+from trainwright.explain.answer import explain
+from trainwright.explain.search import mentioning, near
 
 
 def answer(question: str) -> tuple[bool, str]:

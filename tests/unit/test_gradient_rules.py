@@ -2,17 +2,18 @@
 
 import pytest
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core.finding import Failure, Place, Severity
 from trainwright.rules.gradients.in_place_change import in_place_change
 from trainwright.rules.gradients.no_gradient import no_gradient
 from trainwright.rules.gradients.severed_graph import severed_graph
 from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
 from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
 from trainwright.rules.gradients.unscaled_loss import unscaled_loss
+from trainwright.rules.loss.unreduced_loss import unreduced_loss
 from trainwright.rules.optimizer.schedule_in_wrong_unit import schedule_in_wrong_unit
 from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace
+from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace, UnreducedLoss
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -79,6 +80,16 @@ def test_a_loaded_encoder_under_no_grad_is_meant(operation, loaded, count):
 def test_only_a_loss_of_the_users_own_is_blamed_for_its_scale(share, user_loss, count):
     facts = GradientFacts(accumulated_share=share, accumulated_batches=4, accumulation=4, user_loss=user_loss)
     assert len(said(unscaled_accumulation, gradients=facts, setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(
+    ("growth", "severity"), [(None, Severity.WARNING), (4.0, Severity.WARNING), (1.0, Severity.NOTE)]
+)
+def test_a_scale_that_the_optimizer_divides_out_is_a_note(growth, severity):
+    facts = GradientFacts(
+        accumulated_share=4.0, accumulated_batches=4, accumulation=4, user_loss=True, update_growth=growth
+    )
+    assert [f.severity for f in said(unscaled_accumulation, gradients=facts, setup=SETUP)] == [severity]
 
 
 def test_the_in_place_call_of_the_shape_in_the_message_is_named():
@@ -163,3 +174,27 @@ def test_an_update_that_changes_nothing_at_a_rate_above_zero(changed, rate, coun
 ])  # fmt: skip
 def test_weights_as_they_were_drawn_are_untrained(facts, untrained):
     assert parameter("a.weight", **facts).untrained is untrained
+
+
+def test_a_warm_up_that_does_not_end_is_named_and_a_slow_one_that_does_is_not():
+    rising = tuple((u, min(1.0, 0.25 * (u + 1) / 100)) for u in range(100))
+    assert schedule(rising, 100, schedule_steps=12)
+    assert not schedule(tuple((u, (u + 1) / 100) for u in range(100)), 100)
+    assert not schedule(tuple((u, 0.1) for u in range(100)), 100)
+    assert not schedule(tuple((u, 1e-3 * 1.1**u) for u in range(100)), 100)
+
+
+@pytest.mark.parametrize(
+    ("seen", "repaired", "said_to"),
+    [
+        (UnreducedLoss(shape=(8,), function="mse_loss", at=HERE), True, 'leave out reduction="none"'),
+        (UnreducedLoss(shape=(8,), function="mse_loss", at=HERE, further=True), False, "loss = loss.mean()"),
+        (UnreducedLoss(shape=(8,), at=HERE), False, "loss = loss.mean()"),
+    ],
+)
+def test_only_a_loss_call_whose_value_is_minimized_as_it_is_can_be_averaged_in_memory(seen, repaired, said_to):
+    failure = Failure(type="RuntimeError", message="grad can be implicitly created only for scalar outputs", where=HERE)
+    (found,) = said(unreduced_loss, gradients=GradientFacts(failure=failure, unreduced=seen), setup=SETUP)
+    assert (found.repair is not None) is repaired and said_to in found.fix.does
+    other = Failure(type="RuntimeError", message="CUDA error", where=HERE)
+    assert not said(unreduced_loss, gradients=GradientFacts(failure=other, unreduced=seen), setup=SETUP)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.input import data_sets
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
 from trainwright.adapters.keras.input.one_batch import Batch
@@ -49,9 +50,9 @@ class Streamed:
 def test_a_stream_is_read_until_the_rows_known_to_be_bad_were_met() -> None:
     """It was read to its end, a million rows one by one, for a single row that is not finite."""
     data = Streamed()
-    said = data_sets._try_streamed(data, 8, 1, lambda rows: "a loss of nan" if np.isnan(rows).any() else "")
-    assert said == "a loss of nan" and data.read == 16
-    assert not data_sets._try_streamed(data, 8, 1, lambda rows: "", seconds=0.01), "none is met in time"
+    said = data_sets._try_streamed(data, 8, 1, lambda rows: RowStep(loss=float("nan") if np.isnan(rows).any() else 1.0))
+    assert said == "the loss is nan" and data.read == 16
+    assert not data_sets._try_streamed(data, 8, 1, lambda rows: RowStep(loss=1.0), seconds=0.01), "none is met in time"
 
 
 def _dataset(batches: int, again: int, asked: int | None, epochs: int, *, known: bool) -> DatasetFacts:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from transformers import Trainer, TrainingArguments
 
+from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.schedule import dry_run, length_of
 from trainwright.seams.torch.state import ModelState, OptimizerState
 
@@ -139,3 +140,25 @@ def test_gradients_are_put_back():
     model.zero_grad()
     state.put_back()
     assert all(torch.equal(p.grad, g) for p, g in zip(model.parameters(), kept))
+
+
+class Unbuildable(torch.optim.SGD):
+    def __init__(self, parameters, how, lr=0.1):
+        super().__init__(parameters, lr=lr)
+
+
+@pytest.mark.parametrize(
+    ("make", "growth"),
+    [
+        (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), 4.0),
+        (lambda p: torch.optim.AdamW(p, lr=0.1, weight_decay=0.1), 1.0),
+        (lambda p: torch.optim.RMSprop([{"params": p, "lr": 0.2}], lr=0.1), 1.0),
+        (lambda p: Unbuildable(p, "own"), None),
+    ],
+    ids=["SGD", "AdamW", "RMSprop", "unbuildable"],
+)
+def test_how_an_update_grows_with_the_gradient(make, growth):
+    optimizer = make([nn.Parameter(torch.ones(3))])
+    found = update_growth(optimizer, 4.0)
+    assert found is None if growth is None else found == pytest.approx(growth, rel=1e-2)
+    assert not optimizer.state and update_growth(None, 4.0) is None

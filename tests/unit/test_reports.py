@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
+from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import Report, StageRun, Status, from_dict, to_dict
@@ -58,6 +58,7 @@ METRIC = Finding(
     severity=Severity.WARNING,
     message="dropout was active while the model was evaluated",
     where=Place("/elsewhere/own_trainer.py", 1204),
+    warned=("lightning warned at train.py:12: Found 3 module(s) in train mode",),
     repair=Repair("evaluate without dropout", Seam.FORWARD, lambda call: call),
 )
 PADDING = Finding(
@@ -95,6 +96,22 @@ REPORT = Report(
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),
+    warnings=(
+        LibraryWarning(
+            text="Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+            "them in the opposite order\nand <more>",
+            library="torch", category="UserWarning", level="warning", where=Place("train.py", 10), phase="before training",
+            means="The schedule skips its first value.", rule="schedule-before-optimizer",
+        ),
+        LibraryWarning(
+            text="BertForSequenceClassification LOAD REPORT", library="transformers", category="transformers.modeling_utils",
+            level="warning", where=None, phase="forward", means="Weights start at random.", everyday=True,
+        ),
+        LibraryWarning(
+            text="something that nobody knows", library="somelib", category="UserWarning", level="warning", where=None,
+            phase="forward",
+        ),
+    ),
 )  # fmt: skip
 
 
@@ -165,13 +182,20 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "first_cause", "findings", "stages",
-                          "redirected", "message", "failure", "internal_errors", "kept_away"]  # fmt: skip
+                          "redirected", "message", "failure", "internal_errors", "kept_away", "warnings"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",
-                                         "repair", "fix", "after_repair"]  # fmt: skip
+                                         "repair", "fix", "after_repair", "warned"]  # fmt: skip
     assert list(data["first_cause"]["fix"]) == ["does", "safety", "diff", "tried", "verified"]
     assert [s["stage"] for s in data["stages"]] == [s.label for s in Stage]
+
+
+def test_without_a_known_warning_there_is_no_section() -> None:
+    unknown = replace(REPORT, warnings=REPORT.warnings[1:])
+    for render in (printed, html.render):
+        assert words.WARNINGS in render(REPORT)
+        assert words.WARNINGS not in render(unknown)
 
 
 def test_another_schema_is_refused() -> None:

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import _copies as _copies_of
@@ -183,6 +184,29 @@ def test_a_class_of_a_series_that_drifts_is_not_a_scale(seed: int) -> None:
     assert not _sure(_between(x[:800], y[:800], x[800:], y[800:])["scaling"])
 
 
+def _texts(texts: list[str]) -> Copies:
+    """The second half of texts against the first."""
+    half = len(texts) // 2
+    labels = [len(text) % 2 for text in texts]
+    sets = [
+        Split(name=name, rows=half, columns={"text": texts[part], "y": labels[part]}, read=half)
+        for name, part in (("train", slice(half)), ("evaluation", slice(half, None)))
+    ]
+    train, held = (measure_split(s, ("y",)) for s in sets)
+    return _copies(between(sets[0], train, sets[1], held))
+
+
+def test_sentences_from_patterns_have_near_neighbors_and_copied_ones_have_none() -> None:
+    draw = RNG(0)
+    names, places = [f"name{i}" for i in range(8)], [f"place{i}" for i in range(8)]
+    filled = [f"yesterday {draw.choice(names)} went to {draw.choice(places)} by the early train" for _ in range(400)]
+    assert _texts(filled).nearest_differing <= 1
+    written = [" ".join(draw.choice(5000, size=12).astype(str)) for _ in range(200)]
+    copied = [written[i] for i in draw.permutation([*range(200), *range(30), *range(30), *range(30), *range(30)])]
+    found = _texts(copied)
+    assert found.nearest_differing >= 8 and found.same_label_share == 1
+
+
 @pytest.mark.parametrize("whole", [True, False], ids=["columns", "items"])
 def test_lists_of_several_lengths_within_a_row_are_told_apart(whole: bool) -> None:
     """A multiple-choice set that the collator pads: four lists of tokens a row, each of a length of its own."""
@@ -210,3 +234,19 @@ def test_of_wide_rows_some_values_are_taken_before_they_are_put_together(whole: 
     assert np.array_equal(found, np.tile(np.linspace(0, 65535, 2000).astype(int), (2000, 1)))
     short = Split(name="train", rows=2, columns={"y": [np.zeros((2, 3)), np.ones((3, 2))]})
     assert values_of(short, "y", [0]).shape == (1, 6) and values_of(short, "y", [0, 1]) is None
+
+
+def test_pixels_that_hardly_vary_do_not_hide_that_one_set_is_not_normalized() -> None:
+    """Digits of 8 x 8 pixels, of which those at the border are nearly always empty."""
+    x, y = load_digits(return_X_y=True)
+    found = _between((x[:1400] / 16 - 0.3) / 0.37, y[:1400], x[1400:], y[1400:])["scaling"]
+    assert _sure(found) and found.training_is_scaled
+
+
+def test_a_normalization_that_one_set_lacks_is_seen_although_its_factor_is_small() -> None:
+    x, y = load_digits(return_X_y=True)
+    x = np.kron(x.reshape(-1, 8, 8) / 16, np.ones((3, 3))).reshape(-1, 576)  # one scale for all values, as of images
+    x += RNG(0).normal(0, 0.02, x.shape)
+    found = _between((x[:1400] - 0.3) / 0.37, y[:1400], x[1400:], y[1400:])["scaling"]
+    assert _sure(found)
+    assert _between(x[:1400], y[:1400], x[1400:], y[1400:])["scaling"] is None

@@ -159,6 +159,30 @@ def test_nothing_is_written_deleted_or_asked_after_the_loop(tmp_path: Path) -> N
     assert "1 batch per pass" in _row(report), said(report)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "right = sum((model(a).argmax(1) == b).sum().item() for a, b in valid)",
+        "right = 0\n                for a, b in valid:\n                    right += (model(a).argmax(1) == b).sum()",
+        (
+            "right = 0\n                for batch in valid:\n                    b = batch[1]\n"
+            "                    right += (model(batch[0]).argmax(1) == b).sum()"
+        ),
+    ],
+    ids=["generator", "loop", "index"],
+)
+def test_a_batch_that_fails_before_the_model_is_called_is_the_evaluations(line: str, tmp_path: Path) -> None:
+    report = _report(tmp_path, f"""
+        valid = DataLoader(TensorDataset(x[1500:]), batch_size=64)
+        for epoch in range(3):
+            for inputs, labels in train:
+                step(inputs, labels)
+            with torch.no_grad():
+                {line}
+    """)  # fmt: skip
+    assert loud(report) == ["crashing-metrics"], said(report)
+
+
 def test_an_error_after_the_loop_that_is_not_the_evaluations_is_no_finding(tmp_path: Path) -> None:
     report = _report(tmp_path, """
         for epoch in range(3):

@@ -130,7 +130,7 @@ def counters_never_reset(source: Source) -> Iterator[Planted]:
                 yield source.swapped(outer, new, source.line(loop), f"in front of the loop: {source.code(line)}")
 
 
-@operator(harm="differs")
+@operator("overwritten-count", harm="differs")
 def only_the_last_batch_counts(source: Source) -> Iterator[Planted]:
     """The evaluation keeps the number of its last batch, where it should add them up."""
     for node in source.find(m.AugAssign(operator=m.AddAssign(), target=m.Name())):
@@ -139,7 +139,7 @@ def only_the_last_batch_counts(source: Source) -> Iterator[Planted]:
             yield source.many([(node, new)], f"{source.code(node)} -> {source.code(new)}")
 
 
-@operator(harm="differs")
+@operator("wrong-divisor", harm="differs")
 def divided_by_another_count(source: Source) -> Iterator[Planted]:
     """A sum over rows is divided by the number of batches, or the reverse."""
     for node in source.find(m.BinaryOperation(operator=m.Divide(), right=m.Call(func=m.Name("len")))):
@@ -295,7 +295,7 @@ def no_patience(source: Source) -> Iterator[Planted]:
                 yield source.many([(values[-1], "0")], f"{source.code(assign)} -> 0")
 
 
-@operator(harm="differs")
+@operator("uncopied-best-weights", harm="differs")
 def best_weights_lost(source: Source) -> Iterator[Planted]:
     """The weights kept as the best are the last ones: they were never copied, or never loaded."""
     for call in source.calls("deepcopy"):

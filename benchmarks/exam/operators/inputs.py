@@ -243,7 +243,7 @@ def evaluation_columns_in_another_order(source: Source) -> Iterator[Planted]:
             yield from _becomes(place, flipped)
 
 
-@operator(harm="differs")
+@operator("label-among-inputs", harm="differs")
 def label_among_the_inputs(source: Source) -> Iterator[Planted]:
     """A column of the inputs holds the label."""
     for x, y in pairs(source):

@@ -154,3 +154,20 @@ class Adapter(Protocol):
 
 
 Scope = Mapping[str, Any]
+
+
+class FailedCall(Protocol):
+    """A call outside of training that raised and ended the script; it can be made again."""
+
+    def measure(self) -> tuple[Facts, ...]:
+        """Make the call again with the repairs in force; the facts of it, or none if they tell nothing."""
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force.
+
+        Raises:
+            PartMissing: the call lacks the part that the repair would change.
+        """
+
+    def known(self, setup: SetupFacts) -> SetupFacts:
+        """The facts of the setup, with what is known of the called object."""

@@ -60,7 +60,7 @@ class Finding:
     """A rule's diagnosis of the facts.
 
     The walk fills in `code`, `name` and `severity` from the rule (a milder severity of the finding's own is kept), and
-    `after_repair`: the names of the rules whose repairs were in force when this was found.
+    `after_repair`: the names of the rules whose repairs were in force when this was found. The report adds `warned`.
     """
 
     message: str
@@ -73,6 +73,8 @@ class Finding:
     name: str = ""
     severity: Severity = Severity.ERROR
     after_repair: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
+    """Warnings of libraries that speak for this fault: "torch warned at train.py:14: …"."""
 
     @property
     def stage(self) -> Stage:
@@ -86,6 +88,29 @@ def proof_by_repair(finding: Finding) -> Proof | None:
         return None
     stage = finding.stage.label
     return Proof(f"with this change in memory ({finding.repair.does}), the {stage} stage passes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryWarning:
+    """A warning that a library printed, or wrote to its log, while the script ran."""
+
+    text: str
+    library: str
+    """The package whose code issued it; empty if C code called from the user's line did."""
+    category: str
+    """The class of the warning, or the name of the logger."""
+    level: str
+    """`warning`, `error` or `critical`."""
+    where: Place | None
+    """The innermost line of the user's code at that moment."""
+    phase: str
+    """`before training`, or the stage of the walk."""
+    means: str = ""
+    """What it means for training, if its text is known."""
+    rule: str = ""
+    """The name of the rule that it speaks for."""
+    everyday: bool = False
+    """Sound trainings print it, too: it is evidence for its rule, but not worth a line by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,17 @@ class RemoveKeyword:
     name: str
 
 
-Edit = RenameKeyword | SetKeyword | RemoveKeyword
+@dataclass(frozen=True)
+class RenameFunction:
+    """Rename the function or method whose `def` is on a line; nothing that refers to it changes."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+
+
+Edit = RenameKeyword | SetKeyword | RemoveKeyword | RenameFunction
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
+from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
@@ -82,6 +83,8 @@ class Report:
     redirected: Redirected | None = None
     kept_away: tuple[str, ...] = ()
     """What the script would have logged, written, tracked or sent during the check, each in a few words."""
+    warnings: tuple[LibraryWarning, ...] = ()
+    """What libraries warned of, without what is known to be harmless."""
 
     @property
     def first_cause(self) -> Finding | None:
@@ -135,6 +138,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
+        "warnings": [_warning(w) for w in report.warnings],
     }
 
 
@@ -162,6 +166,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),
+        warnings=tuple(_read_warning(w) for w in data.get("warnings", ())),
     )
 
 
@@ -186,6 +191,7 @@ def _finding(f: Finding) -> dict[str, Any]:
         if f.fix
         else None,
         "after_repair": list(f.after_repair),
+        "warned": list(f.warned),
     }
 
 
@@ -247,6 +253,14 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
     )
 
 
+def _warning(w: LibraryWarning) -> dict[str, Any]:
+    return {**dataclasses.asdict(w), "where": _place(w.where)}
+
+
+def _read_warning(data: Mapping[str, Any]) -> LibraryWarning:
+    return LibraryWarning(**{**data, "where": _read_place(data["where"])})
+
+
 def _place(place: Place | None) -> dict[str, Any] | None:
     if place is None:
         return None
@@ -295,4 +309,5 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
         repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
         fix=_read_fix(data["fix"]),
         after_repair=tuple(data["after_repair"]),
+        warned=tuple(data.get("warned", ())),
     )

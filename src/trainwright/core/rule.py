@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from trainwright.core.finding import Finding, Severity
+from trainwright.core.quotations import fixed_length, flat, quoted_in
 from trainwright.core.stage import Facts, Stage
 from trainwright.core.trial import Outcome, Trial
 
@@ -72,6 +73,11 @@ class Rule:
     def page(self) -> str:
         """The rule's documentation, which is the docstring of its module."""
         return inspect.getdoc(importlib.import_module(self.module)) or ""
+
+    @property
+    def quotations(self) -> tuple[str, ...]:
+        """The error messages that its page quotes: lines "Error: `…`"."""
+        return tuple(re.findall(r"^Error: `(.+)`$", self.page, re.MULTILINE))
 
 
 class RuleError(TypeError):
@@ -153,15 +159,22 @@ def load_rules() -> tuple[Rule, ...]:
 
 
 def knowing(text: str) -> list[Rule]:
-    """Rules whose page quotes part of this error text. A quotation is a line "Error: `…`" of the page.
+    """Rules whose page quotes part of this error text, those with the longest quotation first."""
+    return [rule for _, rule in quoting(text)]
 
-    In a quotation, `…` stands for any text within a line. Backticks in it are ignored, because a shell removes them.
-    """
-    found, wanted = [], " ".join(text.replace("`", "").split())
-    for rule in load_rules():
-        for quoted in re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE):
-            pattern = ".*?".join(re.escape(part) for part in quoted.replace("`", "").split("…"))
-            if re.search(pattern, wanted):
-                found.append(rule)
-                break
-    return found
+
+def quoting(text: str) -> list[tuple[int, Rule]]:
+    """Rules whose page quotes part of this text, with the number of fixed characters quoted, the highest first."""
+    wanted = flat(text)
+    found: dict[str, tuple[int, Rule]] = {}
+    for quotation, rule in _quotations():
+        if quoted_in(quotation, wanted):
+            found[rule.code] = max(
+                found.get(rule.code, (0, rule)), (fixed_length(quotation), rule), key=lambda one: one[0]
+            )
+    return sorted(found.values(), key=lambda one: -one[0])
+
+
+@cache
+def _quotations() -> tuple[tuple[str, Rule], ...]:
+    return tuple((quotation, rule) for rule in load_rules() for quotation in rule.quotations)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from trainwright.core.fix import Edit, RemoveKeyword, RenameKeyword, SetKeyword
+from trainwright.core.fix import Edit, RemoveKeyword, RenameFunction, RenameKeyword, SetKeyword
 
 
 def apply(source: str, edits: Sequence[Edit]) -> str | None:
@@ -39,6 +39,8 @@ def _fits(call: cst.Call, edit: Edit) -> bool:
     if isinstance(edit, SetKeyword) and edit.function:
         name = _last_name(call.func)
         return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
+    if isinstance(edit, RenameFunction):
+        return False
     name = edit.old if isinstance(edit, RenameKeyword) else edit.name
     return any(a.keyword is not None and a.keyword.value == name for a in call.args)
 
@@ -78,11 +80,22 @@ class _Editor(cst.CSTTransformer):
         span = self.get_metadata(PositionProvider, original_node)
         if (span.start.line, span.start.column, span.end.line, span.end.column) != self.target:
             return updated_node
+        assert not isinstance(self.edit, RenameFunction)  # it fits no call
         self.done = True
         return updated_node.with_changes(args=_edited(updated_node, self.edit))
 
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        at = self.get_metadata(PositionProvider, original_node.name).start.line
+        if not isinstance(self.edit, RenameFunction) or (at, original_node.name.value) != (
+            self.edit.line,
+            self.edit.old,
+        ):
+            return updated_node
+        self.done = True
+        return updated_node.with_changes(name=cst.Name(self.edit.new))
 
-def _edited(call: cst.Call, edit: Edit) -> list[cst.Arg]:
+
+def _edited(call: cst.Call, edit: RenameKeyword | SetKeyword | RemoveKeyword) -> list[cst.Arg]:
     arguments = list(call.args)
     name = edit.old if isinstance(edit, RenameKeyword) else edit.name
     at = next((i for i, a in enumerate(arguments) if a.keyword is not None and a.keyword.value == name), None)

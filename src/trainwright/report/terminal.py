@@ -47,6 +47,10 @@ def render(report: Report) -> RenderableType:
     for group in words.groups(rest):
         parts += [Text(f"{group.heading}:", style="dim")] if group.heading else []
         parts += [_further(f) for f in group.findings]
+    if shown := words.warnings(report):
+        parts += [Text(words.WARNINGS, style="bold"), *(_warning(line) for line in shown)]
+        parts += [Text(f"  {more}", style="dim")] if (more := words.further_warnings(report)) else []
+        parts.append(Text())
     if report.message:
         parts.append(Text(report.message))
     if kept := words.kept_away(report):
@@ -80,6 +84,11 @@ def _further(finding: Finding) -> RenderableType:
     return Padding(Group(*lines, *_evidence(finding)), (0, 0, 1, 2))
 
 
+def _warning(line: words.WarningLine) -> RenderableType:
+    where = f"{line.where}  " if line.where else ""
+    return Padding(Text.assemble((where, "cyan"), (f"{line.text}: ", "dim"), line.means), (0, 0, 0, 2))
+
+
 def _source(place: Place) -> list[RenderableType]:
     lines = excerpt(place)
     width = len(str(lines[-1].number)) if lines else 0
@@ -100,7 +109,7 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    rows = [("measured", words.measured(finding)), ("proof", words.proof(finding))]
+    rows = [("measured", words.measured(finding)), ("proof", words.proof(finding)), ("warned", words.warned(finding))]
     if finding.fix is not None:
         rows.append(("fix", finding.fix.does))
     elif finding.repair is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from trainwright.core.finding import Failure, Finding, Proof, Severity, proof_by
 from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.rule import knowing
 from trainwright.core.stage import Stage
+from trainwright.frameworks.messages import best
 
 VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"
 
@@ -37,7 +39,9 @@ def unexplained(failure: Failure) -> str:
     """The remark on an error that no finding explains."""
     names = [rule.name for rule in knowing(str(failure))]
     known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
-    return f"Your pipeline raised this error at the stage marked below; no cause was proven.{known}"
+    quoted = best(failure.type, failure.message)
+    usual = f" Usually: {quoted.known.paragraph}" if quoted is not None and not quoted.known.wraps else ""
+    return f"Your pipeline raised this error at the stage marked below; no cause was proven.{known}{usual}"
 
 
 def redirected(report: Report) -> str:
@@ -192,6 +196,45 @@ def kept_away(report: Report) -> str:
     return f"Suppressed during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class WarningLine:
+    """A library's warning in one line."""
+
+    where: str
+    text: str
+    means: str
+
+
+WARNINGS = "Warnings that your libraries printed"
+# The reports show about a line of a warning's text; the JSON has all of it.
+MOST_CHARACTERS = 90
+
+
+def warnings(report: Report) -> list[WarningLine]:
+    """The warnings whose meaning is known, except those that sound trainings print, too."""
+    return [
+        WarningLine(where=str(w.where or ""), text=f"{w.library}: {one_line(w.text)}", means=w.means)
+        for w in report.warnings
+        if w.means and not w.everyday
+    ]
+
+
+def further_warnings(report: Report) -> str:
+    """The number of warnings that are not shown because their meaning is not known; empty for none."""
+    count = sum(not w.means for w in report.warnings)
+    return f"and {count} more: `--json` lists {'it' if count == 1 else 'them'}" if count else ""
+
+
+def one_line(text: str) -> str:
+    """The beginning of a text, cut between two words."""
+    return textwrap.shorten(text, MOST_CHARACTERS, placeholder=" …")
+
+
+def warned(finding: Finding) -> str:
+    """The warnings that libraries printed of a finding's fault."""
+    return "; ".join(one_line(text) for text in finding.warned)
+
+
 def short(report: Report) -> str:
     """The report in a few lines: the findings with the first cause first, and anything else the user should know."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
@@ -203,6 +246,8 @@ def short(report: Report) -> str:
             lines.append(f"      fix: {finding.fix.does}")
     if report.failure is not None:
         lines.append(f"  raised: {report.failure}")
+    for line in warnings(report):
+        lines.append(f"  warning{f' at {line.where}' if line.where else ''}: {line.text}: {line.means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]
     return "\n".join(lines)
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from trainwright.core.finding import Place, Proof
 from trainwright.core.fix import SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.rules.metrics import equal
+from trainwright.rules.metrics import equal, greater_by_name
 from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
 
+# Scores are shares, or percentages.
+_MOST_PERCENT = 100.0
 _TIMES = ("runtime", "samples_per_second", "steps_per_second", "model_preparation_time", "epoch")
 
 
@@ -58,7 +60,17 @@ def is_unlogged(watcher: Watcher, evaluation: EvaluationFacts) -> bool:
 def right_direction(watcher: Watcher, evaluation: EvaluationFacts) -> bool | None:
     """Whether a greater value of a callback's metric is better; None if unknown."""
     measured = greater_is_better(watcher.metric.removeprefix("val_"), evaluation)
-    return watcher.usual if measured is None else measured
+    if measured is None:
+        measured = watcher.usual
+    return _by_name(watcher) if measured is None else measured
+
+
+def _by_name(watcher: Watcher) -> bool | None:
+    """What a metric's name says of its direction, unless its value is one that such a metric does not have."""
+    greater = greater_by_name(watcher.metric)
+    if watcher.value is not None and not 0 <= watcher.value <= (_MOST_PERCENT if greater else math.inf):
+        return None  # a negated loss, or a score of its own kind
+    return greater
 
 
 def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
@@ -72,12 +84,18 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
     return perfect > now
 
 
-def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
-    """The evidence for whether a greater value of a metric is better."""
+def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts, usual: bool | None = None) -> Proof:
+    """The evidence for whether a greater value of a metric is better.
+
+    Args:
+        usual: whether the framework treats a greater value as better; None: it does not know the metric.
+    """
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
     if name not in given or name not in evaluation.returned:
         if name.endswith("loss"):
             return Proof("a loss is better when it is smaller")
+        if usual is None and greater_by_name(name) == right:
+            return Proof(f"{name} is better when it is {'greater' if right else 'smaller'}, as its name says")
         return Proof(f"the framework treats a {'greater' if right else 'smaller'} {name} as better")
     now, perfect = evaluation.returned[name], given[name]
     return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,12 @@ import numpy as np
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.stages.evaluation import EvaluationFacts, Given
 
+# Parts of a metric's name that say where and when it was measured.
+_WHERE_AND_WHEN = ("val", "valid", "validation", "train", "training", "test", "eval", "dev", "epoch", "step", "avg",
+                   "mean", "top", "top1", "top5", "micro", "macro", "weighted")  # fmt: skip
+_LOSSES = ("loss", "mse", "rmse", "mae", "perplexity", "nll", "wer", "cer")
+_SCORES = ("acc", "accuracy", "f", "auc", "auroc", "precision", "recall", "iou", "miou", "dice", "bleu", "psnr")
+_REVERSED = ("neg", "negative", "minus", "inverse", "inv", "drop", "gap", "diff", "delta")
 # Metrics are means of 0 and 1 in double precision; smaller differences are rounding.
 EQUAL_WITHIN = 1e-6
 
@@ -41,6 +48,16 @@ def same(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 def first_of(answers: Mapping[str, float]) -> str:
     """The first metric of a result: "accuracy = 0.8125"."""
     return next((f"{name} = {value:.4g}" for name, value in answers.items()), "nothing")
+
+
+def greater_by_name(name: str) -> bool | None:
+    """Whether a metric of this name is better when it is greater: val_loss, valid/acc_epoch; None if it says neither."""
+    words = [w.rstrip("0123456789") for w in re.split(r"[^a-z0-9]+", name.lower()) if w not in _WHERE_AND_WHEN]
+    words = [w for w in words if w]
+    if not words or any(w in _REVERSED for w in words):
+        return None
+    last = words[-1]
+    return False if last in _LOSSES or last.endswith("loss") else True if last in _SCORES else None
 
 
 def is_class_metric(name: str) -> bool:

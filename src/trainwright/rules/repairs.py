@@ -131,3 +131,23 @@ class RenamedRows:
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {self.new if k == self.old else k: v for k, v in dict(self.data[index]).items()}
+
+
+def leave_rows_out(role: str, total: int, rows: Sequence[int]) -> Repair:
+    """Leave rows out of a set.
+
+    Args:
+        total: the number of rows of the set.
+    """
+    left_out = frozenset(rows)
+
+    def change(call: Call) -> Call:
+        def chosen(data: Any) -> Any:
+            return call.tensors.choose_rows(data, [r for r in range(total) if r not in left_out])
+
+        data = call[role]
+        if type(data) is dict:
+            return call.replace(**{role: {n: chosen(d) if len(d) == total else d for n, d in data.items()}})
+        return call.replace(**{role: chosen(data)})
+
+    return Repair(f"leave {len(rows)} rows out of the {role}", Seam.TRAINER, change)

@@ -11,6 +11,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.alignment import Alignment
+from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
 
 SAMPLED_ITEMS = 512
@@ -41,6 +42,8 @@ class Split:
     non_finite: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Number of NaN or infinite values in each row of such columns."""
     class_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    distinct_before_cut: Mapping[str, int] = field(default_factory=dict)
+    """For labels that the step makes coarser for the loss, how many distinct values they had before."""
     failure: Failure | None = None
     failed_row: int | None = None
     kind: str = "map"
@@ -106,6 +109,8 @@ class LabelFacts:
     maximum: float | None = None
     mean: float | None = None
     deviation: float | None = None
+    distinct_before_cut: int | None = None
+    """If the step makes the labels coarser for the loss, how many distinct values they had before."""
     per_row: int = 1
     """Median number of labels per row, for tokens and vectors."""
 
@@ -146,6 +151,7 @@ class SplitFacts:
     row_hashes: tuple[int, ...] = ()
     """A hash of the inputs (without labels) of each row that was read; `hash_rows` gives the rows' indices."""
     hash_rows: Sequence[int] = ()
+    extremes: tuple[Extremes, ...] = ()
     labels_complete: bool = False
     """Every row's label was read."""
 
@@ -241,12 +247,13 @@ class AlignedSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """Numeric evaluation rows that also occur in training, compared with the other training rows."""
+    """Evaluation rows that also occur in training, compared with the other training rows."""
 
     same_label_share: float
     """Share of these rows that have the same label in training."""
     nearest_differing: float
-    """Median number of values in which such a row differs from the most similar row that is not identical."""
+    """Median number of values, words or tokens in which such a row differs from the most similar row that is not
+    identical."""
     values: int
     """Number of values in a row."""
 
@@ -275,6 +282,23 @@ class Scaling:
     """The gain in standard errors."""
     rows: int
     """Number of predicted evaluation rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelCopy:
+    """Input features that tell the label exactly in every training row, although the other features tell it, too."""
+
+    column: str
+    features: tuple[int, ...]
+    """Their positions in a row (flattened); empty: the column has a single value per row."""
+    relation: str
+    """equal, affine, monotonic (it grows or falls with a real label), or classes (each class has its own values)."""
+    rows: int
+    distinct: int
+    """Number of distinct labels."""
+    others_score: float
+    """How much better a probe learns the labels from the other features than permutations of the labels, in standard
+    deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,10 +341,14 @@ class DatasetFacts(Facts):
     """The user's line that wrote the label column."""
     batch_majority: float | None = None
     """Mean share of the most frequent class in batches of rows read in order; None: not counted."""
+    batch_order: BatchOrder | None = None
+    """None if a loader forms the batches, or if the rows have no class labels."""
     epochs: EpochFacts | None = None
     spent: SpentIterator | None = None
     """None if epochs do not iterate over an iterator, or if it was not seen to end."""
     endless: tuple[EndlessSet, ...] = ()
+    label_copy: LabelCopy | None = None
+    """None if no feature tells the label of every row, or if no other feature tells anything about it."""
 
     @property
     def splits(self) -> tuple[SplitFacts, ...]:

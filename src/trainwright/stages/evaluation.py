@@ -110,8 +110,8 @@ class Watcher:
     """What it does, such as stopping training or keeping the best weights."""
     metric: str
     """The metric's name in the training log, such as val_loss."""
-    position: int
-    """The position of the metric among the constructor's positional arguments."""
+    position: int | None
+    """The position of the metric among the constructor's positional arguments; None: it is no argument of it."""
     mode_position: int | None = None
     """The position of the direction."""
     in_file_name: bool = False
@@ -122,8 +122,69 @@ class Watcher:
     """Whether the framework treats greater values of this metric as better; None: it does not know."""
     failure: Failure | None = None
     """The exception that it raises at the end of the first epoch."""
+    value: float | None = None
+    """The metric's value in the evaluation before training."""
     where: Place | None = None
     """The user's line that built it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptWeights:
+    """Weights that a loop keeps of its best evaluation, and that are still the model's own."""
+
+    name: str
+    """The variable: best_state."""
+    written: str
+    """The expression that it is assigned."""
+    is_module: bool = False
+    """It is the model, not its weights."""
+    tensors: int
+    """How many of its tensors are parameters that training updates in place."""
+    where: Place
+    used_at: Place
+    """The line that uses it as the best weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestSoFar:
+    """A comparison in a loop that decides whether a value is the best so far."""
+
+    value: str
+    """The value, as the script writes it: val_loss."""
+    best: str
+    """The variable with the best value: best_loss."""
+    greater: bool
+    """A greater value counts as better."""
+    start: float | None = None
+    """The variable's value before training; None: unknown."""
+    now: float | None = None
+    """The value after the first pass."""
+    accuracy: bool = False
+    """The value equals the accuracy computed from the evaluation's predictions and labels."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotient:
+    """A quotient that an evaluation makes of what its loop over a loader counted: correct / len(loader)."""
+
+    name: str
+    """The variable with the dividend."""
+    written: str
+    """The statement of the loop that computes it."""
+    quotient: str
+    by_rows: bool
+    """The divisor is the number of rows, rather than of batches."""
+    added: bool
+    """The statement adds to the variable, rather than assigning to it."""
+    mean: bool | None = None
+    """It adds each batch's mean, rather than its sum; None: unknown."""
+    compared: tuple[tuple[int, int], ...] = ()
+    """How many elements were equal, and how many were compared, in each batch of a short pass."""
+    batches: int
+    """How many batches a short pass evaluated on this line."""
+    where: Place
+    divided_at: Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +263,9 @@ class EvaluationFacts(Facts):
     """Number of batches of the longest loader, not counting the training loader."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
+    kept_weights: tuple[KeptWeights, ...] = ()
+    quotients: tuple[Quotient, ...] = ()
+    best_values: tuple[BestSoFar, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:
         """The metric function's results for this substitute; empty if it was not called or raised."""

@@ -83,6 +83,19 @@ class PlainList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnreducedLoss:
+    """A tensor of several elements that backward was called on without gradients for them."""
+
+    shape: tuple[int, ...]
+    function: str = ""
+    """The loss function that returned it with reduction="none"; empty: none did."""
+    at: Place | None = None
+    """The user's line that called the loss function; of a handwritten loss, the line that called backward."""
+    further: bool = False
+    """It was changed after the loss call: multiplied by weights of its elements, or added to other terms."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GradientFacts(Facts):
     """The gradients of one batch's loss."""
 
@@ -106,6 +119,8 @@ class GradientFacts(Facts):
     """The accumulated gradient of k micro-batches in multiples of the mean of their gradients; 1 is correct."""
     accumulated_batches: int = 1
     """The number of micro-batches k in that measurement."""
+    update_growth: float | None = None
+    """How much larger the optimizer's update is with gradients `accumulation` times as large: 1 for Adam; None: unknown."""
     only_last: bool | None = None
     """The accumulated gradient is the last micro-batch's alone, and the others' gradients differ from it."""
     wiped: tuple[str, ...] = ()
@@ -116,6 +131,7 @@ class GradientFacts(Facts):
     accumulation: int = 1
     user_loss: bool = False
     """User code called a loss function itself, or none was called because the loss is handwritten."""
+    unreduced: UnreducedLoss | None = None
     in_place: tuple[InPlace, ...] = ()
     backwards: tuple[Place | None, ...] = ()
     """The user's line of each call of backward in one step; None: the framework's own."""

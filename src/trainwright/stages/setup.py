@@ -9,6 +9,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.role import Role
 from trainwright.core.stage import Facts, Stage
+from trainwright.stages.gradients import PlainList
 from trainwright.stages.words import Words
 
 
@@ -53,6 +54,96 @@ class OverriddenMethod:
     missing: tuple[str, ...]
     """Arguments that the framework passes but the override does not accept."""
     where: Place | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisspelledMethod:
+    """A method of a user's class whose name is nearly that of a method which the framework calls."""
+
+    owner: str
+    """The class."""
+    base: str
+    """The framework's class that it is derived from."""
+    written: str
+    meant: str
+    inherited: bool
+    """The framework's class has a method of the meant name, which runs instead; False: the class has none."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyParameters:
+    """What an optimizer was given that contains no parameter."""
+
+    expression: str
+    """As the script writes it: `model.parameters()`."""
+    is_iterator: bool
+    """A variable that was assigned what a model's `parameters()` returned, which can be read only once."""
+    lists: tuple[PlainList, ...]
+    """The model's attributes that hold layers without registering them."""
+    where: Place | None
+    """The line that built the model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indivisible:
+    """Two sizes in a call that raised because the second does not divide the first."""
+
+    whole: str
+    part: str
+    """The names of the arguments."""
+    size: int
+    divisor: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateInit:
+    """A constructor that used its object before it called the framework's constructor."""
+
+    owner: str
+    """The class."""
+    called_at: Place | None
+    """The line that calls `super().__init__()`, later; None: no line does."""
+    uncalled_at: Place | None
+    """The line that names `super().__init__` without calling it."""
+    where: Place
+    """The line that used the object, or that defines the constructor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExcludedArguments:
+    """A constructor's arguments that exclude each other."""
+
+    function: str
+    given: tuple[str, ...]
+    """Those to leave out."""
+    because: str
+    places: Mapping[str, Place]
+    """Where each of them was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptySet:
+    """A data set without rows that a loader was given."""
+
+    kind: str
+    """Its class."""
+    expression: str
+    """As the script writes it; empty if that is unknown."""
+    where: Place | None
+    """The line that made it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotParameters:
+    """What an optimizer was given instead of parameters."""
+
+    expression: str
+    """As the script writes it."""
+    kind: str
+    """The type of the value."""
+    is_method: bool
+    """A model's `parameters`, which was not called; False: a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +245,30 @@ class Accelerator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnmatchedCheckpoint:
+    """A state dict that was loaded without strictness, and of which hardly any name is the model's."""
+
+    model: str
+    """The class of the model or layer that it was loaded into."""
+    tensors: int
+    """How many tensors it holds."""
+    matched: int
+    """How many of them were loaded."""
+    expected: int
+    """How many the model has."""
+    example: str
+    wanted: str
+    """One of its names, and one of the model's."""
+    prefix: str
+    """With this beginning of its names …"""
+    renamed: str
+    """… replaced by this one …"""
+    would_match: int
+    """… so many names would match; 0 if no such replacement helps."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
     """The state when training was about to start, or when the script ended without training."""
 
@@ -171,14 +286,23 @@ class SetupFacts(Facts):
     refused: RefusedCall | None = None
     missing: MissingName | None = None
     refused_files: tuple[RefusedFile, ...] = ()
+    empty: EmptyParameters | None = None
+    """Known only if the script ended because an optimizer got no parameters; then so are the model's numbers."""
+    indivisible: Indivisible | None = None
+    late_init: LateInit | None = None
+    excluded: ExcludedArguments | None = None
+    empty_set: EmptySet | None = None
+    not_parameters: NotParameters | None = None
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Effective hyperparameters, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """The user's lines by role (`core/role.py`), and those of arguments by argument name."""
     overrides: tuple[OverriddenMethod, ...] = ()
+    misspelled: tuple[MisspelledMethod, ...] = ()
     model_class: str = ""
     loads_checkpoint: bool = False
     """The model's weights (or at least its base model's) were loaded from a checkpoint."""
+    unmatched_checkpoints: tuple[UnmatchedCheckpoint, ...] = ()
     parameters: int = 0
     trainable_parameters: int = 0
     frozen_at: tuple[Place, ...] = ()

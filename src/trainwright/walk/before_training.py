@@ -8,17 +8,25 @@ from types import FrameType
 from typing import Any
 
 from trainwright.core.finding import Failure, Finding
-from trainwright.core.rule import Rule
+from trainwright.frameworks.error_texts import EMPTY_LIST
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.source.places import place_of
+from trainwright.seams.source.places import place_of, scopes_of
+from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
+from trainwright.walk.failed_calls import findings_of, judge_failed_call
+from trainwright.walk.failed_constructions import (
+    empty_set,
+    excluded_arguments,
+    indivisible,
+    late_init,
+    not_parameters,
+)
 from trainwright.walk.missing_names import missing_name
 from trainwright.walk.refused_calls import refused_anywhere, refused_call
-from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
 
@@ -35,27 +43,39 @@ def refused_facts(
 
 def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> SetupFacts:
     """The facts of a script that ended with an exception."""
-    return SetupFacts(
+    facts = SetupFacts(
         versions=versions(),
         failure=failure,
         refused=refused_anywhere(error, failure),
         missing=missing_name(error, failure),
         accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
         frozen_at=seen.freezing_lines() if seen else (),
+        misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
+        indivisible=indivisible(error),
+        late_init=late_init(error),
+        excluded=excluded_arguments(error),
+        empty_set=empty_set(error),
+        not_parameters=not_parameters(error),
     )
+    if seen is None or EMPTY_LIST not in failure.message:
+        return facts
+    from trainwright.adapters.torch.empty_parameters import empty_parameters
+    from trainwright.adapters.torch.words import TORCH
+
+    return replace(facts, words=TORCH, **empty_parameters(error, seen))
 
 
 def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:
     """Run the setup rules on a failure before training; returns the findings that the walk keeps."""
     walk.learn(facts)
-    return [f for rule in walk.rules_of_setup() for f in _findings(walk, rule) if walk.keep(f)]
+    return [f for rule in walk.rules_of_setup() for f in findings_of(walk, rule) if walk.keep(f)]
 
 
-def _findings(walk: Walk, rule: Rule) -> list[Finding]:
-    """Findings of a rule before there is anything to train; none of these rules runs experiments."""
-    steps = experiment(walk, rule)
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        return list(end.value or [])
+def judge_end(walk: Walk, error: Exception, failure: Failure, seen: Seen | None) -> None:
+    """Find the cause of an exception that ended the script before training."""
+    facts = raised_facts(error, failure, seen)
+    walk.learn(facts)
+    if seen is not None and not lacks_gpu_memory(str(error)):
+        judge_failed_call(walk, error, failure, seen)
+    if not walk.findings:
+        judge(walk, facts)

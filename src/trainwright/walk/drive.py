@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.base import Adapter, Run
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.seen import seen
+from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk
@@ -83,7 +86,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
 def _measure(adapter: Adapter, request: Measure) -> Any:
     match request.stage:
         case Stage.SETUP:
-            return adapter.measure_setup()
+            return replace(adapter.measure_setup(), misspelled=misspelled_methods(user_scopes(), seen().modules))
         case Stage.DATASET:
             return adapter.measure_dataset()
         case Stage.BATCH:

@@ -20,6 +20,7 @@ from trainwright.seams.failures.blame import is_own
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.intercept import listening
 from trainwright.seams.isolation.offline import offline
+from trainwright.seams.listening.hearing import heard_by, paused
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.training_loop import loop_of_error
 from trainwright.seams.processes import unconnected
@@ -49,7 +50,7 @@ class Session(Walks):
         """Run the script; return one report per walked training, or one that says why there was none."""
         self._began = time.monotonic()
         kept = contextlib.nullcontext() if self._train else offline(self._tally)
-        with kept, self._devices.told():
+        with kept, self._devices.told(), heard_by(self._heard):
             return self._run(start)
 
     def _run(self, start: Callable[[], Any]) -> list[Report]:
@@ -99,8 +100,9 @@ class Session(Walks):
         """Walk one training without a script; an exception while its adapter is made is a failure before training."""
         self._walking = True  # a loop around the call is not the training
         try:
-            with listening(self) as self._seen:
-                adapter = make(self._seen)
+            with listening(self) as self._seen, heard_by(self._heard):
+                with paused():
+                    adapter = make(self._seen)
                 self._walk_adapter(lambda: adapter, lambda: "")
         except WalkFinished:
             pass

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import warnings
 from collections.abc import Iterator
 
-from trainwright.frameworks.packages import LOGGING
+from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.state.snapshot import RandomState
 
 
@@ -15,20 +13,8 @@ from trainwright.seams.state.snapshot import RandomState
 def undisturbed() -> Iterator[None]:
     """Suppress framework warnings, and restore the random state in any case."""
     state = RandomState()
-    levels = _quieted_loggers()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with silenced():
             yield
     finally:
-        for logger, level in levels:
-            logger.setLevel(level)
         state.put_back()
-
-
-def _quieted_loggers() -> list[tuple[logging.Logger, int]]:
-    loggers = [logging.getLogger(n) for n in LOGGING]
-    levels = [(logger, logger.level) for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    return levels

@@ -19,14 +19,16 @@ from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.listening.hearing import Hearing, paused
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.processes import group_kept
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import pending
-from trainwright.walk.before_training import judge, raised_facts
+from trainwright.walk.before_training import judge_end
 from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
+from trainwright.walk.library_warnings import judged, with_warnings
 from trainwright.walk.loop_finder import LoopFinder
 from trainwright.walk.pending import PendingTraining
 from trainwright.walk.processes import Ranks, remarks, report_of_children
@@ -62,6 +64,7 @@ class Walks:
         self._done = done
         self._strict = strict
         self._tally = Tally()
+        self._heard = Hearing()
         self._leaving: contextlib.ExitStack | None = None
         """Closed once the script was left."""
         self._walk = self._new_walk()
@@ -108,7 +111,7 @@ class Walks:
             walk.start_seconds, self._began = walk.clock.started - self._began, None
         self._walking = True
         try:
-            with away(self._tally):
+            with away(self._tally), paused():
                 adapter = make()
                 try:
                     with undisturbed(), group_kept():
@@ -137,7 +140,7 @@ class Walks:
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m needs the name of a module that can be run: {error}") from error
-        judge(self._walk, raised_facts(error, failure, self._seen))
+        judge_end(self._walk, error, failure, self._seen)
         stopped = "The script ended before it reached training."
         self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
         self._close(self._walk.report(None, versions()))
@@ -149,6 +152,7 @@ class Walks:
 
     def _close(self, report: Report) -> None:
         report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
+        report = with_warnings(report, judged(self._heard.kept))
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))
@@ -195,7 +199,8 @@ class Walks:
         return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
 
     def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
-        self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
+        with paused():
+            self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
 
     def _walk_loop(self, loop: Loop) -> None:
         try:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainwright.probes.labels.alignment import FEWEST_ROWS, measure_alignment
+from trainwright.probes.labels.copies import label_copy
 from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import Split, SplitFacts
+from trainwright.stages.dataset import LabelCopy, Split, SplitFacts
 
 
 def alignment_of(split: Split, facts: SplitFacts, accepts: Sequence[str]) -> Alignment | None:
@@ -18,6 +19,16 @@ def alignment_of(split: Split, facts: SplitFacts, accepts: Sequence[str]) -> Ali
         return None
     with contextlib.suppress(ValueError, TypeError, KeyError):  # rows of types that do not form a table
         return measure_alignment(_columns(split, labels.column, accepts), labels.column, labels.kind, accepts)
+    return None
+
+
+def label_copy_of(split: Split, facts: SplitFacts, accepts: Sequence[str]) -> LabelCopy | None:
+    """Input features that tell the label of every row; None if there are none or if not all rows were read."""
+    labels = facts.labels
+    if labels is None or labels.kind not in ("class", "real") or split.failure is not None or not facts.labels_complete:
+        return None
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # rows of types that do not form a table
+        return label_copy(split.columns, labels.column, labels.kind, accepts)
     return None
 
 

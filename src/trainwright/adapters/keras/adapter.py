@@ -84,7 +84,7 @@ class KerasAdapter:
         fit, data = self.fit, self.fit.data
         labels = setup.find_places(fit.model, self.fit_call.frame, fit.seen).get("labels_made")
         with quiet():
-            facts = measure_dataset(data, scope=fit.scope, label_place=labels, outcome=fit.outcome)
+            facts = measure_dataset(data, scope=fit.scope, label_place=labels, step_on=fit.step_on)
         self._epochs = facts.epochs
         return facts
 

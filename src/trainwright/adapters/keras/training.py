@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from trainwright.adapters.base import ActiveRepairs
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.backend import Backend, backend_of, number, scaling_of
 from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own, user_parts, without_gradients
 from trainwright.adapters.keras.compiled_steps import CompiledSteps
@@ -116,19 +117,17 @@ class FitTraining:
             return None
         return self.take(POOLED, seed=0)
 
-    def outcome(self, data: FitData) -> str:
-        """Run a step on the first rows of a set; returns the exception, the loss if it is not finite, or ""."""
+    def step_on(self, data: FitData) -> RowStep | None:
+        """A step on the first rows of a set; None if the model's own step decides how a batch is used."""
         first = next(iter(data.elements()), None)
         if first is None or self.own_step:  # its output does not show how its own step uses a batch
-            return ""
+            return None
         batch = self.repaired(first)
         self.reset()
         with self.ready(0):
             record, loss = self.look_at(batch)
         self.reset()
-        if record.failure is not None:
-            return str(record.failure)
-        return "" if loss is None or math.isfinite(loss) else f"the loss is {loss}"
+        return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=loss)
 
     def rows_of(self, batch: Batch) -> int:
         return batch.rows

@@ -19,8 +19,10 @@ from torch import nn
 from trainwright.adapters.lightning.answers import detached_answer, first_loader, loaders_made, loss_of_answer
 from trainwright.adapters.lightning.fit import Fit, package_of
 from trainwright.adapters.lightning.stand_in_trainer import StandIn, attached, configured
+from trainwright.adapters.lightning.watchers import measure_watchers
 from trainwright.adapters.lightning.words import WORDS
 from trainwright.core.finding import Place
+from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.source.places import is_users, show
@@ -163,6 +165,8 @@ class LightningBody:
 
     def items(self) -> Iterator[Any]:
         """The batches of an epoch, as the loaders yield them."""
+        if self._train is None:
+            raise of_pipeline(ValueError("fit has no training data: there is no loader and no method train_dataloader"))
         combined = self._combined(self._train)
         numbered = type(combined).__name__ == "CombinedLoader"
         for item in combined:
@@ -321,6 +325,13 @@ class LightningBody:
             for inner, mode in modes:
                 inner.training = mode
         return outputs
+
+    def watched(self) -> dict[str, Any]:
+        """What follows a metric, and the logged metrics, as fields of the evaluation's facts; after `evaluate`."""
+        if first_loader(self._validation) is None:
+            return {}
+        watchers, logged = measure_watchers(self.fit, self.stand_in, self._seen)
+        return {"watchers": watchers, "logged": logged}
 
     # Calling the user's code
 

@@ -102,6 +102,8 @@ class StandIn:
         self.optimizers: list[Any] = []
         self.lr_scheduler_configs: list[Any] = []
         self.callback_metrics: dict[str, Any] = {}
+        self.logged: dict[str, Any] = {}
+        """Everything that was ever logged, with its last value."""
         self.logged_metrics = self.progress_bar_metrics = self.callback_metrics
         self.train_dataloader: Any = None
         self.val_dataloaders: Any = None
@@ -154,7 +156,16 @@ def _put(owner: dict[str, Any], name: str, value: Any, kept: list[tuple[dict[str
 def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
     """Replacements for methods that a module's steps call, without a trainer's machinery."""
 
-    def log(name: str, value: Any, *args: Any, **kwargs: Any) -> None:
+    def log(
+        name: str,
+        value: Any,
+        prog_bar: bool = False,
+        logger: bool | None = None,
+        on_step: bool | None = None,
+        on_epoch: bool | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         if isinstance(value, torch.Tensor):
             if value.numel() != 1:
                 raise of_pipeline(
@@ -165,10 +176,16 @@ def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
                 )
             value = value.detach()
         stand_in.callback_metrics[name] = value
+        # As in Lightning, training logs steps unless told otherwise, and everything else logs epochs.
+        forks = (on_step or (on_step is None and stand_in.training)) and (
+            on_epoch or (on_epoch is None and not stand_in.training)
+        )
+        for suffix in ("", "_step", "_epoch") if forks else ("",):
+            stand_in.logged[name + suffix] = value
 
     def log_dict(dictionary: Any, *args: Any, **kwargs: Any) -> None:
         for name, value in dictionary.items():
-            log(name, value)
+            log(name, value, *args, **kwargs)
 
     def optimizers(use_pl_optimizer: bool = True) -> Any:
         return stand_in.optimizers[0] if len(stand_in.optimizers) == 1 else stand_in.optimizers

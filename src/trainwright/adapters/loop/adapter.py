@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from trainwright.adapters.base import Run
-from trainwright.adapters.data.alignment import alignment_of
+from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
-from trainwright.adapters.data.unusable_rows import suspicious_rows
 from trainwright.adapters.loop import evaluation, setup, step_facts
-from trainwright.adapters.loop.batches import outcome_of_rows, stacked_lengths
+from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.data_sets import ReadSet, read_sets
 from trainwright.adapters.loop.lost_modes import lost_modes
-from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows
+from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows, labels_of_batches, step_on_columns
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
-from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
 from trainwright.probes.splits.census import measure_split
+from trainwright.probes.splits.labels import batch_order
 from trainwright.probes.splits.two_sets import between
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.seams.torch.workers import workers_of_loader
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.order import BatchOrder
 from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
@@ -62,22 +68,26 @@ class LoopAdapter:
         evaluation = measure_split(held.split, held.label_names, accepts) if held is not None else None
         tokenizer = training.tokenizer()
         alignment = alignment_of(read.split, train, accepts)
+        batch_size = getattr(loader, "batch_size", None) or 0
+        step = functools.partial(self._step_on_rows, read.data)
         return DatasetFacts(
-            train=train,
+            train=try_extremes(train, accepts, batch_size or MOST_ROWS, step),
             evaluation=evaluation,
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
+            label_copy=label_copy_of(read.split, train, accepts),
             tokenizer=tokenizer_facts(tokenizer, training.scope),
             shuffles=_shuffles(loader),
             drops_last=bool(getattr(loader, "drop_last", False)),
-            batch_size=getattr(loader, "batch_size", None) or 0,
+            batch_size=batch_size,
             label_place=read.labels_at,
             spent=getattr(training.body, "spent", None),
             repetition=repetition_of(read.data, read.split, train),
             texts=text_facts(read.split, tokenizer),
-            unusable_rows={"train": self._try_rows(train, accepts)},
+            unusable_rows={"train": try_unusable(train, accepts, batch_size or MOST_ROWS, step)},
+            batch_order=self._batch_order(loader),
             **self._between(read, train, held, evaluation, accepts),
         )
 
@@ -98,17 +108,18 @@ class LoopAdapter:
                 found |= {"overlap": 0, "overlap_rows": (), "copies": None}
         return found
 
-    def _try_rows(self, train: SplitFacts, accepts: Sequence[str]) -> str:
-        """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
-        bad = suspicious_rows(train, accepts)
-        if not bad or train.rows is None:
-            return ""
-        count = max(1, min(16, train.rows) // 2)
-        others = list(itertools.islice((r for r in range(train.rows) if r not in bad), count))
-        usual = outcome_of_rows(self.training, others) if others else ""
-        if usual:
-            return f"{UNTRIED}: {usual}"
-        return outcome_of_rows(self.training, [*others, *sorted(bad)[:count]]) or ""
+    def _step_on_rows(self, data: Any, rows: Sequence[int]) -> RowStep | None:
+        if isinstance(data, Columns):
+            return step_on_columns(self.training, data, rows)
+        return step_on_rows(self.training, rows)
+
+    def _batch_order(self, loader: Any) -> BatchOrder | None:
+        """The order of classes in the batches of a loop without a loader."""
+        if loader is not None or not self.training.items:
+            return None
+        with tolerated():  # a step that raises is reported with the step
+            return batch_order(labels_of_batches(self.training))
+        return None
 
     def measure_batch(self) -> BatchFacts:
         training = self.training
@@ -117,6 +128,8 @@ class LoopAdapter:
         if recorder is not None:
             collator = recorder.collator
             facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
+        loaders = [*training.loaders[:1], *(loader for _, loader in training.evaluation_loaders())]
+        facts["workers"] = next(filter(None, map(workers_of_loader, loaders)), None)
         if failure is not None and recorder is not None:
             return BatchFacts(
                 failure=failure,
@@ -226,9 +239,14 @@ def _rises(losses: Sequence[float]) -> bool:
 
 
 def _shuffles(loader: Any) -> bool | None:
-    """Whether a loader draws rows in random order; None if that cannot be determined."""
+    """Whether a loader draws rows in another order than they are read in here; None if that cannot be determined.
+
+    An iterable set is read here as training reads it, including its own shuffling.
+    """
     if loader is None:
         return None
+    if isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset):
+        return False
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
     kind = type(sampler).__name__ if sampler is not None else ""
     if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
-from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
+from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
 from trainwright.seams.state.snapshot import seed_everything
-from trainwright.seams.torch.stacking import lengths_of, watching_stacks
+from trainwright.seams.torch.stacking import watching_stacks
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
@@ -91,30 +91,17 @@ class _Restacking(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return mended(self._self_repair, self._self_training.call(Seam.STACK, {"rows": rows}))["rows"]
 
 
-def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
-    """After a failure: the lengths of the rows that the collate function was stacking when it raised."""
-    found: list[tuple[int, ...]] = []
-    with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
-        recorder.collator(list(recorder.items))
-    return found[-1] if found else ()
-
-
-def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
-    """The result of a step on these rows of the loader's dataset: an exception, a loss that is not finite, or "".
-
-    None if the loop does not iterate over a loader's batches.
-    """
+def step_on_rows(training: LoopTraining, rows: Sequence[int]) -> RowStep | None:
+    """A step on these rows of the loader's dataset; None if the loop does not iterate over a loader's batches."""
     loader = training.loaders[0] if training.loaders else None
     if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
         return None
     try:
         batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
     except Exception as error:  # the user's data or collator raised, which is a finding
-        return str(failure_of(error))
+        return RowStep(failure=str(failure_of(error)))
     training.reset()
     with training.ready(0):
         record, _ = training.observe(Turn(0, item=training.body.with_batch(training.items[0], batch)))
     training.reset()
-    if record.failure is not None:
-        return str(record.failure)
-    return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"
+    return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=record.loss)

@@ -16,6 +16,7 @@ from trainwright.adapters.loop.turn import Turn
 from trainwright.core.repair import Seam
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.silence import muted
+from trainwright.seams.listening.hearing import step_heard
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of, watching_backward, watching_loaders
 from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.state.snapshot import seed_everything
@@ -76,6 +77,7 @@ def run_body(
         _pinned(training, turn),
         _seeded_at_call(roots, noise),
         _metrics_mended(training),
+        step_heard(),
     ):
         training.body.run(item, turn.number)
 

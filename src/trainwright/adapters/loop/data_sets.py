@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from trainwright.adapters.data.reading import read_split
-from trainwright.adapters.loop.named_rows import NamedRows, NamedStream
+from trainwright.adapters.loop.named_rows import NamedRows, NamedStream, coarser_position
 from trainwright.adapters.loop.sliced_rows import Columns, rows_of_script
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
@@ -34,12 +36,66 @@ def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
     if data is None:
         return ReadSet(Split(name="train", rows=None, kind="none"), ()), None
     names = training.item_names
-    split = read_split("train", _named(data, names))
-    labels = _label_names(training, split)
+    cut = _cut_labels(training)
+    if cut is not None:
+        names = {**names, cut.position: cut.name}
+    split = _as_the_loss_sees(read_split("train", _named(data, names)), cut)
+    labels = (cut.name,) if cut is not None else _label_names(training, split)
     held = evaluation_set(training, data)
     if held is None:
         return ReadSet(split, labels, labels_at, data), None
-    return ReadSet(split, labels, labels_at, data), ReadSet(read_split("evaluation", _named(held, names)), labels)
+    evaluated = _as_the_loss_sees(read_split("evaluation", _named(held, names)), cut)
+    return ReadSet(split, labels, labels_at, data), ReadSet(evaluated, labels)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Labels that the step makes coarser for its loss: cut to integers, or several values made one."""
+
+    position: str
+    """Where the items have them."""
+    name: str
+    """Their name in the views."""
+    becomes: Mapping[float, int] | None
+    """What each value becomes; None: it loses its fraction."""
+
+    def after(self, values: np.ndarray) -> np.ndarray:
+        """Values as the loss gets them; those never seen in a batch stay as they are."""
+        if self.becomes is None:
+            return np.asarray(np.trunc(np.nan_to_num(values)), dtype=np.int64)
+        return np.asarray([self.becomes.get(float(v), v) for v in values], dtype=np.int64)
+
+
+def _cut_labels(training: LoopTraining) -> _Cut | None:
+    """The labels of the items, if the loss gets them coarser."""
+    if not training.items or training.body.draws or not training.loaders:
+        return None
+    with tolerated():  # a step that raises is reported with the step
+        key = training.label_key(training.view(Turn(0)))
+        if key is None or key in training.item_names.values():
+            return None
+        turns = range(len(training.items))
+        seen = [(training.body.batch_of(training.items[i]), training.view(Turn(i)).get(key)) for i in turns]
+        found = coarser_position(seen, training.item_names)
+        return _Cut(found[0], key, found[1]) if found is not None else None
+    return None
+
+
+def _as_the_loss_sees(split: Split, cut: _Cut | None) -> Split:
+    """A set whose labels are as the loss gets them."""
+    if cut is None:
+        return split
+    column = split.columns.get(cut.name)
+    values = column if column is not None else [item[cut.name] for item in split.items if cut.name in item]
+    before = np.asarray([float(v) for v in values])
+    changed: dict[str, Any] = {"distinct_before_cut": {cut.name: int(np.unique(before).size)}}
+    if column is not None:
+        changed["columns"] = {**split.columns, cut.name: cut.after(before)}
+    items = [
+        {**item, cut.name: int(cut.after(np.asarray([float(item[cut.name])]))[0])} if cut.name in item else item
+        for item in split.items
+    ]
+    return replace(split, items=items, **changed)
 
 
 def _named(data: Any, names: Mapping[str, str]) -> Any:

@@ -6,8 +6,10 @@ updated, printed or written, and everything is restored. An exception counts onl
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,8 +17,10 @@ from typing import Any
 import torch
 
 from trainwright.adapters.loop.batches import mended_collator
+from trainwright.adapters.loop.best_values import BestValues
 from trainwright.adapters.loop.body_run import eager
 from trainwright.adapters.loop.counters import Added, as_facts, find_counters
+from trainwright.adapters.loop.quotients import measure_quotients
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
@@ -24,9 +28,11 @@ from trainwright.seams.failures.blame import failure_of, note_own, of_pipeline
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.isolation.harmless_run import NotForALook, aside
 from trainwright.seams.listening.seen import quiet
-from trainwright.seams.listening.torch_patches import watching_loaders
+from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
 from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass
+from trainwright.seams.source.places import place_of, user_frame
+from trainwright.seams.source.written import syntax_tree
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.evaluation import EvaluationWatch, TookTooLong, evaluation_call, tensors_in
 from trainwright.seams.torch.gates import Gates
@@ -47,6 +53,7 @@ STOPPED_SHARE = 1.2
 _NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
 # Repairs of the inputs of model and loss are in force in the evaluation too.
 _OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)
+_DRAWING = (ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 
@@ -56,10 +63,13 @@ class Seen:
 
     watch: EvaluationWatch
     counters: list[Added] = field(default_factory=list)
+    best: BestValues | None = None
     error: BaseException | None = None
     kept: list[tuple[ModelCall, int]] = field(default_factory=list)
     """The calls whose graphs were alive at the end of the first pass, with their bytes."""
     loaders: list[Any] = field(default_factory=list)
+    drawn_at: tuple[Place, str] | None = None
+    """The user's line that drew the last batch from a loader that does not train, and its file."""
     late: bool = False
     """It took too long and was abandoned."""
     stopped: bool = False
@@ -107,7 +117,9 @@ def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> Evalua
         seen.error = error
     finally:
         training.reset()
-    return _facts(training, seen, None, _raised(training, seen))
+    facts = _facts(training, seen, None, _raised(training, seen))
+    watched = getattr(training.body, "watched", None)
+    return replace(facts, **watched()) if watched is not None and seen.error is None and not seen.late else facts
 
 
 def lifted_pass_of(training: LoopTraining, loop: Loop) -> LiftedPass:
@@ -135,7 +147,7 @@ def run_passes(training: LoopTraining, lifted: LiftedPass, batches: int | None, 
         gates.closed(),
         aside(),
         eager(),
-        _short_loaders(training, batches, seen.loaders),
+        _short_loaders(training, batches, seen),
         lifted.cut(turns.over),
         _mended(training),
         watch.watching(),
@@ -153,6 +165,7 @@ def run_passes(training: LoopTraining, lifted: LiftedPass, batches: int | None, 
 
 def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turns) -> None:
     seen.counters = find_counters(lifted)
+    seen.best = BestValues(lifted, training.parts.optimizers)
     start = [(c, c.value) for c in seen.counters]
     for one in seen.counters:
         one.look()
@@ -175,6 +188,7 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
         for one in seen.counters:
             one.look()
     seen.finished = True
+    seen.best.look()
     seen.watch.turn = PASSES
     returned = None
     for code in lifted.rest:
@@ -206,7 +220,7 @@ class _Turns:
 
 
 @contextlib.contextmanager
-def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) -> Iterator[None]:
+def _short_loaders(training: LoopTraining, batches: int | None, seen: Seen) -> Iterator[None]:
     """Limit every loader to this many batches, without workers; apply training's collate repairs to them."""
     faulty = {id(loader.collate_fn) for loader in training.loaders}
     handed: dict[int, tuple[Any, int]] = {}
@@ -215,7 +229,7 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
     def begun(loader: Any) -> None:
         if not any(known is loader for known, _ in kept):
             names = ("num_workers", "multiprocessing_context", "timeout", "pin_memory", "collate_fn")
-            met.append(loader)
+            seen.loaders.append(loader)
             kept.append((loader, {n: getattr(loader, n) for n in names}))
             loader.num_workers, loader.timeout, loader.pin_memory = 0, 0, False
             if id(loader.collate_fn) in faulty:
@@ -226,6 +240,9 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
         if batches is not None and count >= batches:
             raise of_pipeline(StopIteration())
         handed[id(iterator)] = (iterator, count + 1)
+        frame = user_frame(sys._getframe(1))
+        trains = any(known is loader_of(iterator) for known in training.loaders)
+        seen.drawn_at = (place_of(frame), frame.f_code.co_filename) if frame is not None and not trains else None
         return draw()
 
     try:
@@ -249,12 +266,28 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
     if error is None or isinstance(error, _NOT_THE_EVALUATIONS) or _mended_elsewhere(training):
         return None
     last = seen.watch.calls[-1] if seen.watch.calls else None
-    if last is None or last.trained:
-        return None
     failure = failure_of(error)
+    if (last is None or last.trained) and not _with_a_batch(seen, failure):
+        return None
     # An evaluation does not call backward: that was another training step, which the gradients stage reports.
     of_training = failure.function.startswith("torch.autograd")
     return failure if failure.where is not None and not of_training else None
+
+
+def _with_a_batch(seen: Seen, failure: Failure) -> bool:
+    """Whether it was raised inside the loop that had drawn a batch for evaluation, before the model was called."""
+    if seen.drawn_at is None or failure.where is None:
+        return False
+    place, file = seen.drawn_at
+    tree = syntax_tree(file)
+    drawing = [n for n in ast.walk(tree) if isinstance(n, _DRAWING) and _begins_at(n, place.line)] if tree else []
+    at = failure.where
+    return at.file == place.file and any(n.lineno <= at.line <= (n.end_lineno or n.lineno) for n in drawing)
+
+
+def _begins_at(node: ast.For | ast.expr, line: int) -> bool:
+    """Whether a loop or a comprehension draws at this line: in its header, or anywhere in it."""
+    return node.lineno == line if isinstance(node, ast.For) else node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _mended_elsewhere(training: LoopTraining) -> bool:
@@ -270,13 +303,15 @@ def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failur
     comparisons = (*_comparisons(watch, failed=failure is not None), *([refused] if refused is not None else []))
     noisy = [c for c in watch.evaluations() if c.noise and not watch.asked_again(c)]
     measured = {line for m in watch.meetings for line in m.lines}
-    first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
+    # A framework's validation step is an evaluation, even if its scores meet the labels outside of torch.
+    called = watch.calls if lifted is None else []
+    first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)] or called
     counters = as_facts(seen.counters, measured) if seen.finished else ()
     return EvaluationFacts(
-        present=bool(evaluations or comparisons or failure),
+        present=bool(evaluations or comparisons or failure or called),
         in_loop=True,
         metrics_failure=failure,
-        evaluated_at=tuple(dict.fromkeys(c.where for c in (*noisy, *evaluations) if c.where is not None)),
+        evaluated_at=tuple(dict.fromkeys(c.where for c in (*noisy, *(evaluations or called)) if c.where is not None)),
         batches=len(first),
         comparisons=comparisons,
         counters=tuple(c if whole or not c.training else replace(c, share="") for c in counters),
@@ -284,6 +319,7 @@ def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failur
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
         **_kept(seen, training, evaluations),
+        **_of_pass(seen, lifted),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
     )
 
@@ -312,6 +348,18 @@ def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> d
         "kept_graphs": len(held),
         "graph_bytes": max(size for _, size in held),
         "loader_batches": max(lengths, default=None),
+    }
+
+
+def _of_pass(seen: Seen, lifted: LiftedPass | None) -> dict[str, Any]:
+    """Facts about what the loop makes of its evaluations."""
+    if seen.best is None or lifted is None or not seen.finished:
+        return {}
+    compared = [c for call, c in seen.watch.comparisons if call.turn == PASSES - 1 and not call.trained]
+    return {
+        "quotients": measure_quotients(lifted, seen.watch.comparisons, seen.watch.meetings),
+        "best_values": seen.best.facts(compared, seen.loaders),
+        "kept_weights": seen.best.kept,
     }
 
 

@@ -9,6 +9,8 @@ import torch
 
 from trainwright.adapters.data.reading import as_mapping
 
+# Values that stand for classes are seen this often on average; ids and measurements are not.
+_EACH_SEEN = 4
 _HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 
@@ -50,12 +52,29 @@ class UnnamedRows:
         return len(self.data)
 
     def __getitem__(self, row: int) -> Any:
-        values, form = self.data[row], self.like[0]
-        if hasattr(form, "keys"):
-            return values
-        if isinstance(form, (tuple, list)):
-            return type(form)([values[self.names.get(str(i), str(i))] for i in range(len(form))])
-        return next(iter(values.values()))
+        return _unnamed(self.data[row], self.like[0], self.names)
+
+
+class UnnamedStream(torch.utils.data.IterableDataset[Any]):
+    """The same for an iterable dataset; the mapping rows may be those of either kind."""
+
+    def __init__(self, data: Any, like: Any, names: Mapping[str, str]) -> None:
+        self.data, self.like, self.names = data, like, names
+
+    def __iter__(self) -> Any:
+        form = next(iter(self.like), None)
+        rows = (self.data[i] for i in range(len(self.data))) if hasattr(self.data, "__getitem__") else self.data
+        for values in rows:
+            yield _unnamed(values, form, self.names)
+
+
+def _unnamed(values: Mapping[str, Any], form: Any, names: Mapping[str, str]) -> Any:
+    """A mapping row in the form of another row."""
+    if hasattr(form, "keys"):
+        return values
+    if isinstance(form, (tuple, list)):
+        return type(form)([values[names.get(str(i), str(i))] for i in range(len(form))])
+    return next(iter(values.values()))
 
 
 def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
@@ -69,6 +88,46 @@ def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
                 found[position] = name
                 break
     return found
+
+
+def coarser_position(
+    seen: Sequence[tuple[Any, Any]], taken: Mapping[str, str]
+) -> tuple[str, dict[float, int] | None] | None:
+    """The position of tuple batches whose values the loss gets coarser, and what becomes of each value.
+
+    None for the latter means that they lose their fractions.
+
+    Args:
+        seen: batches, each with the labels that the loss got.
+        taken: the positions whose values are known under another name.
+    """
+    batch, labels = seen[0]
+    if hasattr(batch, "keys") or not isinstance(labels, torch.Tensor) or labels.is_floating_point():
+        return None
+    for position, value in as_mapping(batch).items():
+        if position in taken or not isinstance(value, torch.Tensor) or value.numel() != labels.numel():
+            continue
+        if value.is_floating_point() and _same(value.trunc(), labels):
+            return position, None
+        becomes = _mapped([(as_mapping(b).get(position), got) for b, got in seen])
+        if becomes is not None:
+            return position, becomes
+    return None
+
+
+def _mapped(pairs: Sequence[tuple[Any, Any]]) -> dict[float, int] | None:
+    """What each value becomes, if several become one, each always the same, and every one is seen several times."""
+    becomes: dict[float, int] = {}
+    count = 0
+    for value, got in pairs:
+        if not isinstance(value, torch.Tensor) or not isinstance(got, torch.Tensor) or value.numel() != got.numel():
+            return None
+        count += value.numel()
+        for one, other in zip(value.reshape(-1).tolist(), got.reshape(-1).tolist()):
+            if becomes.setdefault(float(one), int(other)) != int(other):
+                return None
+    few = 2 <= len(becomes) <= count / _EACH_SEEN
+    return becomes if few and len(set(becomes.values())) < len(becomes) else None
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from trainwright.adapters.loop.named_rows import NamedRows, UnnamedRows, around, put_dataset
+from trainwright.adapters.loop.named_rows import (
+    NamedRows,
+    NamedStream,
+    UnnamedRows,
+    UnnamedStream,
+    around,
+    put_dataset,
+)
 from trainwright.adapters.loop.parts import follow_parameters
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.called_model import take_rows
@@ -26,7 +33,9 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
     model = training.known_parts.model if training.known_parts is not None else None
     names = dict(model.named_parameters()) if model is not None else {}
     formed = bool(training.drawn)
-    data = NamedRows(loader.dataset, training.item_names) if loader is not None else None
+    streamed = isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset)
+    named, unnamed = (NamedStream, UnnamedStream) if streamed else (NamedRows, UnnamedRows)
+    data = named(loader.dataset, training.item_names) if loader is not None else None
     other = next((v for _, v in training.evaluation_loaders()), None)
     held = NamedRows(other.dataset, training.item_names) if other is not None else None
     given = {
@@ -50,7 +59,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
     elif changed["collator"] is not given["collator"]:
         training.collating.append(repair)
     if changed["train_dataset"] is not data and loader is not None:
-        put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, training.item_names))
+        put_dataset(loader, unnamed(changed["train_dataset"], loader.dataset, training.item_names))
     if changed["eval_dataset"] is not held and other is not None:
         put_dataset(other, UnnamedRows(changed["eval_dataset"], other.dataset, training.item_names))
     if model is not None:

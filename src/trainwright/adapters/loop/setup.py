@@ -12,18 +12,14 @@ import torch
 
 from trainwright.adapters.loop.accelerate import precision_of
 from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
 from trainwright.adapters.torch.optimizer import optimizer_places
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
-from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages.setup import SetupFacts
 
-# The report's names for the parts of a DataLoader, by argument name.
-_LOADER_ROLES = {"dataset": "train_dataset", "collate_fn": "collator"}
-# The same for the data set of an evaluation loader.
+# The names for the data set of an evaluation loader.
 _HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
 
 
@@ -41,6 +37,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         places=find_places(training),
         model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
         loads_checkpoint=any(m in training.seen.loadings for m in model.modules()),
+        unmatched_checkpoints=tuple(training.seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),
         frozen_at=training.seen.freezing_lines(),
@@ -88,42 +85,15 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
     for schedule in training.parts.schedules:
         if schedule in seen.schedules:
             places.setdefault("scheduler", seen.schedules[schedule].place)
-            places |= {r: p for r, p in _written(seen.schedules[schedule]).items() if r not in places}
+            places |= {r: p for r, p in keywords_of(seen.schedules[schedule]).items() if r not in places}
     stilled = [seen.stilled[m] for m in (*training.parts.roots, *training.model.modules()) if m in seen.stilled]
     if stilled:
         places["mode_change"] = stilled[0]
     if (loader := first_loader(training)) is not None:
-        places |= {r: p for r, p in _of_loader(loader, seen).items() if r not in places}
+        places |= {r: p for r, p in loader_places(loader, seen).items() if r not in places}
     for _, held in training.evaluation_loaders()[:1]:
-        found = _of_loader(held, seen)
+        found = loader_places(held, seen)
         places |= {_HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places}
-    return places
-
-
-def _written(built: Construction) -> dict[str, Place]:
-    written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
-    return {k: place for k, (place, _) in written.items()}
-
-
-def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
-    """The lines where a loader, its data set and its collate function were written."""
-    places: dict[str, Place] = {}
-    code = getattr(loader.collate_fn, "__code__", None)
-    if code is not None and is_users(code.co_filename):
-        places["collator"] = Place(show(code.co_filename), code.co_firstlineno)
-    built = seen.loaders.get(id(loader.dataset))
-    if built is None:
-        return places
-    places["loader"] = built.place
-    for name, place in _written(built).items():
-        places.setdefault(_LOADER_ROLES.get(name, name), place)
-    call = call_node(built.frame_file, built.line, built.name, end=built.end)
-    first = call.args[0] if call is not None and call.args else None
-    name = getattr(first, "id", "")
-    if name and (made := assignment_place(built.frame_file, name, built.line)):
-        places |= {"train_dataset_made": made, "train_dataset": made}
-    places.setdefault("train_dataset", built.place)
-    places.setdefault("collator", built.place)
     return places
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
 from trainwright.core.finding import Place
+from trainwright.core.repair import Repair, Seam
 from trainwright.probes.labels.alignment import MOST_ROWS
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import quiet
@@ -27,6 +29,8 @@ Views = Sequence[Mapping[str, Any]]
 LOOKED_UP = 4
 # Time limit for forming batches, if only they show which label belongs to which row.
 SECONDS = 2.0
+# The same, and how many batches, if they show in which order the labels come.
+ORDER_SECONDS, MOST_BATCHES = 1.0, 64
 
 
 class Columns:
@@ -132,6 +136,39 @@ def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch
             if late or sum(len(p[names[0]]) for p in parts) >= MOST_ROWS:
                 break
     return {n: torch.cat([p[n] for p in parts]) for n in names}
+
+
+def labels_of_batches(training: LoopTraining) -> list[np.ndarray]:
+    """The labels of consecutive batches, as many as time allows, as the loss gets them."""
+    started, found = time.monotonic(), list[np.ndarray]()
+    with quiet(), muted():
+        for number, item in enumerate(itertools.chain(training.items, _further(training))):
+            labels = training.label_of(Turn(number, item=item))
+            if not isinstance(labels, torch.Tensor):
+                break
+            found.append(labels.detach().cpu().numpy())
+            if time.monotonic() - started > ORDER_SECONDS or len(found) == MOST_BATCHES:
+                break
+    return found
+
+
+def step_on_columns(training: LoopTraining, data: Columns, rows: Sequence[int]) -> RowStep | None:
+    """A step whose first batch has these rows instead of its own; None if the batch has other columns as well."""
+    view = training.view(Turn(0))
+    tensors = {k for k, v in view.items() if isinstance(v, torch.Tensor) and v.dim()}
+    if not tensors <= set(data.columns):
+        return None
+    chosen = {k: torch.stack([torch.as_tensor(data[row][k]) for row in rows]).to(view[k]) for k in tensors}
+    other = Repair("other rows", Seam.BATCH, lambda call: call.replace(**chosen))
+    training.reset()
+    training.active.tried.append(other)
+    try:
+        with training.ready(0):
+            record, _ = training.observe(Turn(0))
+    finally:
+        training.active.tried.remove(other)
+        training.reset()
+    return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=record.loss)
 
 
 def _further(training: LoopTraining) -> Iterator[Any]:

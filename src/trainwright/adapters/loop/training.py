@@ -348,6 +348,10 @@ class LoopTraining:
         self.seed = seed
         return gradients.step_as_training(self, turn, cleared=cleared)
 
+    def trained_with(self) -> Any | None:
+        """The script's first optimizer."""
+        return next(iter(self.parts.optimizers), None)
+
     def accumulate(self, turns: Sequence[Turn]) -> Window | None:
         """What the loop's own accumulation over these micro-batches does."""
         return gradients.accumulate(self, turns)

@@ -9,6 +9,8 @@ from typing import Any
 
 from trainwright.adapters.data.reading import as_mapping, length
 from trainwright.adapters.torch.batches import RecordingCollator
+from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.torch.stacking import lengths_of, watching_stacks
 
 
 def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
@@ -62,3 +64,11 @@ def collates_equal_rows(recorder: RecordingCollator) -> bool | None:
     except Exception:  # then differences between rows are not the cause
         return False
     return True
+
+
+def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
+    """After a failure: the lengths of the rows that the collate function was stacking when it raised."""
+    found: list[tuple[int, ...]] = []
+    with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
+        recorder.collator(list(recorder.items))
+    return found[-1] if found else ()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.training import Gradient, TorchTraining
 from trainwright.core.finding import Failure
 from trainwright.probes.gradients import accumulated, share_added
@@ -73,6 +74,8 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
             window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
             if window is not None:
                 facts = replace(facts, **accumulated(window.together, window.alone))
+                growth = update_growth(steps.trained_with(), facts.accumulation)
+                facts = replace(facts, update_growth=growth)
     return facts
 
 

@@ -14,6 +14,8 @@ from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.written import call_node, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
+_GROWTH_STEPS = 3
+
 
 def optimizer_facts(
     optimizers: Sequence[Any],
@@ -81,6 +83,32 @@ def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:
         options=simple,
         names=tuple(names.get(id(p), "") for p in group["params"]),
     )
+
+
+def update_growth(optimizer: Any, times: float) -> float | None:
+    """How much larger an optimizer's first updates are with gradients that are `times` as large.
+
+    It is about 1 for Adam and its kind, `times` for SGD; None if the class cannot be built on another parameter.
+    """
+    if optimizer is None:
+        return None
+    inner = getattr(optimizer, "optimizer", optimizer)
+    kind: Any = type(inner)
+    taken = inspect.signature(kind).parameters
+    options = {k: v for k, v in getattr(inner, "defaults", {}).items() if k in taken}
+    moved = []
+    for scale in (1.0, times):
+        parameter = torch.nn.Parameter(torch.zeros(8, 8))
+        try:
+            made = kind([parameter], **options)
+            for step in range(_GROWTH_STEPS):
+                direction = torch.arange(64.0).reshape(8, 8).sub(20 + step).div(64)
+                parameter.grad = scale * direction
+                made.step()
+        except Exception:  # the class may be anyone's, and needs what it was not given
+            return None
+        moved.append(float(parameter.detach().norm()))
+    return moved[1] / moved[0] if moved[0] else None
 
 
 def set_rates(optimizer: Any, rates: Sequence[float]) -> None:

@@ -74,5 +74,8 @@ class TorchTraining(Training, Protocol):
             cleared: clear all gradients first; False: as training goes from one step to the next.
         """
 
+    def trained_with(self) -> Any | None:
+        """The optimizer of the next update, built as training builds it; None if there is none yet."""
+
     def accumulate(self, batches: Sequence[Any]) -> Window | None:
         """What accumulation over these micro-batches does; None if that cannot be determined."""

@@ -21,6 +21,7 @@ from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
+from trainwright.seams.torch.workers import spawned_workers
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
@@ -63,6 +64,11 @@ class HFTrainerAdapter:
             "collator": getattr(collator, "__name__", type(collator).__name__),
         }
         batch, failure, recorder = training.first_batch(evaluation=False)
+        facts["workers"] = spawned_workers(
+            self.trainer.args.dataloader_num_workers,
+            None,
+            {"train_dataset": self.trainer.train_dataset, "data_collator": self.trainer.data_collator},
+        )
         facts["dropped_columns"] = dropped_columns(training.trainer)
         if failure is None and batch is not None:
             facts["collator_masks"] = collator_masks(recorder, batch)

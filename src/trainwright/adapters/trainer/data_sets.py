@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from trainwright.adapters.data.alignment import alignment_of
+from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.odd_rows import RowStep, Step, try_extremes, try_unusable
 from trainwright.adapters.data.reading import length, objects_in_scope, read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
-from trainwright.adapters.data.unusable_rows import suspicious_rows
 from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.probes.splits.census import measure_split
@@ -21,7 +19,7 @@ from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts
+from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
 from trainwright.tensors.torch import objects as tensors
 
 _TOKENS = "input_ids"
@@ -39,13 +37,15 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
     evaluation = measure_split(held, names, accepts) if held else None
     passed = [trainer.train_dataset, trainer.eval_dataset, data]
     alignment = alignment_of(read, train, accepts)
+    batch_size = trainer.args.train_batch_size
     return DatasetFacts(
-        train=train,
+        train=try_extremes(train, accepts, batch_size, _step_on(training, train)),
         evaluation=evaluation,
         accepts=accepts,
         alignment=alignment,
         aligned_source=aligned_source(read, train, alignment, accepts, training.scope),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
+        label_copy=label_copy_of(read, train, accepts),
         lookalikes=tuple(_lookalikes(training)),
         tokenizer=tokenizer_facts(training.tokenizer(), training.scope),
         shuffles=_shuffles(training),
@@ -54,7 +54,11 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
         repetition=repetition_of(trainer.train_dataset, read, train),
         sources=tuple(label_sources(train, evaluation, held, training.scope, passed)),
         texts=text_facts(read, training.tokenizer()),
-        unusable_rows={s.name: _try_rows(training, s) for s in (train, evaluation) if s is not None},
+        unusable_rows={
+            s.name: try_unusable(s, accepts, batch_size, _step_on(training, s))
+            for s in (train, evaluation)
+            if s is not None
+        },
         label_place=setup.label_place(frame, train.labels.column if train.labels else ""),
         **between(read, train, held, evaluation, accepts),
     )
@@ -86,38 +90,29 @@ def _shuffles(training: TrainerTraining) -> bool | None:
     return None
 
 
-def _try_rows(training: TrainerTraining, facts: SplitFacts) -> str:
-    """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
-    bad = suspicious_rows(facts, training.accepts()[0])
-    if not bad or facts.rows is None:
-        return ""
+def _step_on(training: TrainerTraining, facts: SplitFacts) -> Step:
+    """A training step on rows of a set."""
     trainer = training.trainer
-    kept = trainer.train_dataset
-    data = kept if facts.name == "train" else training.evaluation_set()
-    # Half bad and half good rows in one batch: a loss that ignores unknown labels needs some known ones.
-    count = max(1, min(16, trainer.args.train_batch_size) // 2)
-    others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
-    try:
-        trainer.train_dataset = tensors.choose_rows(data, others)
-        usual = _outcome(training) if others else ""
-        if usual:
-            return f"{UNTRIED}: {usual}"
-        known = others if trainer.args.train_batch_size > 1 else []
-        trainer.train_dataset = tensors.choose_rows(data, [*known, *sorted(bad)[:count]])
-        return _outcome(training)
-    finally:
-        trainer.train_dataset = kept
+
+    def step(rows: Sequence[int]) -> RowStep:
+        kept = trainer.train_dataset
+        data = kept if facts.name == "train" else training.evaluation_set()
+        try:
+            trainer.train_dataset = tensors.choose_rows(data, rows)
+            return _outcome(training)
+        finally:
+            trainer.train_dataset = kept
+
+    return step
 
 
-def _outcome(training: TrainerTraining) -> str:
-    """The result of a step on the training set's first batch: an exception, a loss that is not finite, or ""."""
+def _outcome(training: TrainerTraining) -> RowStep:
+    """A step on the training set's first batch."""
     batch, failure, _ = training.first_batch(evaluation=False)
     if batch is None or failure is not None:
-        return str(failure)
+        return RowStep(failure=str(failure))
     training.reset()
     with training.ready(0), Observer(training.wrapped, training.active.all).catching() as record:
         training.compute(batch, record)
     training.reset()
-    if record.failure is not None:
-        return str(record.failure)
-    return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"
+    return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=record.loss)

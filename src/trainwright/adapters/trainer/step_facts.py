@@ -29,6 +29,7 @@ from trainwright.adapters.trainer.training import TrainerTraining, type_like
 from trainwright.core.stage import Stage
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.listening.hearing import step_heard
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.step_record import StepRecord
@@ -69,7 +70,7 @@ def _observed(
     )
     with tolerated():  # an optimizer that cannot be built is reported by the optimizer stage
         training.build_optimizer()
-    with _capturing(training.trainer.model, inputs), observer.catching() as record:
+    with _capturing(training.trainer.model, inputs), observer.catching() as record, step_heard():
         training.compute(batch, record, watch)
     if record.failed_stage == Stage.GRADIENTS and record.loss is None and record.loss_tensor is not None:
         record.loss = float(record.loss_tensor.detach())

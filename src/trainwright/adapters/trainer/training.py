@@ -222,6 +222,11 @@ class TrainerTraining:
         with Observer(self.wrapped, self.active.all):
             return gradient_of(self, batch, [batch], seed)
 
+    def trained_with(self) -> Any:
+        """The Trainer's optimizer, built as training builds it."""
+        self.build_optimizer()
+        return self.trainer.optimizer
+
     def accumulate(self, batches: Sequence[Mapping[str, Any]]) -> Window:
         """What the Trainer's accumulation over these micro-batches does."""
         return accumulate(self, batches)

@@ -6,13 +6,16 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from trainwright.probes.splits.extremes import extreme_rows
 from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
+from trainwright.stages.order import Extremes
 
 # At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.
 MOST_NAMED_ROWS = 100_000
@@ -47,6 +50,8 @@ def measure_split(
         values = values if values is not None else [item.get(label) for item in split.items]
         read = len(values)
         labels = measure_labels(label, values, split.class_names.get(label, ()), one_hot=one_hot)
+        labels = replace(labels, distinct_before_cut=split.distinct_before_cut.get(label))
+    single = labels is not None and labels.kind == "real" and labels.per_row == 1
     hashed, rows = _hash_rows(split, label, inputs, seconds)
     return SplitFacts(
         name=split.name,
@@ -60,7 +65,36 @@ def measure_split(
         failed_row=split.failed_row,
         row_hashes=tuple(hashed),
         hash_rows=rows,
+        extremes=tuple(_extremes(split, [n for n in names if n not in _NUMBERING], label, single)),
     )
+
+
+def _extremes(split: Split, names: Sequence[str], label: str | None, real_labels: bool) -> Iterator[Extremes]:
+    """The extremes of inputs that are not whole numbers, and of the targets of a regression."""
+    for name in names:
+        column = split.columns.get(name)
+        values = np.asarray(column) if isinstance(column, np.ndarray) else _stacked(split, name, column)
+        wanted = real_labels if name == label else values is not None and values.dtype.kind == "f"
+        if values is not None and wanted:
+            found = extreme_rows(name, values, range(len(values)) if column is not None else split.indices)
+            if found is not None:
+                yield found
+
+
+def _stacked(split: Split, name: str, column: Sequence[Any] | None) -> np.ndarray | None:
+    """Separate rows as one array; None if they are no numbers, have several shapes, or are too large together."""
+    values = column if column is not None else [item.get(name) for item in split.items]
+    if not len(values) or isinstance(values[0], (str, dict, type(None))):
+        return None
+    try:
+        first = np.asarray(plain_values(values[:1])[0])
+        if first.dtype.kind not in "iuf" or first.size * len(values) > MOST_VALUES * 4:
+            return None
+        rows = [np.asarray(v) for v in plain_values(values)]
+    except (ValueError, TypeError):  # lists of several lengths, objects
+        return None
+    same = all(row.shape == first.shape and row.dtype.kind in "iuf" for row in rows)
+    return np.stack(rows) if same else None
 
 
 def overlap(train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[int, int]]:

@@ -12,6 +12,10 @@ import numpy as np
 
 from trainwright.probes.splits.values import first_rows, first_values, plain_number, plain_values, runs_of, same_size
 from trainwright.stages.dataset import IGNORED_LABEL, MOST_CLASSES, LabelFacts
+from trainwright.stages.order import BatchOrder
+
+# Fewer batches, or rows in one, may have a single class by chance.
+FEWEST_BATCHES, FEWEST_IN_BATCH = 4, 8
 
 
 def measure_labels(
@@ -99,6 +103,27 @@ def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base
         mean_run=runs[0],
         expected_run=runs[1],
         **base,
+    )
+
+
+def batch_order(batches: Sequence[np.ndarray]) -> BatchOrder | None:
+    """How classes are spread over consecutive batches; None unless each row of each has one whole number."""
+    if any(b.ndim != 1 for b in batches):
+        return None
+    batches = [b for b in batches if len(b) >= FEWEST_IN_BATCH]
+    if len(batches) < FEWEST_BATCHES:
+        return None
+    together = np.concatenate(batches)
+    if together.dtype.kind not in "iub" and not np.all(together == np.round(together)):
+        return None
+    counts = np.unique(together, return_counts=True)[1]
+    shares = [np.unique(b, return_counts=True)[1].max() / len(b) for b in batches]
+    return BatchOrder(
+        batches=len(batches),
+        rows=float(np.mean([len(b) for b in batches])),
+        majority=float(np.mean(shares)),
+        classes=len(counts),
+        most_frequent=float(counts.max() / counts.sum()),
     )
 
 

@@ -16,8 +16,12 @@ from trainwright.stages.dataset import Scaling
 FAR = 10.0
 # If one feature is far off, others that are off by this much were not scaled either.
 OFF = 3.0
+# If more than this share of the features is off, the whole set was not scaled.
+MOST = 0.5
 # Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardized), have means and deviations within this.
 SCALED_MEAN, SCALED_DEVIATION = 1.5, 2.5
+# One factor for all features: at least this large, with quartiles this close together in units of it, over so many features.
+FACTOR, ALIKE, FEWEST_ALIKE = 2.0, 0.25, 8
 # In vectors up to this length, each value is a feature; the values of longer rows, images and signals share one scale.
 MOST_FEATURES = 512
 # Von Neumann's ratio for windows of a slow series read in order is below this.
@@ -27,6 +31,8 @@ FEWEST_TRAINED, FEWEST_EVALUATED = 60, 30
 MOST_ROWS = 1_000
 # A squared error, in units of the targets' variance, that no prediction within their range reaches.
 LARGEST_ERROR = 9.0
+# A pixel at the border, which is hardly ever set, is far more deviations away when it is: it would outweigh all others.
+FURTHEST = 10.0
 
 Table = tuple[str, np.ndarray, np.ndarray]
 """A column's name, and its values (rows, values) in training and evaluation."""
@@ -55,13 +61,13 @@ def measure_scaling(tables: Sequence[Table], trained: np.ndarray, evaluated: np.
     other = np.concatenate([_scale(t) for _, _, t in usable], axis=1)
     distance = _distance(own, other)
     far = distance >= FAR
-    if not far.any() or not (_is_scaled(own) or _is_scaled(other)):
+    if not (far.any() or _by_one_factor(own, other)) or not (_is_scaled(own) or _is_scaled(other)):
         return None
     if _in_order(left) or _in_order(right):  # a series: what was read of it is one stretch, not the set
         return None
     worst = int(np.argmax(distance))
     targets = _targets(trained, evaluated, kind)
-    before, after, nothing = _errors(left, right, own, np.where(distance >= OFF, other, own), *targets)
+    before, after, nothing = _errors(left, right, own, _rescaled(own, other, distance), *targets)
     gains = np.minimum(before.mean(), nothing.mean()) - after
     names = [n for n, t, _ in usable for _ in range(t.shape[1])]
     return Scaling(
@@ -105,6 +111,23 @@ def _distance(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(vary, np.maximum(apart, high / low), 0.0))
 
 
+def _by_one_factor(own: np.ndarray, other: np.ndarray) -> bool:
+    """Whether all features differ by about the same factor, as where one set lacks a normalization; drifts do not."""
+    vary = (own[1] > 0) & (other[1] > 0)
+    if vary.sum() < FEWEST_ALIKE:
+        return False
+    low, middle, high = np.percentile(other[1][vary] / own[1][vary], (25, 50, 75))
+    return not 1 / FACTOR < middle < FACTOR and high - low < ALIKE * middle
+
+
+def _rescaled(own: np.ndarray, other: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """The scale of each evaluation feature: its own where it is off, and of all features where most of them are off."""
+    vary = (own[1] > 0) & (other[1] > 0)
+    if _by_one_factor(own, other) or (distance[vary] >= OFF).mean() > MOST:
+        return other
+    return np.where(distance >= OFF, other, own)
+
+
 def _in_order(table: np.ndarray) -> bool:
     """Whether each row resembles the one before it (von Neumann's ratio, which is 2 for independent rows)."""
     spread = table.var(axis=0)
@@ -139,7 +162,8 @@ def _errors(
 
 
 def _standard(table: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return np.asarray((table - scale[0]) / np.where(scale[1] > 0, scale[1], 1.0))
+    standard = (table - scale[0]) / np.where(scale[1] > 0, scale[1], 1.0)
+    return np.asarray(np.clip(standard, -FURTHEST, FURTHEST))
 
 
 def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from trainwright.stages.dataset import Copies, Scaling, Split, SplitFacts
 OVERLAP_NAMED = 100_000
 # How many repeated rows are compared with others; how many others; and rows per set for measuring the scale.
 MOST_REPEATED, MOST_ROWS = 200, 2_000
+# The same for rows of words or tokens, which are compared one by one.
+MOST_REPEATED_BAGS, MOST_BAGS = 60, 600
 # At most this many numbers in all; of a longer row, this many evenly spaced values are used.
 MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
 
@@ -49,21 +52,30 @@ def _copies(
 ) -> Copies | None:
     """How similar the rows in both sets are to other training rows, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
-    targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])
+    targets = bags_of(held, [label], [e for e, _ in some]), bags_of(train, [label], [t for _, t in some])
     kept = _kept_rows(train, names)
     known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
-    repeated = _evenly(sorted({t for _, t in shared if t in known}), MOST_REPEATED)
-    left = table_of(train, names, repeated)
+    found = sorted({t for _, t in shared if t in known})
+    left = table_of(train, names, _evenly(found, MOST_REPEATED))
     right = table_of(train, names, _evenly(kept, _most_rows(train, names)))
-    if left is None or right is None or targets[0] is None or targets[1] is None:
-        return None
-    nearest = [n for n in (_nearest(row, right) for row in left) if n is not None]
-    if not nearest or targets[0].shape != targets[1].shape:
+    if left is not None and right is not None:
+        nearest = [_nearest(row, right) for row in left]
+        values = int(left.shape[1])
+    else:
+        bags = bags_of(train, names, _evenly(found, MOST_REPEATED_BAGS))
+        others = bags_of(train, names, _evenly(kept, MOST_BAGS))
+        if bags is None or others is None:
+            return None
+        nearest = [_nearest_bag(bag, others) for bag in bags]
+        values = int(np.median([bag.total() for bag in bags])) if bags else 0
+    near = [n for n in nearest if n is not None]
+    evaluated, trained = targets
+    if not near or evaluated is None or trained is None:
         return None
     return Copies(
-        same_label_share=float((targets[0] == targets[1]).all(axis=1).mean()),
-        nearest_differing=float(np.median(nearest)),
-        values=int(left.shape[1]),
+        same_label_share=float(np.mean([one == other for one, other in zip(evaluated, trained)])),
+        nearest_differing=float(np.median(near)),
+        values=values,
     )
 
 
@@ -71,6 +83,44 @@ def _nearest(row: np.ndarray, others: np.ndarray) -> int | None:
     """The number of values in which a row differs from the most similar row that is not identical."""
     differing = (others != row).sum(axis=1)
     return int(differing[differing > 0].min()) if bool(differing.any()) else None
+
+
+def _nearest_bag(bag: Counter[Any], others: Sequence[Counter[Any]]) -> int | None:
+    """The same for words or tokens: how many of them are replaced, wherever they stand."""
+    differing = (max((bag - other).total(), (other - bag).total()) for other in others if other != bag)
+    return min(differing, default=None)
+
+
+def bags_of(split: Split, names: Sequence[str], rows: Sequence[int]) -> list[Counter[Any]] | None:
+    """The words of texts, the tokens of sequences and the values of numbers in these columns, counted for each row.
+
+    None where a column is of none of these kinds or was not kept.
+    """
+    found = [Counter[Any]() for _ in rows]
+    items = dict(zip(split.indices, split.items))
+    for name in names:
+        column = split.columns.get(name)
+        for bag, row in zip(found, rows):
+            try:
+                value = column[row] if column is not None else items[row][name]
+            except (KeyError, IndexError):
+                return None
+            parts = list(_parts(value))
+            if not all(isinstance(part, (int, float, str)) for part in parts):
+                return None
+            bag.update((name, part) for part in parts)
+    return found
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Words of a text, or the single values of an array or of lists inside lists."""
+    if isinstance(value, str):
+        yield from value.split()
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _parts(part)
+    else:
+        yield from np.asarray(plain_values([value])[0]).reshape(-1).tolist()
 
 
 def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: str) -> Scaling | None:

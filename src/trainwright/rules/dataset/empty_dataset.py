@@ -18,12 +18,16 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages.setup import EmptySet, SetupFacts
 
 
 @rule("TW102", Severity.ERROR)
-def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+def empty_dataset(dataset: DatasetFacts | None, setup: SetupFacts) -> Iterator[Finding]:
     """A set without rows, or without a complete batch."""
+    if setup.empty_set is not None:
+        yield _given_to_loader(setup.empty_set, setup)
+    if dataset is None:
+        return
     for split in dataset.splits:
         if split.failure is None and split.rows == 0:
             yield _empty(split, setup)
@@ -44,6 +48,18 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
             repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
             fix=Fix(does=f"leave {setup.words.drop_last} out, or set a batch size of at most {rows}"),
         )
+
+
+def _given_to_loader(empty: EmptySet, setup: SetupFacts) -> Finding:
+    """A set without rows whose loader ended the script before training."""
+    name = f"{empty.expression} ({empty.kind})" if empty.expression else f"the data set ({empty.kind})"
+    return Finding(
+        message=f"{name} has 0 rows: its loader has nothing to draw from",
+        measured={"rows": 0},
+        where=empty.where,
+        proof=Proof(f"its length is 0, and the loader raised {setup.failure}"),
+        fix=Fix(does=f"look at how {empty.expression or 'it'} is made: a filter, a split or a path left nothing"),
+    )
 
 
 def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:

@@ -33,6 +33,8 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
         return
     if not dataset.train.labels_complete or (loss is not None and not classifies(loss)):
         return
+    if labels.distinct_before_cut is not None:
+        return  # a cast has taken them: destroyed-labels
     if is_sorted_split(dataset) or (dataset.repetition is not None and dataset.repetition.ignores_index):
         return  # that is why they are missing
     held = dataset.evaluation.labels if dataset.evaluation else None

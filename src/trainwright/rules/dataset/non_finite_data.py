@@ -12,13 +12,12 @@ Fix (unsafe): Drop or fill these rows, and find out where they come from.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
+from trainwright.rules.repairs import leave_rows_out
 from trainwright.stages.dataset import UNTRIED, ColumnFacts, DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -63,24 +62,9 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
             if outcome.startswith(UNTRIED)
             else f"a training step on such rows, and not on others: {outcome}"
         ),
-        repair=_drop(role, split.rows or column.counted, rows) if drop else None,
+        repair=leave_rows_out(role, split.rows or column.counted, rows) if drop else None,
         fix=Fix(
             does=f'drop or fill the {len(rows)} rows where "{column.name}" is missing or not finite',
             safety=Safety.UNSAFE,
         ),
     )
-
-
-def _drop(role: str, total: int, rows: list[int]) -> Repair:
-    left_out = frozenset(rows)
-
-    def change(call: Call) -> Call:
-        def chosen(data: Any) -> Any:
-            return call.tensors.choose_rows(data, [r for r in range(total) if r not in left_out])
-
-        data = call[role]
-        if type(data) is dict:
-            return call.replace(**{role: {n: chosen(d) if len(d) == total else d for n, d in data.items()}})
-        return call.replace(**{role: chosen(data)})
-
-    return Repair(f"leave {len(rows)} rows out of the {role}", Seam.TRAINER, change)

@@ -17,6 +17,7 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.order import BatchOrder
 from trainwright.stages.setup import SetupFacts
 
 # With runs of this many batches, hardly any batch has a second class; chance lengthens runs by at most a few rows.
@@ -30,6 +31,7 @@ OF_SEVERAL = 0.6
 @rule("TW111", Severity.WARNING)
 def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Rows read in order, with runs of equal labels as long as whole batches."""
+    yield from _in_batches(dataset.batch_order, setup)
     labels = dataset.train.labels
     if dataset.shuffles is not False or labels is None or labels.kind != "class" or labels.classes < 2:
         return
@@ -58,6 +60,20 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
             else "let the loader shuffle, or pass a shuffled training set",
             safety=Safety.SAFE,
         ),
+    )
+
+
+def _in_batches(order: BatchOrder | None, setup: SetupFacts) -> Iterator[Finding]:
+    """The batches of a loop that cuts them itself."""
+    if order is None or order.majority < ONE_CLASS or order.most_frequent > OF_SEVERAL:
+        return
+    yield Finding(
+        message=f"the batches come sorted by label: in {order.batches} of them in a row the most frequent label is that of "
+        f"{order.majority:.0%} of a batch's rows, and together they have {order.classes} labels",
+        measured={"batch_majority": round(order.majority, 3), "batches": order.batches, "classes": order.classes},
+        where=setup.place(Role.TRAIN_DATASET, Role.TRAINER),
+        proof=Proof(f"the labels of {order.batches} consecutive batches of {order.rows:.0f} rows"),
+        fix=Fix(does="draw the rows in a random order, a new one in each epoch", safety=Safety.SAFE),
     )
 
 

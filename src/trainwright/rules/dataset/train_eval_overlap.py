@@ -3,7 +3,7 @@
 Why it matters: What the model has memorized counts as what it can do, and overfitting stays invisible.
 Evidence: Hashes of the inputs of all rows. The training set itself shows how often rows coincide naturally: if rows are
 short, only repetitions beyond that rate count. Rows that repeat together with their labels, and differ from every other
-row in several values, are copies; rows that coincide by chance have near neighbors.
+row in several values, are copies; rows that coincide by chance, or are filled in from a few patterns, have near neighbors.
 Fix (unsafe): Remove these rows from one of the sets. Remove duplicates before the split, and oversample rare classes
 after it, in the training set only.
 """
@@ -25,7 +25,8 @@ from trainwright.stages.setup import SetupFacts
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
-# Two texts with this many characters, or rows with this many tokens, are not identical by chance.
+# Two texts with this many characters, or rows with this many tokens, are not identical by chance, unless they are filled
+# in from a few patterns: then rows of the training set repeat as well.
 LONG_TEXT, LONG_TOKENS = 40, 12
 # Rows of eight columns with three values each that repeat by chance differ from the nearest other row in one value. If
 # they differed in four, not even a twentieth of the rows would repeat.
@@ -44,7 +45,7 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
     if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
         return
-    chosen = _rich(train) or _are_copies(dataset)
+    chosen = (_rich(train) and own < SMALLEST_SHARE) or _are_copies(dataset)
     if share < SMALLEST_SHARE or (not chosen and share - own < SMALLEST_SHARE):
         return
     (first, twin), *_ = dataset.overlap_rows
@@ -65,6 +66,8 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
             f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
             f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"
         ),
+        # Generated samples are often compared with the training rows themselves.
+        severity=Severity.WARNING if _has_targets(train) else Severity.NOTE,
         repair=_leave_out([e for e, _ in dataset.overlap_rows], of=held.hashed) if whole else None,
         fix=Fix(does=_fix(own), safety=Safety.UNSAFE),
     )
@@ -73,6 +76,11 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
 def _fix(own: float) -> str:
     leave = "remove duplicates before the split, or remove the repeated rows from the evaluation set"
     return f"{leave}; oversample rare classes after the split, in the training set" if own else leave
+
+
+def _has_targets(split: SplitFacts) -> bool:
+    """Whether there is anything to predict: labels, or texts and tokens, which are their own labels."""
+    return split.labels is not None or any(c.kind in ("text", "texts") or "int" in c.dtype for c in split.columns)
 
 
 def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:

@@ -73,6 +73,7 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
     chosen = bare if bare in logged else _nearest(watcher.metric, logged)
     unvalidated = watcher.metric.startswith("val_") and not any(n.startswith("val_") for n in logged)
     raised = f"; it raises {watcher.failure.type} at the end of the first epoch" if watcher.failure else ""
+    is_written = watcher.position is not None and not watcher.in_file_name
     harmful = watcher.failure is not None or watcher.purpose.startswith("keep")
     return Finding(
         message=f"{watcher.kind} monitors {watcher.metric!r} to {watcher.purpose}, but an epoch logs "
@@ -85,8 +86,8 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
             does=("pass validation data to fit, or " if unvalidated else "")
             + f'write monitor="{chosen}"'
             + (f" and {{{chosen}}} in the file name" if watcher.in_file_name else ""),
-            safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
-            edits=() if watcher.in_file_name else edit_of_callback(watcher, "monitor", chosen, watcher.position),
+            safety=Safety.UNSAFE if is_written else Safety.MANUAL,
+            edits=edit_of_callback(watcher, "monitor", chosen, watcher.position) if is_written else (),
         ),
     )
 

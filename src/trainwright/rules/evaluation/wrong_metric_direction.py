@@ -1,16 +1,18 @@
 """TW715 wrong-metric-direction: a metric is minimized although a greater value is better, or the reverse.
 
 Why it matters: The worst checkpoint is kept as the best, or training stops while the model is still improving.
-Evidence: Whether perfect predictions raise or lower the metric, compared with greater_is_better or the mode of
-EarlyStopping, ModelCheckpoint or ReduceLROnPlateau.
+Evidence: Whether perfect predictions raise or lower the metric, or what its name says, compared with greater_is_better
+or the mode of EarlyStopping, ModelCheckpoint or ReduceLROnPlateau. In a loop: a comparison with the best value that can
+never be true: it asks for more than inf, or for an accuracy below 0.
 Fix (safe): Set the metric's direction.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Seam
 from trainwright.core.role import Role
@@ -26,7 +28,7 @@ from trainwright.rules.best_metric import (
     right_direction,
     set_arguments,
 )
-from trainwright.stages.evaluation import EvaluationFacts, Watcher
+from trainwright.stages.evaluation import BestSoFar, EvaluationFacts, Watcher
 from trainwright.stages.setup import SetupFacts
 
 
@@ -41,12 +43,41 @@ def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> It
             continue
         if right is not None and right != watcher.greater and watcher.usual in (None, right):
             yield _of_callback(watcher, right, evaluation, setup)
+    for one in evaluation.best_values:
+        if (effect := effect_of(one)) is not None:
+            yield _in_loop(one, effect)
     best = best_metric(evaluation)
     if best is None or not best.is_returned or evaluation.best_greater is None:
         return
     right = greater_is_better(best.bare, evaluation)
     if right is not None and right != evaluation.best_greater:
         yield _of_checkpoint(best.bare, right, evaluation, setup)
+
+
+def effect_of(one: BestSoFar) -> str | None:
+    """Why a comparison can never be true; None if it can.
+
+    A comparison that keeps the smallest of several accuracies is not a fault: loops look for the worst case, too.
+    """
+    if one.start is None:
+        return None
+    endless = math.isinf(one.start) and one.greater == (one.start > 0)
+    below = one.accuracy and not one.greater and one.start <= 0
+    return f"is never true, because {one.best} begins at {one.start:g}" if endless or below else None
+
+
+def _in_loop(one: BestSoFar, effect: str) -> Finding:
+    known = f"no number is {'greater' if one.greater else 'smaller'} than {one.start:g}"
+    if one.accuracy:
+        known = f"{one.value} is {one.now:.4g}, the accuracy of these predictions, and no accuracy is below 0"
+    return Finding(
+        message=f"{one.value} counts as the best if it is {'greater' if one.greater else 'smaller'} than {one.best}: "
+        f"this {effect}",
+        measured={"best": one.best, "takes": "greater" if one.greater else "smaller"},
+        where=one.where,
+        proof=Proof(known),
+        fix=Fix(does=f"reverse the comparison of {one.value} with {one.best}", safety=Safety.UNSAFE),
+    )
 
 
 def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
@@ -73,7 +104,7 @@ def _of_callback(watcher: Watcher, right: bool, evaluation: EvaluationFacts, set
         f"{'smaller' if right else 'greater'} values as better, but {'greater' if right else 'smaller'} values are",
         measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
-        proof=proof_of_direction(watcher.metric.removeprefix("val_"), right, evaluation),
+        proof=proof_of_direction(watcher.metric.removeprefix("val_"), right, evaluation, watcher.usual),
         fix=Fix(
             does=f'write mode="{mode}"',
             safety=Safety.SAFE,

@@ -3,6 +3,7 @@
 Why it matters: The forward pass stops. The message gives two shapes, but no layer has a size to correct.
 Evidence: The module that raised the error has no declared size of its own.
 Error: `mat1 and mat2 shapes cannot be multiplied`
+Error: `Expected size for first two dimensions of batch2 tensor to be`
 Fix (manual): Make the last dimension of the first factor as long as the first dimension of the second.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.rule import rule
+from trainwright.frameworks.error_texts import MISMATCHED_PRODUCT
 from trainwright.frameworks.layers import TAKES
 from trainwright.rules.layer_sizes import failed_layer
 from trainwright.stages.forward import ForwardFacts
@@ -22,7 +24,7 @@ from trainwright.stages.forward import ForwardFacts
 def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
     """A module without a declared size that raised in a matrix product."""
     failed = failed_layer(forward)
-    if failed is None or "mat1 and mat2 shapes" not in failed[1].message:
+    if failed is None or not any(text in failed[1].message for text in MISMATCHED_PRODUCT):
         return
     layer, failure = failed
     if layer.kind in TAKES and layer.sizes and layer.inputs and len(layer.inputs[0].shape) > 1:

@@ -1,9 +1,10 @@
 """TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's gradient.
 
 Why it matters: With k micro-batches, the gradient and the logged loss are k times too large, so clipping is k times
-stronger, and rates found without accumulation do not work.
+stronger, and rates found without accumulation do not work. Adam and its kind divide by the gradient's size; there it is a
+note.
 Evidence: One accumulation window is run as in training, and its gradient is measured in multiples of the mean of the
-micro-batches' own gradients.
+micro-batches' own gradients. The optimizer is asked on a parameter of its own whether its update grows with the gradient.
 Fix (unsafe): Divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer subclass.
 """
 
@@ -21,6 +22,8 @@ from trainwright.stages.setup import SetupFacts
 
 # The ratio is 1, k or 1/k; unequal token counts in the micro-batches move it by a few hundredths.
 WITHIN = 0.15
+# An update that grows less than this does not depend on the gradient's size.
+SAME_UPDATE = 1.1
 
 
 @rule("TW509", Severity.WARNING)
@@ -35,7 +38,9 @@ def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: Los
     if factor is None:
         return
     too = "large" if factor > 1 else "small"
+    harmless = gradients.update_growth is not None and gradients.update_growth < SAME_UPDATE
     yield Finding(
+        severity=Severity.NOTE if harmless else Severity.WARNING,
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
         f"so with {gradients.accumulation} of them per update it is {gradients.accumulation} times too {too}",
         measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},

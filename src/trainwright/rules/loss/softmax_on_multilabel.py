@@ -20,6 +20,9 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
+# Losses that compare each output with its own target.
+_ELEMENTWISE = ("binary_cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
 
 @rule("TW410", Severity.WARNING)
 def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -28,7 +31,7 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
     if call is None:
         return
     several, rows = call.rows_of_several_labels, call.targets.shape[0]
-    soft = call.function == "binary_cross_entropy"
+    soft = call.function in _ELEMENTWISE
     shared = "a softmax makes all labels of a row share a total probability of 1"
     if _divides(call):
         shared = f"{call.own_name} makes all labels of a row share a total probability of 1"
@@ -49,7 +52,7 @@ def _shared(call: LossCall) -> bool:
     several = call.rows_of_several_labels and set(call.target_values) <= {0.0, 1.0}
     if not several or len(call.inputs.shape) != 2:
         return False
-    if call.function == "binary_cross_entropy":
+    if call.function in _ELEMENTWISE:
         return call.rows_sum_to_one
     return call.function == "cross_entropy" or _divides(call)
 
@@ -60,7 +63,7 @@ def _divides(call: LossCall) -> bool:
 
 
 def _advice(call: LossCall, setup: SetupFacts) -> str:
-    if call.function == "binary_cross_entropy":
+    if call.function in _ELEMENTWISE:
         return "use a sigmoid instead of the softmax"
     if call.from_logits is not False:
         return f"use {setup.words.multilabel_loss}"
@@ -72,7 +75,7 @@ def _advice(call: LossCall, setup: SetupFacts) -> str:
 def _binary_form(seen: LossCall) -> Repair | None:
     """The loss that judges each label separately; None if both the softmax and the loss would have to be replaced."""
     function = seen.function
-    if function == "binary_cross_entropy":
+    if function in _ELEMENTWISE:
         return swap_activation("sigmoid", seen) if seen.activation == "softmax" else None
     if function != "cross_entropy" and seen.rows_sum_to_one:
         return None

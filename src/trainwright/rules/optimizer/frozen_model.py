@@ -15,16 +15,16 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.frameworks.error_texts import EMPTY_LIST
 from trainwright.rules.repairs import unfreeze_model
 from trainwright.stages.setup import SetupFacts
-
-_EMPTY = "optimizer got an empty parameter list"
 
 
 @rule("TW603", Severity.ERROR)
 def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
     """A model whose parameters are all frozen, or an optimizer that got no parameters for that reason."""
-    empty = setup.failure is not None and _EMPTY in setup.failure.message
+    # Without the model's numbers, a line that froze something is all that is known.
+    empty = setup.failure is not None and EMPTY_LIST in setup.failure.message and setup.empty is None
     frozen = setup.parameters > 0 and setup.trainable_parameters == 0
     if not (frozen or (empty and setup.frozen_at)):
         return

@@ -3,7 +3,7 @@
 Why it matters: The rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
 Evidence: Frozen weights that no checkpoint provided, or that have the distribution of a fresh initialization, in layers
 that the model uses. With them unfrozen, the batch is learned clearly better, on three seeds; or they leave almost
-nothing for the head.
+nothing for the head. Where the rest learns the batch all the same, it is a note: random features are a known method.
 Fix (unsafe): Do not freeze them, or load a checkpoint first.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from statistics import fmean
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
@@ -24,6 +25,8 @@ from trainwright.stages.setup import SetupFacts
 
 # One random layer below a trained one is a known method: random features (Rahimi and Recht 2007), reservoirs.
 FEWEST_LAYERS = 2
+# A model whose loss falls below this share of where it began learns in spite of its random layers.
+STALLED_SHARE = 0.5
 
 
 @rule("TW615", Severity.ERROR)
@@ -37,14 +40,18 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
         return
     names = _with_norms(modules, forward)
     change = unfreeze(names, f"train the {len(names)} frozen parameters that nothing has trained")
+    severity = Severity.ERROR
     proof: Proof | Outcome | None = _fresh_head(frozen, forward) or _missing(frozen, setup) or _drowned(forward)
     if proof is None:
         proof = outcome = yield Trial(change=change, steps=24)
         if not outcome.clearly_better:
             return
+        if outcome.start and fmean(outcome.before) < STALLED_SHARE * fmean(outcome.start):
+            severity = Severity.NOTE
     total = sum(_size(p) for p in forward.parameters)
     size = sum(_size(p) for p in frozen)
     yield Finding(
+        severity=severity,
         message=f"{len(frozen)} frozen layers were never trained ({frozen[0].name} first): {size:,} of {total:,} weights "
         "keep their random initial values",
         measured={

@@ -29,6 +29,8 @@ SAME_LENGTH = 0.05
 FEWEST_TIMES = 4
 # A rate above this share of its peak at the end of the run has hardly begun to fall.
 HARDLY_FALLEN = 0.9
+# A rate that ends below this share of the set one, and in the second half has grown by this factor, is warming up.
+STILL_WARMING, RISING = 0.7, 1.2
 # Shorter runs are test runs of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
@@ -46,6 +48,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         said = (
             _spent(points, planned)
             or _warming(points, planned, optimizer)
+            or _rising(points, planned, optimizer)
             or _too_long(points, planned, optimizer, setup)
             or _of_rows(points, planned, optimizer, setup)
             or _swinging(points, planned, optimizer, setup)
@@ -66,7 +69,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         },
         where=_place(optimizer, setup),
         proof=_proof(points, optimizer),
-        fix=Fix(does=_advice(planned, optimizer)),
+        fix=Fix(does=_advice(planned, optimizer, setup)),
     )
 
 
@@ -85,8 +88,10 @@ def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> 
     return Proof("in a dry run: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
 
 
-def _advice(planned: int, optimizer: OptimizerFacts) -> str:
+def _advice(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> str:
     steps = optimizer.schedule_steps
+    if _rising(optimizer.schedule, planned, optimizer) is not None and steps is not None and steps < planned:
+        return f"{setup.words.schedule_per_update}, or count its warm-up in epochs"
     if optimizer.schedule_failure is not None and optimizer.schedule_length is None:
         return f"make the schedule provide a rate for each of its {steps or planned} steps"
     if optimizer.schedule_length is None and steps is not None and steps < planned:
@@ -125,6 +130,17 @@ def _warming(points: tuple[tuple[int, float], ...], planned: int, optimizer: Opt
     if warmup is None or warmup < planned or optimizer.schedule_given:
         return None
     return f"the warm-up takes {warmup} updates, but the run has {planned}: the rate reaches {points[-1][1]:.0%} of its setting"
+
+
+def _rising(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
+    """A rate that rises all the time and ends far below the one that was set: the warm-up does not end."""
+    factors = [f for _, f in points]
+    rises = all(a <= b for a, b in itertools.pairwise(factors)) and factors[-1] > RISING * factors[len(factors) // 2]
+    if not rises or factors[-1] > STILL_WARMING:
+        return None
+    steps = optimizer.schedule_steps
+    taken = f", with {steps} steps of the schedule," if steps is not None and steps < planned else ""
+    return f"the rate still rises at the last of {planned} updates{taken} and reaches {factors[-1]:.0%} of the set rate"
 
 
 def _too_long(

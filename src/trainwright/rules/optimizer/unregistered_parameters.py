@@ -28,13 +28,19 @@ from trainwright.stages.setup import SetupFacts
 # Nobody intentionally leaves more than half of a new model's matrices untrained while requiring their gradients. For a
 # smaller part (random features, a fixed projection), only an experiment can tell whether it is intended.
 MOSTLY = 0.5
+_PLAIN = ("list", "tuple", "dict")
 
 
 @rule("TW602", Severity.ERROR)
 def unregistered_parameters(
-    optimizer: OptimizerFacts, gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts
+    setup: SetupFacts, optimizer: OptimizerFacts | None, gradients: GradientFacts | None, forward: ForwardFacts | None
 ) -> Diagnosis:
     """Layers in a plain list, tensors of another model, or forgotten layers."""
+    if setup.empty is not None:
+        for one in setup.empty.lists:
+            yield _only_list(one, setup)
+    if optimizer is None or gradients is None or forward is None:
+        return
     for one in gradients.plain_lists:
         yield _plain_list(one, setup)
     missing = optimizer.unregistered
@@ -67,11 +73,32 @@ def unregistered_parameters(
         )
 
 
-def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
-    plain = one.kind in ("list", "tuple", "dict")
-    container = setup.words.layer_dict if one.kind == "dict" else setup.words.layer_list
+def _only_list(one: PlainList, setup: SetupFacts) -> Finding:
+    """Layers that an optimizer was to train, and that are registered nowhere."""
     return Finding(
-        message=f"{one.name} is {'a plain' if plain else 'no layer but a'} {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
+        message=f"{one.name} is {_kind(one)} of {one.modules} layers: {setup.model_class} does not register them, so "
+        f"their {one.parameters:,} weights are not among its parameters",
+        measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
+        where=one.where or setup.place(Role.MODEL),
+        proof=Proof(f"{setup.model_class} has {setup.parameters:,} parameters without them: {setup.failure}"),
+        fix=_registered(one, setup),
+    )
+
+
+def _kind(one: PlainList) -> str:
+    return f"a plain {one.kind}" if one.kind in _PLAIN else f"no layer but a {one.kind}"
+
+
+def _registered(one: PlainList, setup: SetupFacts) -> Fix:
+    container = setup.words.layer_dict if one.kind == "dict" else setup.words.layer_list
+    plain = one.kind in _PLAIN
+    does = f"write {container}(…) for {one.name}" if plain else f"derive {one.kind} from the framework's layer class"
+    return Fix(does=does, safety=Safety.SAFE)
+
+
+def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"{one.name} is {_kind(one)} of {one.modules} layers: their {one.parameters:,} weights are used and get "
         "gradients, and no optimizer holds them",
         measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
         where=one.where or setup.place(Role.MODEL, Role.TRAINER),
@@ -79,12 +106,7 @@ def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
             "they were called in the forward pass and got gradients, but they are not among the model's parameters"
         ),
         repair=_register([one.name]),
-        fix=Fix(
-            does=f"write {container}(…) for {one.name}"
-            if plain
-            else f"derive {one.kind} from the framework's layer class",
-            safety=Safety.SAFE,
-        ),
+        fix=_registered(one, setup),
     )
 
 

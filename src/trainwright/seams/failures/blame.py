@@ -9,7 +9,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from trainwright.core.finding import Failure, Place
@@ -111,6 +111,18 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         return False
     failure = told(error)
     return failure.where is None and not failure.function.startswith(_PIPELINES)
+
+
+def is_own_call(frame: FrameType | None) -> bool:
+    """Whether a line of ours, and no user's below it, made the call that runs in this frame, arithmetic aside."""
+    modules: list[str] = []
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        code = frame.f_code
+        if is_ours(code.co_filename) and not _hands_on(code, frame.f_lasti, frame.f_lineno):
+            return all(name.startswith(_ARITHMETIC) for name in modules)
+        modules.append(str(frame.f_globals.get("__name__", "")))
+        frame = frame.f_back
+    return False
 
 
 def passed_on(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

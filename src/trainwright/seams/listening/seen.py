@@ -20,7 +20,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.source.places import user_frame
 from trainwright.seams.source.written import End, call_node
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
-from trainwright.stages.setup import RankFacts
+from trainwright.stages.setup import RankFacts, UnmatchedCheckpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,8 @@ class Seen:
     """Variables that were assigned values after creation, by id: by an update, or from a file."""
     ranks: tuple[RankFacts, ...] = ()
     """Facts about each process of a distributed training; empty if there is only one."""
+    unmatched: WeakIdentityDictionary[UnmatchedCheckpoint] = field(default_factory=WeakIdentityDictionary)
+    """What the last load of a state dict into each model matched, if that was hardly anything."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
 

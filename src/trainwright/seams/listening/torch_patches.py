@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
 from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, looping, seen
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
 from trainwright.seams.source.written import call_end
@@ -122,6 +123,11 @@ def patch_state(owner: Any) -> None:
     def load_state_dict(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, state, *args, **kwargs)
         if active() and (frame := user_frame(sys._getframe(1))) is not None and self not in seen().loadings:
+            unmatched = unmatched_checkpoint(self, state, result, place_of(frame))
+            if unmatched is not None:
+                seen().unmatched[self] = unmatched
+                return result
+            seen().unmatched.pop(self, None)
             fresh = frozenset(getattr(result, "missing_keys", ()))
             seen().loadings[self] = Loading(source="load_state_dict", fresh=fresh, place=place_of(frame))
         return result

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.source.written import call_end
@@ -83,6 +84,34 @@ def patch_lightning(module: Any) -> None:
         return listener().on_fit(self, frame, given, functools.partial(original, self, *args, **kwargs))
 
     module.Trainer.fit = fit
+
+
+def patch_stopping(module: Any) -> None:
+    _patch_callback(module.EarlyStopping)
+
+
+def patch_checkpoints(module: Any) -> None:
+    _patch_callback(module.ModelCheckpoint)
+
+
+def _patch_callback(owner: Any) -> None:
+    """Record the line that built each callback of a class."""
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        passed_on(original, self, *args, **kwargs)
+        if active() and (frame := builder_frame(self)) is not None:
+            seen().callbacks[self] = Construction(
+                name=type(self).__name__,
+                frame_file=frame.f_code.co_filename,
+                line=frame.f_lineno,
+                place=place_of(frame),
+                keywords=frozenset(kwargs),
+                end=call_end(frame),
+            )
+
+    owner.__init__ = init
 
 
 def patch_call(owner: Any, name: str) -> None:

@@ -246,31 +246,52 @@ def _is_update(call: ast.Call, scope: Scope) -> bool:
 
 
 def reached(
-    body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
+    body: Sequence[ast.AST],
+    scope: Scope,
+    names: frozenset[str] = frozenset(),
+    depth: int = 0,
+    *,
+    objects: bool = False,
 ) -> Iterator[tuple[ast.AST, Scope]]:
     """The nodes of code and of the user's functions that it calls, each with the names available there.
 
     Args:
         names: calls of functions with these names are not followed.
+        objects: calls of the user's objects are followed, too.
     """
     for statement in body:
         for node in ast.walk(statement):
             yield node, scope
             if not isinstance(node, ast.Call) or called_name(node) in names or depth == CALL_DEPTH:
                 continue
-            for function in users_functions(resolve(node.func, scope)):
+            value = resolve(node.func, scope)
+            functions, called = users_functions(value), None
+            if objects and not functions and not isinstance(value, type):
+                functions, called = users_functions(_call_of(value)), value
+            for function in functions:
                 inner = code_node(function.__code__)
                 if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    inside = {**function.__globals__, **closure(function), **_given(node, inner, scope)}
-                    yield from reached(inner.body, inside, names, depth + 1)
+                    inside = {**function.__globals__, **closure(function), **_given(node, inner, scope, called)}
+                    yield from reached(inner.body, inside, names, depth + 1, objects=objects)
 
 
-def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> dict[str, Any]:
-    """The arguments of a function call under the function's parameter names, as far as they are known."""
+def _call_of(value: Any) -> Any:
+    """The function that a call of an object runs."""
+    return next((vars(k)["__call__"] for k in type(value).__mro__ if "__call__" in vars(k)), None)
+
+
+def _given(
+    call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, called: Any = None
+) -> dict[str, Any]:
+    """The arguments of a call under the function's parameter names, as far as they are known.
+
+    Args:
+        called: the object that is called, if it is not the function itself.
+    """
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     found: dict[str, Any] = {}
-    if isinstance(call.func, ast.Attribute) and names:
-        owner = resolve(call.func.value, scope)
+    if names and (called is not None or isinstance(call.func, ast.Attribute)):
+        owner = resolve(call.func.value, scope) if called is None else called  # type: ignore[attr-defined]
         if owner is not None and type(owner).__name__ != "module":
             found[names[0]], names = owner, names[1:]
     found |= {n: resolve(a, scope) for n, a in zip(names, call.args)}

@@ -145,6 +145,16 @@ def user_place(frame: FrameType | None = None) -> Place | None:
     return place_of(found) if found else None
 
 
+def scopes_of(error: BaseException) -> Iterator[dict[str, Any]]:
+    """The names that each of the user's frames in an exception's traceback could use, the outermost frame first."""
+    link = error.__traceback__
+    while link is not None:
+        frame = link.tb_frame
+        if is_users(frame.f_code.co_filename):
+            yield {**frame.f_globals, **frame.f_locals}
+        link = link.tb_next
+
+
 def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
     """The user's lines that led to a user frame, its own first, up to the script's first line."""
     while frame is not None:

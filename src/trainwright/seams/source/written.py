@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import linecache
 from collections.abc import Iterator
@@ -24,6 +25,18 @@ def syntax_tree(file: str) -> ast.Module | None:
     try:
         return ast.parse(source) if source else None
     except SyntaxError:
+        return None
+
+
+def class_file(kind: type) -> str | None:
+    """The file of a class, also of a class of a script that has ended; None if it has none."""
+    for value in vars(kind).values():
+        code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+        if code is not None and code.co_name == getattr(value, "__name__", "") and code.co_filename != "<string>":
+            return str(code.co_filename)
+    try:
+        return inspect.getsourcefile(kind)
+    except (TypeError, OSError):  # built in, or of a script that has ended
         return None
 
 

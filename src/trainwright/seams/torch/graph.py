@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import re
 import sys
@@ -21,7 +20,7 @@ from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, show, user_place
-from trainwright.seams.source.written import attribute_place
+from trainwright.seams.source.written import attribute_place, class_file
 from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
@@ -193,24 +192,21 @@ def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
                 for key, one in value or ():
                     if _on_graph(one):
                         found.append(_kept(name, key, owner))
-            elif any(_on_graph(v) for v in _members(value)):
+            elif any(_on_graph(v) for v in members(value)):
                 found.append(_kept(name, attribute, owner))
     return found
 
 
 def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
     return KeptTensor(
-        name=f"{name}.{attribute}".lstrip("."), where=_assigned(owner, attribute), of_trainer=name == "trainer"
+        name=f"{name}.{attribute}".lstrip("."), where=assigned(owner, attribute), of_trainer=name == "trainer"
     )
 
 
-def _assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
+def assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
     """The last line of the object's own class that assigns the attribute (or creates it), outside its constructor."""
     for kind in type(owner).__mro__:
-        try:
-            file = inspect.getsourcefile(kind)
-        except TypeError:
-            continue
+        file = class_file(kind)
         if file and is_users(file) and (place := attribute_place(file, kind.__name__, attribute, made=made)):
             return place
     return None
@@ -220,12 +216,12 @@ def _on_graph(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.grad_fn is not None
 
 
-def _members(value: Any) -> Iterator[Any]:
+def members(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for one in value:
-            yield from _members(one) if isinstance(one, (list, tuple)) and len(one) < 64 else (one,)
+            yield from members(one) if isinstance(one, (list, tuple)) and len(one) < 64 else (one,)
     else:
         yield value
 
@@ -240,7 +236,7 @@ def plain_lists(
         for attribute, value in vars(owner).items():
             if not isinstance(value, (list, tuple, dict)) or attribute.startswith("_"):
                 continue
-            inside = [m for m in _members(value) if isinstance(m, nn.Module) and id(m) in called]
+            inside = [m for m in members(value) if isinstance(m, nn.Module) and id(m) in called]
             lost = [p for m in inside for p in m.parameters() if p.grad is not None and id(p) not in held]
             if lost:
                 found.append(
@@ -249,7 +245,7 @@ def plain_lists(
                         kind=type(value).__name__,
                         modules=len(inside),
                         parameters=sum(p.numel() for p in lost),
-                        where=_assigned(owner, attribute, made=True) or places(inside[0]),
+                        where=assigned(owner, attribute, made=True) or places(inside[0]),
                     )
                 )
     return found

@@ -12,6 +12,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.loss import KeptLoss
 from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages.gradients import UnreducedLoss
 from trainwright.stages.loss import LossCall, Renormalised
 
 
@@ -39,6 +40,7 @@ class StepRecord:
     minimised: list[float] = field(default_factory=list)
     """The value of every tensor that backward was called on, in order."""
     loss_at: Place | None = None
+    unreduced: UnreducedLoss | None = None
     training: bool = True
     modes: dict[str, bool] = field(default_factory=dict)
     random_calls: int = 0

@@ -27,7 +27,7 @@ from trainwright.seams.torch.activations import activation_shares, unreachable
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layer_sizes import declared_sizes
-from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total
+from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total, unreduced
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts
@@ -129,7 +129,7 @@ class Observer(TorchFunctionMode):
                 record.failed_stage = Stage.LOSS
             elif self._stack and self._stage == Stage.FORWARD:
                 module, inputs = self._stack[-1]
-                record.failed_module = self._module_facts(module, inputs, None)
+                record.failed_module = self.module_facts(module, inputs, None)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -139,11 +139,7 @@ class Observer(TorchFunctionMode):
             return self._loss(func, args, kwargs)
         if func is torch.Tensor.backward:
             self._stage = Stage.GRADIENTS
-            if args[0].numel() == 1:
-                self.record.loss_tensor = args[0]
-                self.record.minimised.append(float(args[0].detach()))
-                self.record.loss_at = self.record.loss_at or user_place(sys._getframe(1))
-                self.record.loss_shares = shares_of_total(args[0], self.record.kept_losses)
+            self._note_backward(args[0], args[1] if len(args) > 1 else kwargs.get("gradient"))
         if (self._detail or self._pairing_repairs) and is_paired(func, args):
             args = (*self._pair(args), *args[2:])
         result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
@@ -156,6 +152,19 @@ class Observer(TorchFunctionMode):
                 name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
                 self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
         return result
+
+    def _note_backward(self, total: torch.Tensor, gradient: torch.Tensor | None) -> None:
+        """Record the tensor that is minimized: with a gradient for each element, the sum weighted by them."""
+        at = user_place(sys._getframe(2))
+        if total.numel() != 1 and gradient is not None:
+            total = (total * gradient).sum()
+        if total.numel() == 1:
+            self.record.loss_tensor = total
+            self.record.minimised.append(float(total.detach()))
+            self.record.loss_at = self.record.loss_at or at
+            self.record.loss_shares = shares_of_total(total, self.record.kept_losses)
+        elif self._detail:
+            self.record.unreduced = unreduced(total, self.record.kept_losses, at)
 
     def _pair(self, args: Any) -> tuple[Any, Any]:
         """Both sides of an operation that makes all pairs of two tensors' rows, changed if repairs say so."""
@@ -252,7 +261,7 @@ class Observer(TorchFunctionMode):
             name = self._names.get(id(module), "")
             if name not in self.record.called:
                 self.record.called.append(name)
-                self.record.modules.append(self._module_facts(module, (*args, *kwargs.values()), output))
+                self.record.modules.append(self.module_facts(module, (*args, *kwargs.values()), output))
         if self._is_root(module) and self._aside:
             self._aside = False
         elif self._is_root(module):
@@ -265,7 +274,8 @@ class Observer(TorchFunctionMode):
         inner = len(self._roots) > 1 and bool(self._stack)
         return not inner and any(module is root for root in self._roots)
 
-    def _module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
+    def module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
+        """The facts of one of the model's modules and its call."""
         result = first_tensor(output)
         kind = type(module).__name__
         where, sizes = self._places(module), declared_sizes(module)
@@ -301,8 +311,8 @@ class Observer(TorchFunctionMode):
         if name != LOSSES[func]:
             changed = getattr(F, name)
             options = {k: v for k, v in options.items() if k in _parameters(changed)}
-        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options)
         at = user_place(sys._getframe(2))
+        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options, at=at)
         failure = None
         try:
             kept.value = changed(logits, targets, **options)

@@ -106,7 +106,11 @@ def activate(model: nn.Module, names: Sequence[str]) -> None:
 
 def resize_input(model: nn.Module, layer: str, size: int) -> None:
     old = model.get_submodule(layer)
-    names = [n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")]
+    # The constructors of recurrent layers pass on all arguments to that of their common base class.
+    kind = nn.RNNBase if isinstance(old, nn.RNNBase) else type(old)
+    names = [n for n in inspect.signature(kind.__init__).parameters if n not in ("self", "device", "dtype", "mode")]
+    if isinstance(old, nn.RNN):
+        names.append("nonlinearity")
     given = {n: getattr(old, n) for n in names if hasattr(old, n)}
     if "bias" in names:
         given["bias"] = old.bias is not None and old.bias is not False

@@ -18,6 +18,7 @@ class Mine(Trainer):
 config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
 model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(
-    **QUIET, learning_rate=1e-3, per_device_train_batch_size=8, gradient_accumulation_steps=4, num_train_epochs=3
+    **QUIET, optim="sgd", learning_rate=0.02, per_device_train_batch_size=8, gradient_accumulation_steps=4,
+    num_train_epochs=3
 )
 Mine(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer()).train()

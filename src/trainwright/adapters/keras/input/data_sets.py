@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.alignment import alignment_of
+from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, suspicious_rows, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
-from trainwright.adapters.data.unusable_rows import suspicious_rows
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import Batch, X, rows_of_batch
@@ -37,7 +37,7 @@ def measure_dataset(
     scope: Mapping[str, Any],
     accepts: Sequence[str] = (),
     label_place: Place | None = None,
-    outcome: Callable[[FitData], str] | None = None,
+    step_on: Callable[[FitData], RowStep | None] | None = None,
 ) -> DatasetFacts:
     """Read a sample of the data and count its labels.
 
@@ -45,8 +45,7 @@ def measure_dataset(
         scope: the script's objects.
         accepts: the names of the model's inputs; empty: all that the data contain.
         label_place: the user's line that made the targets.
-        outcome: runs a training step on the first rows of a set; returns the exception, the loss if it is not finite,
-            or "".
+        step_on: takes a training step on the first rows of a set.
     """
     labels = target_names(data)
     read = read_set(data)
@@ -57,18 +56,19 @@ def measure_dataset(
     classes = class_columns(read, labels), class_columns(held, labels) if held else None
     alignment = alignment_of(classes[0], train, inputs)
     return DatasetFacts(
-        train=train,
+        train=_try_extremes(data, train, inputs, step_on),
         evaluation=evaluation,
         accepts=inputs,
         alignment=alignment,
         aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
         evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
+        label_copy=label_copy_of(classes[0], train, inputs),
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),
         repetition=repetition_of(next(iter(getattr(data.source, "owners", ())), None), classes[0], train),
         sources=tuple(label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
-        unusable_rows={s.name: _try_rows(d, s, inputs, outcome) for d, s in _sets(data, train, evaluation)},
+        unusable_rows={s.name: _try_rows(d, s, inputs, step_on) for d, s in _sets(data, train, evaluation)},
         label_place=label_place,
         epochs=_epochs(data, read),
         **between(classes[0], train, classes[1], evaluation, inputs),
@@ -118,26 +118,28 @@ def _sets(data: FitData, train: SplitFacts, evaluation: SplitFacts | None) -> li
     return pairs
 
 
-def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: Callable[[FitData], str] | None) -> str:
+_StepOn = Callable[[FitData], RowStep | None]
+
+
+def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> str:
     """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
     bad = suspicious_rows(facts, inputs)
-    if not bad or facts.rows is None or outcome is None:
+    if not bad or facts.rows is None or step_on is None:
         return ""
-    # Half bad and half good rows in one batch: a loss that ignores unknown labels needs some known ones.
-    count = max(1, min(16, data.batch_size or 16) // 2)
+    size = data.batch_size or MOST_ROWS
     if not isinstance(data.source, Arrays):
-        return _try_streamed(data, count, len(bad), outcome)
-    others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
-    usual = outcome(data.chosen(others)) if others else ""
-    if usual:
-        return f"{UNTRIED}: {usual}"
-    known = others if (data.batch_size or 2) > 1 else []
-    return outcome(data.chosen([*known, *sorted(bad)[:count]]))
+        return _try_streamed(data, max(1, min(MOST_ROWS, size) // 2), len(bad), step_on)
+    return try_unusable(facts, inputs, size, lambda rows: step_on(data.chosen(rows)))
 
 
-def _try_streamed(
-    data: FitData, count: int, known: int, outcome: Callable[[FitData], str], *, seconds: float = 6.0
-) -> str:
+def _try_extremes(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> SplitFacts:
+    """The facts, in which extremes have the loss of a step; of arrays only, whose rows can be chosen."""
+    if step_on is None or not isinstance(data.source, Arrays):
+        return facts
+    return try_extremes(facts, inputs, data.batch_size or MOST_ROWS, lambda rows: step_on(data.chosen(rows)))
+
+
+def _try_streamed(data: FitData, count: int, known: int, step_on: _StepOn, *, seconds: float = 6.0) -> str:
     """The same for a stream. Its row order may differ between passes, so rows are identified by content.
 
     Args:
@@ -156,10 +158,11 @@ def _try_streamed(
                     kept.append(row)
         if (len(sound) == count and len(bad) == min(count, known)) or time.monotonic() - started > seconds:
             break
-    usual = outcome(data.of_rows(sound)) if sound else ""
-    if usual or not bad:
-        return f"{UNTRIED}: {usual}" if usual else ""
-    return outcome(data.of_rows([*(sound if (data.batch_size or 2) > 1 else []), *bad]))
+    usual = step_on(data.of_rows(sound)) if sound else None
+    if usual is not None and usual.wrong:
+        return f"{UNTRIED}: {usual.wrong}"
+    tried = step_on(data.of_rows([*(sound if (data.batch_size or 2) > 1 else []), *bad])) if bad else None
+    return tried.wrong if tried is not None else ""
 
 
 def _is_whole(batch: Batch) -> bool:

@@ -1,4 +1,4 @@
-"""Rule pages, the table of rules, and the search for rules by error message or word."""
+"""The documents that are generated from the rules and from the table of error messages."""
 
 from __future__ import annotations
 
@@ -6,103 +6,12 @@ import ast
 import difflib
 import re
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 
-from rich.console import Group, RenderableType
-from rich.markdown import Markdown
-from rich.table import Table
-from rich.text import Text
-
-from trainwright.core.rule import Rule, knowing, load_rules
+from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
-
-
-def find(name: str) -> Rule | None:
-    """The rule of this name or code."""
-    wanted = name.strip().lower()
-    return next((r for r in load_rules() if wanted in (r.name, r.code.lower())), None)
-
-
-# A longer question is treated as an error message, in which single words say little.
-MOST_WORDS = 4
-# The score of a word in a rule's name, title or page; a second mention in the page counts again, a third does not.
-IN_NAME, IN_TITLE, IN_PAGE = 8, 4, 1
-
-
-def mentioning(text: str) -> list[Rule]:
-    """Rules that mention every word of a question; rules with the words in their names come first."""
-    words = re.findall(r"\w+", text.lower())
-    if not 0 < len(words) <= MOST_WORDS:
-        return []
-    patterns = [re.compile(rf"\b{re.escape(re.sub('(?<!s)s$', '', word))}") for word in words]
-    scores = {rule.code: [_score(rule, pattern) for pattern in patterns] for rule in load_rules()}
-    found = [rule for rule in load_rules() if all(scores[rule.code])]
-    return sorted(found, key=lambda rule: -sum(scores[rule.code]))
-
-
-def _score(rule: Rule, pattern: re.Pattern[str]) -> int:
-    named = pattern.search(f"{rule.code} {rule.name}".lower()) is not None
-    titled = pattern.search(rule.title.lower()) is not None
-    mentions = len(pattern.findall(rule.page.lower()))
-    return IN_NAME * named + IN_TITLE * titled + IN_PAGE * min(mentions, 2)
-
-
-def near(text: str) -> list[str]:
-    """Names of rules with a similar spelling."""
-    wanted = "-".join(re.findall(r"\w+", text.lower()))
-    return difflib.get_close_matches(wanted, [r.name for r in load_rules()], cutoff=0.7)
-
-
-def explain(text: str) -> tuple[bool, RenderableType]:
-    """Whether anything was found, and what to show."""
-    one = find(text)
-    rules = [one] if one else knowing(text)
-    if not rules and len(mentions := mentioning(text)) != 1:
-        return bool(mentions), _listed(text, mentions) if mentions else _unknown(text)
-    return True, Group(*(_page(r) for r in rules or mentions))
-
-
-def _listed(text: str, rules: list[Rule]) -> RenderableType:
-    head = Text.assemble(
-        f"{len(rules)} rules mention ", (text.strip(), "bold"), "; `trainwright explain NAME` prints a rule's page."
-    )
-    return Group(head, Text(), _table(rules))
-
-
-def _unknown(text: str) -> Text:
-    alike = near(text)
-    meant = f" Did you mean {', '.join(alike)}?" if alike else ""
-    return Text(
-        f"No rule has this name, mentions it or quotes it as an error.{meant} `trainwright rules` lists all rules; "
-        "`trainwright check SCRIPT` searches for the cause."
-    )
-
-
-def _page(rule: Rule) -> RenderableType:
-    return Group(
-        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(paragraphs(rule.page)), Text()
-    )
-
-
-def paragraphs(page: str) -> str:
-    """A page as Markdown, with each part as a separate paragraph."""
-    return re.sub(r"\n(?=(Why it matters|Evidence|Error|Fix)\b)", "\n\n", page).replace("\n\n\n", "\n\n")
-
-
-def table() -> RenderableType:
-    """All rules."""
-    return _table(load_rules())
-
-
-def _table(rules: Iterable[Rule]) -> RenderableType:
-    shown = Table(box=None, pad_edge=False)
-    for heading in ("code", "name", "severity", "stage", "what is wrong"):
-        shown.add_column(heading, no_wrap=heading != "what is wrong")
-    for rule in rules:
-        shown.add_row(rule.code, rule.name, str(rule.severity), rule.stage.label, rule.title)
-    return shown
-
+from trainwright.frameworks.messages import SECTIONS
+from trainwright.frameworks.messages.known import KnownMessage
 
 # A longer difference between a rule's bad and good script is not shown as an example.
 LONGEST_EXAMPLE = 24
@@ -135,17 +44,47 @@ def _contents() -> str:
         lines += ["|---|---|---|"]
         lines += [f"| {_link(r)} | {r.severity} | {r.title} |" for r in load_rules() if r.stage == stage]
         lines += [""]
-    lines += [*_SAFETY.split("\n"), "## By error message", "", "`…` stands for any text within a line.", ""]
+    lines += [*_SAFETY.split("\n"), "## By error message", ""]
+    lines += ["`…` stands for any text. Messages that no rule proves are on [their own page](../errors.md).", ""]
     lines += ["| error message | rules |", "|---|---|"]
     quoted: dict[str, list[Rule]] = {}
     for rule in load_rules():
-        for error in _errors(rule):
+        for error in rule.quotations:
             quoted.setdefault(error, []).append(rule)
     lines += [
         f"| {_code(error).replace('|', '&#124;')} | {', '.join(_link(r) for r in rules)} |"
         for error, rules in sorted(quoted.items(), key=lambda item: item[0].lower())
     ]
     return "\n".join([*lines, ""])
+
+
+def errors_as_markdown() -> str:
+    """The page of the error messages that no rule proves, or that deserve a paragraph of their own."""
+    lines = ["# Error messages", "", _wrapped(_ERRORS), ""]
+    lines += [f"- [{title}](#{_anchor(title)})" for title in SECTIONS]
+    for title, known in SECTIONS.items():
+        lines += ["", f"## {title}", ""]
+        lines += ["\n\n".join(_entry(one) for one in known)]
+    return "\n".join([*lines, ""])
+
+
+_ERRORS = (
+    "Generated from `src/trainwright/frameworks/messages` by `scripts/rule-pages`. `trainwright explain 'MESSAGE'` finds "
+    "an entry, and `python train.py 2>&1 | trainwright explain -` finds those of a traceback. `…` stands for any text. "
+    "The messages that rules quote are in [the index of the rules](rules/README.md#by-error-message)."
+)
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def _entry(known: KnownMessage) -> str:
+    names = {rule.name: rule for rule in load_rules()}
+    quoted = "  \n".join(_code(text) for text in known.texts)
+    links = ", ".join(_link(names[name], "rules/") for name in known.rules)
+    related = f"Related rules: {links}."
+    return "\n\n".join([quoted, _wrapped(known.paragraph), *([related] if links else [])])
 
 
 def _stage_page(stage: Stage, tests: Path) -> str:
@@ -164,7 +103,7 @@ def _body(rule: Rule) -> str:
     text = re.sub(
         r"^Fix \((safe|unsafe|manual)", r"**Fix** ([\1](README.md#safe-unsafe-manual)", text, flags=re.MULTILINE
     )
-    if errors := _errors(rule):
+    if errors := rule.quotations:
         listed = "\n".join(f"- {_code(error)}" for error in errors)
         text = text.replace("**Fix**", f"**Error messages:**\n\n{listed}\n\n**Fix**", 1)
     parts = [part.strip() for part in re.split(r"\n{2,}", text) if part.strip()]
@@ -175,16 +114,12 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _errors(rule: Rule) -> list[str]:
-    return re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE)
-
-
 def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _link(rule: Rule) -> str:
-    return f"[{rule.name}]({rule.stage.label}.md#{rule.code.lower()}-{rule.name})"
+def _link(rule: Rule, folder: str = "") -> str:
+    return f"[{rule.name}]({folder}{rule.stage.label}.md#{rule.code.lower()}-{rule.name})"
 
 
 def _example(rule: Rule, tests: Path) -> list[str]:

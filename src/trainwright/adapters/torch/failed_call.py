@@ -1,0 +1,319 @@
+"""A call of a model, a loss or a loader outside of training that raised: made again, and measured as in a step."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters.base import FailedCall
+from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
+from trainwright.adapters.torch.called_model import Probe, left_as_it_was
+from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
+from trainwright.adapters.torch.loader_lines import loader_places
+from trainwright.adapters.torch.loss import loss_facts
+from trainwright.adapters.torch.step_facts import forward_facts, with_origins
+from trainwright.adapters.torch.words import TORCH
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Call, PartMissing, Repair, Seam
+from trainwright.core.stage import Facts
+from trainwright.seams.failures.blame import failure_of, passed_on
+from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.torch_patches import loader_of
+from trainwright.seams.source.places import is_users
+from trainwright.seams.torch.loss import LOSSES
+from trainwright.seams.torch.stacking import watching_stacks
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.tensors.torch import objects as tensors
+
+_MODULE_CALLS = {nn.Module._wrapped_call_impl.__code__, nn.Module._call_impl.__code__}
+_LOSS_CALLS = {function.__code__: function for function in LOSSES if hasattr(function, "__code__")}
+# Keras's layers are modules on its torch backend.
+_KERAS = "keras."
+_LABELS = ("labels", "label", "label_ids")
+# How many operations of a graph are searched for the layer that made the scores.
+_MOST_OPERATIONS = 64
+
+
+def failed_call(error: BaseException, seen: Seen) -> FailedCall | None:
+    """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
+    users: FrameType | None = None
+    for frame in _frames(error):
+        held, code = frame.f_locals, frame.f_code
+        if is_users(code.co_filename):
+            users = frame
+        elif code in _MODULE_CALLS and isinstance(module := held.get("self"), nn.Module):
+            if type(module).__module__ == nn.modules.loss.__name__:
+                return LossOutside(module, held["args"], held["kwargs"], seen=seen, scope=_scope(users))
+            if any(kind.__module__.startswith(_KERAS) for kind in type(module).__mro__):
+                return None  # its message is read as on the other backends
+            return ModelOutside(module, held["args"], held["kwargs"], seen=seen)
+        elif code in _LOSS_CALLS:
+            given = {name: held[name] for name in code.co_varnames[: code.co_argcount] if name in held}
+            return LossOutside(_LOSS_CALLS[code], (), given, seen=seen, scope=_scope(users))
+        elif isinstance(loader := loader_of(held.get("self")), torch.utils.data.DataLoader):
+            return _batch_of(loader, error, seen)
+    return None
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    link = error.__traceback__
+    while link is not None:
+        yield link.tb_frame
+        link = link.tb_next
+
+
+def _scope(frame: FrameType | None) -> dict[str, Any]:
+    return {**frame.f_globals, **frame.f_locals} if frame is not None else {}
+
+
+@dataclass
+class ModelOutside:
+    """A model that was called outside of training."""
+
+    model: nn.Module
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    seen: Seen = field(kw_only=True)
+    repairs: list[Repair] = field(default_factory=list)
+
+    def measure(self) -> tuple[Facts, ...]:
+        """Call it again, with the repairs in force."""
+        record = self._observed()
+        view = self.view()
+        label = next((k for k in _LABELS if k in view), None)
+        probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
+        forward = forward_facts(record, self.model, probe, self.seen.modules.get, None)
+        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at, {})
+        loss = loss_facts(record, view, view.get(label) if label else None)
+        return (
+            _unread(),
+            self._batch_facts(view, label),
+            replace(forward, parameters=parameters),
+            *([loss] if loss is not None and record.loss_calls else []),
+        )
+
+    def _observed(self) -> StepRecord:
+        observer = Observer(
+            self.model, self.repairs, detail=True, places=self.seen.modules.get, asked_at=self.seen.asked_at
+        )
+        with left_as_it_was(self.model), observer.catching() as record:
+            passed_on(self.model, *self.args, **self.kwargs)
+        return record
+
+    def view(self) -> dict[str, Any]:
+        """The inputs by the names of forward's parameters; "0", "1" for those without a name."""
+        names = [p.name for p in _parameters(self.model) if p.kind is p.POSITIONAL_OR_KEYWORD]
+        keys = [*names, *map(str, range(len(names), len(self.args)))]
+        return {**dict(zip(keys, self.args)), **self.kwargs}
+
+    def _batch_facts(self, view: Mapping[str, Any], label: str | None) -> BatchFacts:
+        parameters = [p for p in _parameters(self.model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        return BatchFacts(
+            rows=next((len(v) for v in view.values() if isinstance(v, torch.Tensor) and v.dim()), 0),
+            tensors={k: tensors.facts(v) for k, v in view.items() if isinstance(v, torch.Tensor)},
+            others={k: type(v).__name__ for k, v in view.items() if not isinstance(v, torch.Tensor)},
+            label_key=label,
+            accepts=tuple(p.name for p in parameters),
+            accepts_any=any(p.kind is p.VAR_KEYWORD for p in _parameters(self.model)),
+            required=tuple(p.name for p in parameters if p.default is p.empty),
+            images=image_facts(view),
+            **token_facts(view, label, self.model, None),
+        )
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force: of the model, of a call inside it, or of its inputs."""
+        if repair.seam == Seam.TRAINER:
+            given = {"model": self.model, "collator": dict, "tokenizer": None, "train_dataset": None}
+            collate = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))["collator"]
+            if collate is not dict:
+                self._put(collate(self.view()))
+        elif repair.seam == Seam.BATCH:
+            self._put(mended(repair, Call(seam=Seam.BATCH, given=self.view(), tensors=tensors)).given)
+        elif repair.seam in (Seam.FORWARD, Seam.ACTIVATION, Seam.LOSS):
+            self.repairs.append(repair)
+        else:
+            raise PartMissing(repair.seam)
+
+    def _put(self, view: Mapping[str, Any]) -> None:
+        keys = list(self.view())
+        self.args = tuple(view[k] for k in keys[: len(self.args)])
+        self.kwargs = {k: v for k, v in view.items() if k not in keys[: len(self.args)]}
+
+    def known(self, setup: SetupFacts) -> SetupFacts:
+        """The setup facts with what is known of the model."""
+        at = self.seen.modules.get(self.model)
+        places = {**setup.places, **({"model": at} if at is not None else {})}
+        return replace(setup, words=TORCH, places=places, model_class=type(self.model).__name__)
+
+
+@dataclass
+class LossOutside:
+    """A loss that was called outside of training, as a module or as a function."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    seen: Seen = field(kw_only=True)
+    scope: Mapping[str, Any] = field(kw_only=True)
+    repairs: list[Repair] = field(default_factory=list)
+
+    def measure(self) -> tuple[Facts, ...]:
+        """Call it again, with the repairs in force; no facts if that is not seen as a loss of tensors."""
+        module = self.function if isinstance(self.function, nn.Module) else nn.Identity()
+        observer = Observer(module, self.repairs, detail=True, places=self.seen.modules.get)
+        with observer.catching() as record:
+            passed_on(self.function, *self.args, **self.kwargs)
+        loss = loss_facts(record, {}) if record.loss_calls else None
+        if loss is None:
+            return ()
+        # The scores that the script passed: the output of a model that ended without an error.
+        scores = record.kept_losses[-1].scores
+        forward = ForwardFacts(output=tensors.facts(scores), head=self._head(scores))
+        return _unread(), BatchFacts(), forward, loss
+
+    def _head(self, scores: torch.Tensor) -> ModuleFacts | None:
+        """The linear layer in the script's scope that made the scores last, found from their graph."""
+        owners = {
+            id(layer.weight): (layer, model)
+            for model in self.scope.values()
+            if isinstance(model, nn.Module)
+            for layer in model.modules()
+            if isinstance(layer, nn.Linear)
+        }
+        for parameter in _parameters_behind(scores):
+            if id(parameter) in owners:
+                layer, model = owners[id(parameter)]
+                observer = Observer(model, places=self.seen.modules.get, asked_at=self.seen.asked_at)
+                return observer.module_facts(layer, (), None)
+        return None
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair of the call in force.
+
+        Raises:
+            PartMissing: the repair changes something else, which was used before this call.
+        """
+        if repair.seam != Seam.LOSS:
+            raise PartMissing(repair.seam)
+        self.repairs.append(repair)
+
+    def known(self, setup: SetupFacts) -> SetupFacts:
+        """The setup facts in torch's words."""
+        return replace(setup, words=TORCH)
+
+
+@dataclass
+class BatchOutside:
+    """A batch that a loader could not form outside of training."""
+
+    loader: Any
+    recorder: RecordingCollator
+    seen: Seen = field(kw_only=True)
+    stacking: list[Repair] = field(default_factory=list)
+
+    def measure(self) -> tuple[Facts, ...]:
+        """Form it again, with the repairs in force."""
+        facts = item_facts(self.recorder)
+        collator = self.recorder.collator
+        name = getattr(collator, "__name__", type(collator).__name__)
+        failure = self._failure()
+        if failure is None:
+            return _unread(), BatchFacts(collator=name, rows=len(self.recorder.items), **facts)
+        batch = BatchFacts(
+            failure=failure,
+            collator=name,
+            equal_rows_collate=collates_equal_rows(self.recorder),
+            forms_without=forms_without(self.recorder),
+            stacked_lengths=stacked_lengths(self.recorder),
+            **facts,
+        )
+        return _unread(), batch
+
+    def _failure(self) -> Failure | None:
+        def changed(rows: Any) -> Any:
+            for repair in self.stacking:
+                return mended(repair, Call(seam=Seam.STACK, given={"rows": rows}, tensors=tensors))["rows"]
+            return None
+
+        try:
+            with watching_stacks(changed):
+                self.recorder(list(self.recorder.items))
+        except Exception as error:  # the user's collator raised, which is the finding
+            return failure_of(error)
+        return None
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair of the collate function in force."""
+        if repair.seam == Seam.STACK:
+            self.stacking.append(repair)
+        elif repair.seam == Seam.TRAINER:
+            given = {"model": None, "collator": self.recorder.collator, "tokenizer": None, "train_dataset": None}
+            items = self.recorder.items
+            collate = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))["collator"]
+            self.recorder = RecordingCollator(collate)
+            self.recorder.items.extend(items)
+        else:
+            raise PartMissing(repair.seam)
+
+    def known(self, setup: SetupFacts) -> SetupFacts:
+        """The setup facts with the lines of the loader."""
+        return replace(setup, words=TORCH, places={**loader_places(self.loader, self.seen), **setup.places})
+
+
+def _batch_of(loader: Any, error: BaseException, seen: Seen) -> BatchOutside | None:
+    """The batch that was being formed, if its rows are known: those in the traceback, or those of the first batch."""
+    for frame in _frames(error):
+        rows = frame.f_locals.get("data")
+        if frame.f_code.co_name == "fetch" and isinstance(rows, list) and rows:
+            break
+    else:
+        rows = _first_rows(loader)
+    if not rows:
+        return None
+    recorder = RecordingCollator(loader.collate_fn)
+    recorder.items.extend(rows)
+    return BatchOutside(loader, recorder, seen=seen)
+
+
+def _first_rows(loader: Any) -> Sequence[Any]:
+    """The rows of a first batch, read in this process; for a batch that a worker process could not form."""
+    if not loader.num_workers or loader.batch_sampler is None:
+        return ()
+    try:
+        return [passed_on(loader.dataset.__getitem__, index) for index in next(iter(loader.batch_sampler), ())]
+    except Exception:  # then it is a row that raised, and the batch was never formed
+        return ()
+
+
+def _unread() -> DatasetFacts:
+    """A data set of which nothing is known."""
+    return DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
+
+
+def _parameters(model: nn.Module) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(model.forward).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _parameters_behind(scores: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The leaves of a tensor's graph, the nearest first."""
+    waiting = [scores.grad_fn] if scores.grad_fn is not None else []
+    for operation in waiting:  # it grows as it is read: a search in breadth
+        if hasattr(operation, "variable"):
+            yield operation.variable
+        if len(waiting) < _MOST_OPERATIONS:
+            waiting += [following for following, _ in operation.next_functions if following is not None]

@@ -1,0 +1,277 @@
+"""What people say of a training that raises nothing, in words: patterns, a sentence, and the rules that look for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# A longer text is a log or a report, in which single words say little.
+MOST_WORDS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Complaint:
+    """One kind of complaint."""
+
+    patterns: tuple[str, ...]
+    """Regular expressions for the text as `_plain` writes it; the first complaint with one that is found answers."""
+    answer: str
+    rules: tuple[str, ...]
+    """Names of rules, the most frequent cause first."""
+
+
+# What `_plain` writes as "not".
+_NEGATIONS = re.compile(
+    r"n't\b|(?:\b(?:does|do|did|is|are|was|wo|ca))nt\b|\b(?:cannot|not|never|no longer|without)\b"
+    r"|\b(?:refuses|fails|failed|stops|stopped)(?: to)?\b"
+)
+_DOWN = r"(?:decreas|go(?:es|ing)? down|drop|fall|reduc|improv|converg|chang|mov)"
+_LOSS = r"\b(?:loss(?:es)?|cost|objective)\b"
+_SCORE = r"\b(?:accuracy|acc|score|f1|auc|metrics?|performance)\b"
+_EVALUATION = r"\b(?:val|valid|validation|test|dev|eval|evaluation)(?![a-z])"
+
+# The more specific ones first: a loss that is NaN does not decrease either.
+COMPLAINTS = (
+    Complaint(
+        patterns=(r"\bnans?\b", r"not a number", r"\binf(?:inity|inite)?\b", r"\bnon-?finite\b"),
+        answer="NaN or infinity comes from the data, from the model's arithmetic, or from steps that are too large.",
+        rules=(
+            "non-finite-data",
+            "excessive-learning-rate",
+            "non-finite-loss",
+            "non-finite-activation",
+            "non-finite-gradients",
+            "exploding-gradients",
+            "unscaled-inputs",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"out of memory",
+            r"\booms?\b",
+            r"\b(?:memory|v?ram)\b.*(?:full|leak|grow|increas|exceed)",
+            r"memory leak",
+        ),
+        answer="Either one step does not fit, or graphs and outputs are kept from step to step.",
+        rules=("out-of-memory", "retained-logits", "accelerator-held-by-others", "broadcast-loss"),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_EVALUATION}.*(?:lower|less|smaller|better) than.*train",
+            rf"{_SCORE}.*(?:\b1\.0+\b|\b100 ?%|\b99(?:\.\d+)? ?%|perfect)(?!.*{_EVALUATION})",
+            r"too good",
+            r"suspicious",
+            r"\bleak(?:age|s|ed|ing)?\b",
+        ),
+        answer="A result that is too good usually means that evaluation sees training rows, or the model sees the answer.",
+        rules=(
+            "train-eval-overlap",
+            "evaluation-on-training-data",
+            "future-leak",
+            "crossed-samples",
+            "mismatched-metric",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_EVALUATION}.*(?:missing|not (?:log|show|print|there|comput|report)|is none)",
+            rf"no {_EVALUATION}",
+            r"(?:best|wrong) checkpoint",
+            r"early ?stop",
+        ),
+        answer="Metrics that are missing or ignored come from labels that do not reach the evaluation, or from a name that "
+        "is never computed.",
+        rules=(
+            "missing-evaluation-labels",
+            "unknown-best-metric",
+            "wrong-metric-direction",
+            "undirected-metric",
+            "unmatched-strategies",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"\bover-?fit",
+            r"generali[sz]",
+            rf"{_EVALUATION}.*(?:worse|ris|increas|up\b|low|drop|bad|poor|stuck|not)",
+            rf"train.*(?:high|good|perfect|low|decreas|fine|100|but|while).*{_EVALUATION}",
+        ),
+        answer="If training improves and evaluation does not, check that both see the same preprocessing and the right "
+        "mode before you regularize.",
+        rules=(
+            "differently-scaled-sets",
+            "training-mode-evaluation",
+            "split-of-sorted-data",
+            "missing-classes",
+            "misaligned-labels",
+            "unreset-metric",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"(?:one|single|same|only) (?:class|label|category|value|output|prediction|token|answer)",
+            r"(?:majority|dominant) class",
+            r"(?:always|only|just) (?:predict|output|return|answer|class|zero|0|1)",
+            r"predict\w* (?:all|only|the same|always|everything|zero|0|1|nothing)",
+            r"(?:constant|identical) (?:predict|output|result|answer|prob|logit)",
+            r"(?:predictions?|outputs?) (?:are|is) (?:all |the |always )*(?:same|constant|identical)",
+            r"\b(?:f1|recall|precision|mcc)\b.*\b(?:0|zero)\b(?!\.[1-9])",
+        ),
+        answer="A model that always gives the same answer has lost its input, its gradient or its classes.",
+        rules=(
+            "imbalanced-classes",
+            "constant-predictions",
+            "constant-output",
+            "argmax-of-one-column",
+            "one-unit-softmax",
+            "dead-units",
+            "destroyed-labels",
+            "sorted-without-shuffle",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_SCORE}.*(?:chance|random|stuck|constant|same|low|plateau|bad|poor|0\.5\b|\b50 ?%|\b10 ?%)",
+            rf"{_SCORE}.*\bnot\b.*(?:improv|increas|chang|up\b)",
+            r"(?:chance|random) (?:level|guess|accuracy|performance)",
+            r"no better than (?:chance|random)",
+        ),
+        answer="An accuracy at chance means that the labels, the loss or the metric do not fit, or that nothing is learned.",
+        rules=(
+            "misaligned-labels",
+            "metrics-on-logits",
+            "broadcast-loss",
+            "double-activation",
+            "frozen-model",
+            "argmax-of-one-column",
+            "constant-output",
+            "broadcast-metric",
+        ),
+    ),
+    Complaint(
+        patterns=(rf"{_LOSS}.*\b(?:is|at|stays?|equals?|=|becomes?|of|always|exactly) ?(?:0(?:\.0+)?|zero)(?![\d.])",),
+        answer="A loss of exactly 0 means that nothing is compared: masked labels, a class dimension of size one, or targets "
+        "that the model sees.",
+        rules=(
+            "all-labels-masked",
+            "one-unit-softmax",
+            "class-loss-of-one-score",
+            "future-leak",
+            "labels-inside-inputs",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"\b(?:0?\.69\d*|1\.09\d*|1\.38\d*|1\.6(?:1|09)\d*|2\.30?\d*|4\.60?\d*|6\.9\d?)\b",
+            r"\b(?:ln|log) ?\(?\d",
+        ),
+        answer="A loss that stays at the logarithm of the number of classes (0.693 for 2, 1.609 for 5, 2.303 for 10, 4.605 "
+        "for 100) is that of guessing: the output does not depend on the input, or the weights do not move.",
+        rules=(
+            "constant-output",
+            "unstepped-optimizer",
+            "frozen-model",
+            "unregistered-parameters",
+            "severed-graph",
+            "negligible-learning-rate",
+            "double-activation",
+            "misaligned-labels",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"\b(?:weights?|parameters?)\b.*\bnot\b.*(?:chang|updat|mov)",
+            r"\b(?:gradients?|grads?)\b.*(?:\bnone\b|zero|\b0\b|vanish|missing)",
+            r"vanish",
+        ),
+        answer="Weights that stay as they are get no gradient, or no optimizer updates them.",
+        rules=(
+            "unstepped-optimizer",
+            "frozen-model",
+            "unregistered-parameters",
+            "severed-graph",
+            "no-gradient",
+            "vanishing-gradients",
+            "wiped-accumulation",
+            "negligible-learning-rate",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_LOSS}(?!.*\bnot\b).*(?:explod|diverg|blow|increas|\bris|grow|go(?:es|ing)? up|huge)",
+            r"\b(?:explod\w*|diverg\w*)\b",
+            r"gradients?.*\b(?:huge|large)",
+        ),
+        answer="A training loss that rises comes from steps that are too large, or from a loss with the wrong sign.",
+        rules=(
+            "excessive-learning-rate",
+            "hidden-default-rate",
+            "exploding-gradients",
+            "unscaled-inputs",
+            "unscaled-targets",
+            "uncleared-gradients",
+            "unscaled-accumulation",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_LOSS}.*(?:fluctuat|oscillat|nois|jump|spik|unstable)",
+            r"\b(?:unstable|oscillat\w*|fluctuat\w*)\b",
+        ),
+        answer="A loss that jumps comes from steps that are too large for some batches, or from batches that differ.",
+        rules=(
+            "excessive-learning-rate",
+            "sorted-without-shuffle",
+            "uncleared-gradients",
+            "unscaled-inputs",
+            "hidden-non-finite-loss",
+            "exploding-gradients",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            rf"{_LOSS}.*\bnot\b.*{_DOWN}",
+            rf"{_LOSS}.*\b(?:stuck|constant|flat|plateau\w*|same|stagnat\w*|high|stays)\b",
+            r"\bnot\b.*\b(?:learn|converg|improv|work)",
+            r"\bstuck\b",
+            r"learn\w* nothing",
+            r"underfit",
+        ),
+        answer="A loss that does not fall has its cause in the data, the loss call, the gradients or the optimizer.",
+        rules=(
+            "uncleared-gradients",
+            "unstepped-optimizer",
+            "excessive-learning-rate",
+            "negligible-learning-rate",
+            "frozen-model",
+            "severed-graph",
+            "misaligned-labels",
+            "broadcast-loss",
+            "double-activation",
+        ),
+    ),
+    Complaint(
+        patterns=(
+            r"\bslow\w*\b",
+            r"takes? (?:too |very |so )?(?:long|forever)",
+            r"\bgpu\b.*(?:low|\b0 ?%|zero|idle|not used)",
+            r"\bhang(?:s|ing)?\b",
+        ),
+        answer="The walk measures whether training works, not how fast it is; a profiler answers that (torch.profiler, or "
+        "TensorBoard's). These faults also cost time.",
+        rules=("mostly-padding", "retained-logits", "endless-epoch", "accelerator-held-by-others"),
+    ),
+)
+
+
+def complaint_of(text: str) -> Complaint | None:
+    """The complaint that a short text expresses, if it is one of the table."""
+    said = _plain(text)
+    if not 2 <= len(said.split()) <= MOST_WORDS:
+        return None
+    return next((one for one in COMPLAINTS if any(re.search(pattern, said) for pattern in one.patterns)), None)
+
+
+def _plain(text: str) -> str:
+    """A text in lower case, with every negation written "not"."""
+    return " ".join(_NEGATIONS.sub(" not", text.lower().replace("’", "'")).split())

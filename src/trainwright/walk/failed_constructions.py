@@ -1,0 +1,196 @@
+"""Constructors that refused their arguments: what did not fit, read from the frames of the exception."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from types import CodeType, FrameType, MethodType, TracebackType
+from typing import Any
+
+from trainwright.core.finding import Place
+from trainwright.frameworks.error_texts import BEFORE_INIT, INDIVISIBLE, INDIVISIBLE_IN_WORDS, NO_SAMPLES, TABLES
+from trainwright.frameworks.exclusive_arguments import EXCLUSIVE
+from trainwright.seams.listening.torch_patches import loader_of
+from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.written import assignment_place, call_end, call_node, code_node, last_name, look_up
+from trainwright.stages.setup import EmptySet, ExcludedArguments, Indivisible, LateInit, NotParameters
+
+_PAIR = re.compile(r"`?(\w+)`?[=:] ?(\d+)")
+
+
+def indivisible(error: BaseException) -> Indivisible | None:
+    """The two sizes that an error is about, if the second does not divide the first."""
+    text = str(error)
+    in_words = next((names for said, names in INDIVISIBLE_IN_WORDS.items() if said in text), None)
+    found = INDIVISIBLE.search(text)
+    if not isinstance(error, (ValueError, AssertionError)) or (in_words is None and found is None):
+        return None
+    whole, part = in_words or _named(found)
+    held = _numbers(error) | {name: int(number) for name, number in _PAIR.findall(text)}
+    written = [int(number) for number in re.findall(r"(?<![\w.])\d+", text)]
+    size, divisor = held.get(whole), held.get(part)
+    if (size is None or divisor is None) and len(written) == 2:
+        size, divisor = written if found is None or found["divisor"] is None else reversed(written)
+    if size is None or divisor is None or divisor < 1 or size % divisor == 0:
+        return None
+    return Indivisible(whole=whole, part=part, size=size, divisor=divisor)
+
+
+def _named(found: re.Match[str] | None) -> tuple[str, str]:
+    """The names of the size and of its divisor in a message."""
+    assert found is not None  # there are no names in words
+    return found["whole"] or found["divided"], found["part"] or found["divisor"]
+
+
+def _numbers(error: BaseException) -> dict[str, int]:
+    """The integers among the variables of the frame that raised, and among the attributes of its `self`."""
+    links = list(_links(error))
+    held = dict(links[-1].tb_frame.f_locals) if links else {}
+    attributes = vars(held["self"]) if hasattr(held.get("self"), "__dict__") else {}
+    return {k: v for k, v in (attributes | held).items() if isinstance(v, int) and not isinstance(v, bool)}
+
+
+def late_init(error: BaseException) -> LateInit | None:
+    """The constructor that did not call the framework's before it used the object."""
+    text = str(error)
+    of_table = isinstance(error, AttributeError) and error.name in TABLES
+    if not of_table and not any(said in text for said in BEFORE_INIT):
+        return None
+    building = [link for link in _links(error) if _builds(link.tb_frame)]
+    if building:
+        frame = building[-1].tb_frame
+        return _late_init(type(frame.f_locals["self"]), frame.f_code, building[-1].tb_lineno)
+    kind = type(getattr(error, "obj", None) or _called(error))
+    code = _constructor(kind)
+    return _late_init(kind, code, None) if code is not None else None
+
+
+def _builds(frame: FrameType) -> bool:
+    """Whether a frame is a constructor of the user's."""
+    return frame.f_code.co_name == "__init__" and "self" in frame.f_locals and is_users(frame.f_code.co_filename)
+
+
+def _called(error: BaseException) -> Any:
+    """The innermost object with a constructor of the user's whose method raised."""
+    owners = [link.tb_frame.f_locals.get("self") for link in _links(error)]
+    return next((owner for owner in reversed(owners) if _constructor(type(owner)) is not None), None)
+
+
+def _constructor(kind: Any) -> CodeType | None:
+    """The code of a class's constructor, if the user wrote it."""
+    code = getattr(kind.__init__, "__code__", None)
+    return code if isinstance(code, CodeType) and is_users(code.co_filename) else None
+
+
+def _late_init(kind: type, code: CodeType, line: int | None) -> LateInit | None:
+    """What a constructor does instead of calling the framework's first.
+
+    Args:
+        line: the line in it that failed; None: it ran to its end.
+    """
+    node = code_node(code)
+    if not isinstance(node, ast.FunctionDef):
+        return None
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
+    named = [n for n in ast.walk(node) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Attribute)]
+    uncalled = [n.lineno for n in named if last_name(n.value) == "__init__"]
+    later = [c.lineno for c in calls if line is not None and c.lineno > line]
+    if len(later) < len(calls):  # it was called in time: something else is wrong
+        return None
+    file = show(code.co_filename)
+    return LateInit(
+        owner=kind.__name__,
+        called_at=Place(file, min(later)) if later else None,
+        uncalled_at=Place(file, min(uncalled)) if uncalled else None,
+        where=Place(file, line or node.lineno),
+    )
+
+
+def excluded_arguments(error: BaseException) -> ExcludedArguments | None:
+    """The arguments of a call in the user's code that exclude another one."""
+    known = next((one for said, one in EXCLUSIVE.items() if said in str(error)), None)
+    call, frame, _ = _users_call(error)
+    if known is None or call is None or frame is None or not isinstance(error, ValueError):
+        return None
+    file = show(frame.f_code.co_filename)
+    places = {k.arg: Place(file, k.value.lineno) for k in call.keywords if k.arg in known.left_out}
+    given = tuple(name for name in known.left_out if name in places)
+    if not given:
+        return None
+    return ExcludedArguments(
+        function=last_name(call.func),
+        given=given,
+        because=known.because,
+        places={name: places[name] for name in given},
+    )
+
+
+def empty_set(error: BaseException) -> EmptySet | None:
+    """The data set without rows whose loader raised."""
+    if NO_SAMPLES not in str(error) and not isinstance(error, StopIteration):
+        return None
+    for link in _links(error):
+        held = link.tb_frame.f_locals
+        loader = loader_of(held.get("self"))
+        for value in (held.get("dataset"), held.get("data_source"), getattr(loader, "dataset", None)):
+            if value is not None and _rows(value) == 0:
+                return _described(value, error)
+    return None
+
+
+def _described(dataset: Any, error: BaseException) -> EmptySet:
+    call, frame, scope = _users_call(error)
+    names = [n for n, v in scope.items() if v is dataset and not n.startswith("_")]
+    made = assignment_place(frame.f_code.co_filename, names[0], frame.f_lineno) if names and frame else None
+    at = Place(show(frame.f_code.co_filename), call.lineno) if call is not None and frame is not None else None
+    return EmptySet(kind=type(dataset).__name__, expression=names[0] if names else "", where=made or at)
+
+
+def _rows(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # the user's own __len__, or none
+        return None
+
+
+def not_parameters(error: BaseException) -> NotParameters | None:
+    """What an optimizer was given in the place of parameters."""
+    if not isinstance(error, TypeError):
+        return None
+    building = [link.tb_frame for link in _links(error) if _takes_parameters(link.tb_frame)]
+    call, _, scope = _users_call(error)
+    if not building or call is None:
+        return None
+    given = next((k.value for k in call.keywords if k.arg == "params"), call.args[0] if call.args else None)
+    value = building[0].f_locals["params"]
+    is_method = isinstance(value, MethodType) and value.__name__ == "parameters"
+    if given is None or not (is_method or callable(getattr(value, "parameters", None))):
+        return None
+    found = look_up(given, scope)
+    if found is not value and not (is_method and found == value):
+        return None
+    return NotParameters(expression=ast.unparse(given), kind=type(value).__name__, is_method=is_method)
+
+
+def _takes_parameters(frame: FrameType) -> bool:
+    """Whether a frame is the constructor of an optimizer: one with parameters and their defaults."""
+    held = frame.f_locals
+    return frame.f_code.co_name == "__init__" and {"self", "params", "defaults"} <= set(held)
+
+
+def _users_call(error: BaseException) -> tuple[ast.Call | None, FrameType | None, dict[str, Any]]:
+    """The innermost call in the user's code that led to an exception, its frame and the names in it."""
+    users = [link for link in _links(error) if is_users(link.tb_frame.f_code.co_filename)]
+    if not users:
+        return None, None, {}
+    frame = users[-1].tb_frame
+    call = call_node(frame.f_code.co_filename, users[-1].tb_lineno, end=call_end(frame, users[-1].tb_lasti))
+    return call, frame, {**frame.f_globals, **frame.f_locals}
+
+
+def _links(error: BaseException) -> Iterator[TracebackType]:
+    link = error.__traceback__
+    while link is not None:
+        yield link
+        link = link.tb_next

@@ -1,0 +1,19 @@
+"""The losses of the rows are weighted, but not averaged."""
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x, y = load_digits(return_X_y=True)
+data = TensorDataset(torch.tensor(x / 16, dtype=torch.float32), torch.tensor(y))
+loader = DataLoader(data, batch_size=64, shuffle=True)
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(5):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels, reduction="none")  # expect: unreduced-loss
+        loss = loss * (1 + (labels == 3))
+        loss.backward()
+        optimizer.step()

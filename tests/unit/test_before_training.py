@@ -1,0 +1,248 @@
+"""What is known of failures before training: misspelled methods, sizes that do not fit, arguments that exclude others."""
+
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, WeightedRandomSampler
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.fix import RenameFunction
+from trainwright.fixes.rewriting import apply
+from trainwright.rules.forward.mismatched_reshape import mismatched_reshape
+from trainwright.rules.forward.oversized_kernel import oversized_kernel
+from trainwright.rules.forward.wrong_input_dtype import wrong_input_dtype
+from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
+from trainwright.rules.setup.indivisible_sizes import indivisible_sizes
+from trainwright.seams.source.special_methods import misspelled_methods
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
+from trainwright.stages.setup import EmptyParameters, Indivisible, MisspelledMethod, SetupFacts
+from trainwright.stages.tensor import TensorFacts
+from trainwright.walk.failed_constructions import excluded_arguments, indivisible, late_init
+
+LINE = Place("train.py", 7)
+
+
+def defined(source: str, tmp_path: Path) -> dict[str, Any]:
+    """The names of a script of the user's."""
+    file = tmp_path / "script.py"
+    file.write_text(source)
+    linecache.checkcache(str(file))
+    scope: dict[str, Any] = {"__file__": str(file), "__name__": "script", "nn": nn, "Dataset": Dataset,
+                             "IterableDataset": IterableDataset, "torch": torch}  # fmt: skip
+    exec(compile(source, str(file), "exec"), scope)
+    return scope
+
+
+def raised(work: Callable[[], Any]) -> Exception:
+    with pytest.raises(Exception) as caught:
+        work()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("base", "written", "meant"),
+    [
+        ("nn.Module", "__int__", "__init__"),
+        ("nn.Module", "_init_", "__init__"),
+        ("nn.Module", "__init", "__init__"),
+        ("nn.Module", "__init___", "__init__"),
+        ("nn.Module", "foward", "forward"),
+        ("nn.Module", "forwrad", "forward"),
+        ("nn.Module", "Forward", "forward"),
+        ("Dataset", "__getitem", "__getitem__"),
+        ("Dataset", "__len", "__len__"),
+        ("Dataset", "__getitm__", "__getitem__"),
+        ("IterableDataset", "__iter", "__iter__"),
+    ],
+)
+def test_a_method_that_is_nearly_the_frameworks_is_misspelled(base, written, meant, tmp_path) -> None:
+    scope = defined(f"class Own({base}):\n    def {written}(self, x=0):\n        return x\n", tmp_path)
+    (found,) = misspelled_methods([scope])
+    assert (found.written, found.meant, found.owner, found.where.line) == (written, meant, "Own", 2)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Own(nn.Module):\n    def forward(self, x):\n        return x\n    def _forward(self, x):\n        return x\n",
+        "class Own(nn.Module):\n    def _init_weights(self):\n        pass\n    def reset(self):\n        pass\n",
+        "class Own(nn.Module):\n    def __call__(self, x):\n        return x\n",
+        (
+            "class Base(nn.Module):\n    def forward(self, x):\n        return x\nclass Own(Base):\n    def _forward(self, x):\n"
+            "        return x\n"
+        ),
+        (
+            "class Own(nn.Module):\n    def _forward(self, x):\n        return x\n    def __getattr__(self, name):\n"
+            "        return self._forward\n"
+        ),
+        "class Own(nn.Module):\n    def forwards(self, x):\n        return x\nprint(Own().forwards(1))\n",
+        "class Own(nn.Module):\n    pass\n",
+        "class Own:\n    def foward(self, x):\n        return x\n    def __int__(self):\n        return 1\n",
+        "import abc\nclass Own(nn.Module, abc.ABC):\n    @abc.abstractmethod\n    def _forward(self, x):\n        pass\n",
+        (
+            "class Own(Dataset):\n    def __len__(self):\n        return 1\n    def __getitem__(self, i):\n        return i\n"
+            "    def get_item(self, i):\n        return i\n"
+        ),
+    ],
+)
+def test_a_method_that_is_meant_as_it_is_written_is_not(source, tmp_path) -> None:
+    assert misspelled_methods([defined(source, tmp_path)]) == ()
+
+
+def test_the_line_is_that_of_the_definition_below_its_decorators(tmp_path) -> None:
+    source = (
+        "def kept(f):\n    return f\nclass Own(nn.Module):\n    @kept\n    def foward(self, x):\n        return x\n"
+    )
+    (found,) = misspelled_methods([defined(source, tmp_path)])
+    assert found.where.line == 5
+
+
+def test_a_method_is_renamed_where_it_is_defined_and_nowhere_else() -> None:
+    source = "class A:\n    def foward(self):\n        pass\n\n\nclass B:\n    def foward(self):\n        pass\n"
+    after = apply(source, [RenameFunction("x.py", 2, "foward", "forward")])
+    assert after == source.replace("foward", "forward", 1)
+    assert apply(source, [RenameFunction("x.py", 3, "foward", "forward")]) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "whole", "part", "size", "divisor"),
+    [
+        (lambda: nn.Conv2d(16, 30, 3, groups=4), "out_channels", "groups", 30, 4),
+        (lambda: nn.Conv2d(18, 32, 3, groups=4), "in_channels", "groups", 18, 4),
+        (lambda: nn.MultiheadAttention(100, 8), "embed_dim", "num_heads", 100, 8),
+        (lambda: nn.GroupNorm(3, 10), "num_channels", "num_groups", 10, 3),
+    ],
+)
+def test_sizes_are_read_from_the_call_that_raised(make, whole, part, size, divisor) -> None:
+    assert indivisible(raised(make)) == Indivisible(whole=whole, part=part, size=size, divisor=divisor)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The hidden size (100) is not a multiple of the number of attention heads (12)", ("hidden_size", 100, 12)),
+        ("config.n_heads 4 must divide config.dim 130 evenly", ("dim", 130, 4)),
+        ("embed_dim must be divisible by num_heads (got `embed_dim`: 30 and `num_heads`: 4).", ("embed_dim", 30, 4)),
+        ("The number of filters must be evenly divisible by the number of groups. Received: groups=3, filters=8.",
+         ("filters", 8, 3)),
+        ("embed_dim must be divisible by num_heads (got `embed_dim`: 32 and `num_heads`: 4).", None),
+        ("the total must be divisible by the parts", None),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_from_messages_that_have_them(text, found) -> None:
+    read = indivisible(ValueError(text))
+    assert (read and (read.whole, read.size, read.divisor)) == found
+
+
+def test_the_nearest_sizes_and_divisors_are_proposed() -> None:
+    failure = Failure(type="ValueError", message="", where=LINE)
+    setup = SetupFacts(failure=failure, indivisible=Indivisible(whole="dim", part="heads", size=3, divisor=7))
+    (found,) = indivisible_sizes.function(setup)
+    assert found.fix and found.fix.does == "use dim=7, or heads=3"
+
+
+@pytest.mark.parametrize(
+    ("constructor", "called", "uncalled"),
+    [
+        ("        self.layer = nn.Linear(2, 2)\n        super().__init__()\n", 4, None),
+        ("        super().__init__\n        self.layer = nn.Linear(2, 2)\n", None, 3),
+        ("        self.layer = nn.Linear(2, 2)\n", None, None),
+    ],
+)
+def test_a_constructor_that_is_not_called_in_time_is_found(constructor, called, uncalled, tmp_path) -> None:
+    scope = defined(f"class Own(nn.Module):\n    def __init__(self):\n{constructor}", tmp_path)
+    found = late_init(raised(scope["Own"]))
+    assert found is not None
+    assert (found.called_at and found.called_at.line, found.uncalled_at and found.uncalled_at.line) == (
+        called,
+        uncalled,
+    )
+
+
+def test_a_constructor_that_was_called_in_time_is_not_blamed(tmp_path) -> None:
+    scope = defined(
+        "class Own(nn.Module):\n    def __init__(self):\n        super().__init__()\n        del self._modules\n"
+        "        self.layer = nn.Linear(2, 2)\n", tmp_path
+    )  # fmt: skip
+    error = raised(scope["Own"])
+    assert late_init(error) is None
+
+
+def test_arguments_that_exclude_each_other_are_those_that_are_written() -> None:
+    data = TensorDataset(torch.zeros(4))
+    sampler = WeightedRandomSampler([1.0] * 4, 4)
+    found = excluded_arguments(raised(lambda: DataLoader(data, sampler=sampler, shuffle=True)))
+    assert found is not None
+    assert (found.function, found.given) == ("DataLoader", ("shuffle",))
+    given = {"sampler": sampler, "shuffle": True}
+    assert excluded_arguments(raised(lambda: DataLoader(data, **given))) is None
+
+
+def empty(parameters: int, trainable: int, **more: Any) -> SetupFacts:
+    given = EmptyParameters(expression="chosen", is_iterator=more.pop("is_iterator", False), lists=(), where=LINE)
+    return SetupFacts(empty=given, model_class="Net", parameters=parameters, trainable_parameters=trainable, **more)
+
+
+def test_an_empty_parameter_list_has_one_cause() -> None:
+    assert [f.message for f in empty_parameter_list.function(empty(10, 10))] == [
+        "chosen yields none of the 10 parameters of Net"
+    ]
+    assert "already read" in next(empty_parameter_list.function(empty(10, 10, is_iterator=True))).message
+    assert "has no parameters" in next(empty_parameter_list.function(empty(0, 0))).message
+    assert list(empty_parameter_list.function(empty(10, 0))) == []  # frozen-model
+    typo = MisspelledMethod(
+        owner="Net", base="nn.Module", written="__int__", meant="__init__", inherited=True, where=LINE
+    )
+    assert list(empty_parameter_list.function(empty(0, 0, misspelled=(typo,)))) == []
+
+
+def failing(message: str, kind: str = "Linear", dtype: str = "float32", **more: Any) -> ForwardFacts:
+    layer = ModuleFacts(name="head", kind=kind, where=LINE, inputs=(TensorFacts(shape=(2, 8), dtype=dtype),))
+    weight = ParameterFacts(
+        name="head.weight", shape=(4, 8), trainable=True, dtype="float32", mean=0.0, deviation=1.0, module="head"
+    )
+    failure = Failure(type="RuntimeError", message=message, where=LINE)
+    return ForwardFacts(failure=failure, failed_module=layer, parameters=(weight,), **more)
+
+
+def test_an_input_of_the_weights_dtype_is_not_the_cause() -> None:
+    said = "mat1 and mat2 must have the same dtype, but got Double and Float"
+    assert len(list(wrong_input_dtype.function(failing(said, dtype="float64"), SetupFacts(), None))) == 1
+    assert list(wrong_input_dtype.function(failing(said), SetupFacts(), None)) == []
+    assert list(wrong_input_dtype.function(failing("index out of range", dtype="float64"), SetupFacts(), None)) == []
+
+
+def test_a_reshape_is_only_judged_by_what_a_row_has() -> None:
+    forward = failing("shape '[-1, 400]' is invalid for input of size 2352")
+    (found,) = mismatched_reshape.function(forward, BatchFacts(rows=2))
+    assert found.measured["came"] == 1176
+    assert list(mismatched_reshape.function(forward, BatchFacts(rows=5))) == []
+    other = failing("shape '[32, 588]' is invalid for input of size 1176")  # the number of rows is fixed
+    assert list(mismatched_reshape.function(other, BatchFacts(rows=2))) == []
+    works = failing("shape '[-1, 400]' is invalid for input of size 2352", works_at_rows=1)
+    assert list(mismatched_reshape.function(works, BatchFacts(rows=2))) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (("Calculated padded input size per channel: (2 x 2). Kernel size: (5 x 5). Kernel size can't be greater than "
+         "actual input size"), "input of 2 x 2 (with padding), and its kernel is 5 x 5"),
+        ("Given input size: (3x1x1). Calculated output size: (3x0x0). Output size is too small",
+         "input of 3 x 1 x 1, of which it would leave 3 x 0 x 0"),
+        (("Computed output size would be zero or negative. Received `inputs shape=(None, 1, 1, 8)`, `kernel shape="
+         "(3, 3, 8, 8)`, `dilation_rate=[1 1]`"), "input of 1 x 1 x 8, and its window is 3 x 3"),
+        ("Computed output size would be zero or negative. Received: `inputs.shape=[4 2 2 3]`, `pool_size=[5 5]`",
+         "input of 2 x 2 x 3, and its window is 5 x 5"),
+    ],
+)  # fmt: skip
+def test_a_window_is_compared_with_its_input_in_each_frameworks_words(message, said) -> None:
+    failure = Failure(type="RuntimeError", message=message, where=LINE)
+    (found,) = oversized_kernel.function(SetupFacts(failure=failure), None)
+    assert said in found.message

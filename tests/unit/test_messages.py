@@ -1,0 +1,78 @@
+"""The table of error messages: every wording is found, the more specific one first, and its rules exist."""
+
+import pytest
+
+from trainwright.core.quotations import fixed_length
+from trainwright.core.rule import load_rules
+from trainwright.explain.answer import HANDFUL, ranked
+from trainwright.frameworks.messages import SECTIONS, best, matches
+from trainwright.frameworks.messages.known import KnownMessage
+
+ENTRIES = [known for section in SECTIONS.values() for known in section]
+TEXTS = [(known, text) for known in ENTRIES for text in known.texts]
+RULES = {rule.name: rule for rule in load_rules()}
+QUOTED = {text for rule in RULES.values() for text in rule.quotations}
+
+
+def found(known: KnownMessage, message: str) -> None:
+    match = best(known.type, message)
+    assert match is not None and match.known is known
+
+
+@pytest.mark.parametrize(("known", "text"), TEXTS, ids=lambda one: one[:50] if isinstance(one, str) else "")
+def test_every_text_is_found_by_itself_and_filled_in(known: KnownMessage, text: str) -> None:
+    found(known, text)
+    found(known, text.replace("…", "torch.Size([8, 3]) of 'layer.0'"))
+    found(known, f"{text.replace('…', '17')}, and some more words.\nOn a second line.")
+
+
+@pytest.mark.parametrize("known", ENTRIES, ids=lambda known: known.texts[0][:50])
+def test_every_entry_says_something_and_names_rules_that_exist(known: KnownMessage) -> None:
+    assert set(known.rules) <= set(RULES)
+    assert len(set(known.rules)) == len(known.rules)
+    assert 60 < len(known.paragraph) < 900
+    assert known.paragraph.endswith(".")
+
+
+def test_no_text_is_there_twice_or_too_short_to_be_one_message() -> None:
+    texts = [text for _, text in TEXTS]
+    assert len(set(texts)) == len(texts)
+    assert [text for known, text in TEXTS if fixed_length(text) < 10 and not known.type] == []
+
+
+def test_the_table_holds_many_texts_that_no_rule_quotes() -> None:
+    assert len({text for _, text in TEXTS} - QUOTED) >= 400
+
+
+@pytest.mark.parametrize("text", sorted(QUOTED))
+def test_a_rule_that_quotes_a_message_is_still_among_the_first_answers(text: str) -> None:
+    message = text.replace("…", "17")
+    shown = [hit.what for hit in ranked(message, [])[:HANDFUL]]
+    assert any(rule in shown for rule in RULES.values() if text in rule.quotations)
+
+
+def test_the_longest_quotation_comes_first() -> None:
+    specific = matches("TypeError", "Trainer.__init__() got an unexpected keyword argument 'tokenizer'")
+    assert specific[0].text == "Trainer.__init__() got an unexpected keyword argument 'tokenizer'"
+    hits = ranked("IndexError: Target -1 is out of bounds.", [])
+    assert hits[0].what is RULES["unignored-labels"]
+    assert [hit.length for hit in hits] == sorted((hit.length for hit in hits), reverse=True)
+
+
+def test_an_error_that_passes_on_another_comes_after_it() -> None:
+    said = "Exception encountered when calling Sequential.call().\n\n\x1b[1mInput 0 of layer 'dense' is incompatible with the layer"
+    assert [match.known.wraps for match in matches("ValueError", said)] == [False, True]
+
+
+def test_another_type_of_exception_is_another_error() -> None:
+    assert best("numpy.exceptions.AxisError", "axis 1 is out of bounds for array of dimension 1") is not None
+    assert best("ValueError", "axis 1 is out of bounds for array of dimension 1") is None
+    assert best("", "axis 1 is out of bounds for array of dimension 1") is not None
+    assert best("KeyError", "'eval_loss'").text == "KeyError: 'eval_loss'"
+    assert best("AttributeError", "'eval_loss'") is None
+
+
+@pytest.mark.parametrize("message", ["", " ", "…", "all went well", "Epoch 3: loss 0.1", "`", "x" * 100_000])
+def test_what_is_no_known_error_is_not_answered(message: str) -> None:
+    assert best("", message) is None
+    assert best("RuntimeError", message) is None

@@ -38,7 +38,9 @@ def walk_all(script: Path, *arguments: str, budget: float = 60.0) -> list[Report
 def _without_test_modules() -> Iterator[None]:
     """The modules that are loaded are the user's to a walk: the tests', which talk of faults, are put aside."""
     files = {name: str(getattr(module, "__file__", None) or "") for name, module in list(sys.modules.items())}
-    aside = {n: sys.modules.pop(n) for n, f in files.items() if f.startswith(_TESTS) and Path(f).name.startswith("test_")}
+    aside = {
+        n: sys.modules.pop(n) for n, f in files.items() if f.startswith(_TESTS) and Path(f).name.startswith("test_")
+    }
     try:
         yield
     finally:

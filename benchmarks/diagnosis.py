@@ -1,6 +1,6 @@
 """Run every bad, good and healthy script as a user would, a process each, and print what was named.
 
-    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [--keras [BACKEND]] [--reports FILE]
+    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [--keras [BACKEND | none]] [--reports FILE]
         [--against FILE] [FILTER]
 
 Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults
@@ -93,14 +93,20 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     parser.add_argument(
-        "--keras", nargs="?", const="", metavar="BACKEND", help="Keras's scripts alone, on this backend or on each"
+        "--keras",
+        nargs="?",
+        const="",
+        metavar="BACKEND",
+        help="Keras's scripts alone, on this backend or on each; `none` leaves them out",
     )
     parser.add_argument("--reports", type=Path, metavar="FILE", help="write every report to this JSON file")
     parser.add_argument("--against", type=Path, metavar="FILE", help="print what differs from such a file")
     options = parser.parse_args()
     scripts = [(s, b) for s in _scripts() if options.filter in str(s) for b in _backends(s)]
     if options.keras is not None:
-        scripts = [(s, b) for s, b in scripts if b and options.keras in ("", b)]
+        scripts = [
+            (s, b) for s, b in scripts if (b and options.keras in ("", b)) or (not b and options.keras == "none")
+        ]
     if options.reports or options.against:
         ENVIRONMENT["PYTHONPATH"] += os.pathsep + str(Path(__file__).parent / "seeded")
         ENVIRONMENT["PYTHONHASHSEED"] = "0"
@@ -111,7 +117,7 @@ def main() -> None:
             print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     text = table(done)
-    if not options.filter and options.keras is None:
+    if not options.filter and options.keras in (None, "none"):
         text += "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
     print(text)
     reports = {_name(d): _timeless(d.report) for d in done}

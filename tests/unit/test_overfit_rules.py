@@ -12,7 +12,9 @@ SETUP = SetupFacts(places={"model": Place("train.py", 3)}, trainable_parameters=
 STUCK = tuple(1.10 + 0.01 * (i % 2) for i in range(30))
 
 
-def judged(overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts = SETUP) -> list[Finding]:
+def judged(
+    overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts = SETUP, without_effect: bool = False
+) -> list[Finding]:
     """What the rule finds when every trial ends at this loss; None: the budget allows none."""
     found, answer = [], None
     steps = unlearnable_batch.function(overfit, setup)
@@ -23,7 +25,11 @@ def judged(overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts =
             if isinstance(said, Trial):
                 ends = (after,) * 3 if after is not None else ()
                 answer = Outcome(
-                    changed=said.change.does, before=(1.1,) * 3 if ends else (), after=ends, cut_off=not ends
+                    changed=said.change.does,
+                    before=(1.1,) * 3 if ends else (),
+                    after=ends,
+                    cut_off=not ends,
+                    without_effect=without_effect,
                 )
             else:
                 found.append(said)
@@ -70,3 +76,7 @@ def test_without_time_for_trials_nothing_is_said() -> None:
 def test_rows_are_learnt_by_heart_only_with_parameters_enough() -> None:
     few = SetupFacts(places=SETUP.places, trainable_parameters=159)
     assert judged(stuck(), setup=few) == []
+
+
+def test_rates_that_the_training_never_took_prove_nothing() -> None:
+    assert judged(stuck(), without_effect=True) == []

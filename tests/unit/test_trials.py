@@ -110,3 +110,21 @@ def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
 def test_a_run_without_predictions_is_judged_by_nothing():
     trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call), seeds=1, judged_by=WRONG_SHARE)
     assert not ended(run_trial(Budget({}), trial), lambda item: Run(losses=(0.9,) * 16)).clearly_better
+
+
+@pytest.mark.parametrize(
+    ("without", "with_change", "batches", "reached"),
+    [
+        ((1.0, 0.9, 0.8, 0.7), (1.0, 0.9, 0.8, 0.7), 1, False),
+        ((1.0, 0.9, 0.8, 0.7), (1.0, 0.9, 0.8, 0.69), 1, True),
+        ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 1.0), 1, True),  # nothing learns, whatever is changed
+        ((1.0, 2.0, 1.0, 2.0), (1.0, 2.0, 1.0, 2.0), 2, True),  # nor here: two batches
+        ((1.0, 2.0, 0.9, 1.8), (1.0, 2.0, 0.9, 1.8), 2, False),
+    ],
+)
+def test_arms_that_agree_to_the_last_bit_say_that_the_change_did_not_reach_the_training(
+    without, with_change, batches, reached
+):
+    trial = Trial(change=Repair("change it", Seam.OPTIMIZER, lambda call: call), steps=4, batches=batches, seeds=1)
+    outcome = ended(run_trial(Budget({}), trial), lambda item: Run(losses=with_change if item.changes else without))
+    assert outcome.without_effect is not reached

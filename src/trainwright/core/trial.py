@@ -61,6 +61,8 @@ class Outcome:
     judged_by: str = LOSS
     cut_off: bool = False
     """True if the time budget did not allow the experiment; then nothing is proven."""
+    without_effect: bool = False
+    """True if the losses moved and both arms agree to the last bit: the change did not reach the training."""
 
     @property
     def seeds(self) -> int:

@@ -100,7 +100,17 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
         start=tuple(r.losses[0] if r.losses else math.nan for r in before),
         constant=_constants(before, after),
         steps=steps,
+        without_effect=_agree(before, after, trial.batches),
     )
+
+
+def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:
+    """Whether a change did nothing: both arms are the same to the last bit, although the loss of a batch moves.
+
+    A loss that stays as it was is the same with any change, of a model that gets no gradient, for example.
+    """
+    moved = all(any(x != y for x, y in zip(r.losses, r.losses[batches:])) for r in before)
+    return moved and all((b.losses, b.predictions) == (a.losses, a.predictions) for b, a in zip(before, after))
 
 
 def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:

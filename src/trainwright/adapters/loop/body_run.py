@@ -58,6 +58,7 @@ def run_body(
         training.schedules,
         live=live,
         rate_share=rate_share,
+        rate_factors=training.rate_factors,
         parameters=parameters,
         passed=passed,
         keep=not live and training.known_parts is not None and (keep or training.window > 1 or not training.optimizers),

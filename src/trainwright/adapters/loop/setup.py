@@ -81,7 +81,8 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
             places.setdefault("model", seen.modules[module])
     for optimizer in training.parts.optimizers:
         if optimizer in seen.optimizers:
-            places = {**optimizer_places(seen.optimizers[optimizer]), **places}
+            rates = training.parts.passed.rates.get(id(optimizer), ())
+            places = {**optimizer_places(optimizer, seen.optimizers[optimizer], rates), **places}
     for schedule in training.parts.schedules:
         if schedule in seen.schedules:
             places.setdefault("scheduler", seen.schedules[schedule].place)

@@ -39,7 +39,7 @@ from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.state.snapshot import seed_everything
-from trainwright.seams.torch.gates import Passed
+from trainwright.seams.torch.gates import Passed, mark_scaled
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
@@ -79,6 +79,7 @@ class LoopTraining:
         self.began_clear: bool | None = None
         """Whether the last step taken as in training began without gradients; None: it did not call backward."""
         self.seed = 0
+        self.rate_factors: dict[int, list[float]] = {}
         self.count = self.first = 0
         self._dry: DryRun | None = None
         self.bare_failure = False
@@ -224,9 +225,11 @@ class LoopTraining:
         self.warmup_updates = short_runs.warmup_updates(dry.points)
         for optimizer in self.parts.optimizers:
             set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
+            before = [group["lr"] for group in optimizer.param_groups]
             for repair in self.active.all:
                 if repair.seam == Seam.OPTIMIZER:
                     mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
+            self.rate_factors[id(optimizer)] = mark_scaled(optimizer, before)
 
     def observe(
         self,

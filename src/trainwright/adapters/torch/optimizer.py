@@ -11,7 +11,7 @@ import torch
 from trainwright.adapters.torch.schedule import DryRun
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.written import call_node, keyword_places
+from trainwright.seams.source.written import call_node, key_places, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
 _GROWTH_STEPS = 3
@@ -133,10 +133,23 @@ def is_rate_written(optimizer: Any, seen: Seen) -> bool:
     return call is None or len(call.args) > 1 or any(k.arg in ("lr", None) for k in call.keywords)
 
 
-def optimizer_places(built: Construction) -> dict[str, Place]:
-    """The line that built a script's own optimizer, which is also the rate's, whatever the arguments say."""
+def optimizer_places(optimizer: Any, built: Construction, stepped: Sequence[Any] = ()) -> dict[str, Place]:
+    """The line that built a script's own optimizer, and that of its rate: there, or where the script sets it later.
+
+    Args:
+        stepped: the groups' rates when it was to step, if that is known.
+    """
     places = {"optimizer": built.place, "learning_rate": built.place}
     written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
     if "lr" in written:
         places["learning_rate"] = written["lr"][0]
+    if _is_rate_set_later(optimizer, stepped) and (stored := key_places(built.frame_file, "lr", stored=True)):
+        places["learning_rate"] = stored[0]
     return places
+
+
+def _is_rate_set_later(optimizer: Any, stepped: Sequence[Any]) -> bool:
+    """Whether no group has the rate that the optimizer was built with, and no schedule set another."""
+    groups, given = optimizer.param_groups, getattr(optimizer, "defaults", {}).get("lr")
+    rates = stepped or [g["lr"] for g in groups]
+    return given is not None and not any("initial_lr" in g for g in groups) and given not in rates

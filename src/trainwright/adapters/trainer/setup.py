@@ -83,7 +83,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
     if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
-        places |= optimizer_places(seen.optimizers[trainer.optimizer])
+        places |= optimizer_places(trainer.optimizer, seen.optimizers[trainer.optimizer])
     if (mode := _mode_place(trainer)) is not None:
         places["mode_change"] = mode
     places |= _own_methods(trainer)

@@ -42,7 +42,7 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
         return
     for factor in RATES:
         outcome = yield Trial(change=scale_learning_rate(factor))
-        if outcome.cut_off or outcome.clearly_better:
+        if outcome.cut_off or outcome.without_effect or outcome.clearly_better:
             return
         reached = min((sum(arm) / len(arm) for arm in (outcome.before, outcome.after) if arm), default=best)
         best = min(best, reached) if reached == reached else best

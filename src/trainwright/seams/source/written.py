@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import linecache
+import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -240,14 +241,20 @@ def rebinding_place(failed: Place) -> Place | None:
     return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
 
 
-def key_places(file: str, key: str, before: int) -> list[Place]:
-    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in order."""
+def key_places(file: str, key: str, before: float = math.inf, *, stored: bool = False) -> list[Place]:
+    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in order.
+
+    Args:
+        stored: only `x["key"] = …`.
+    """
     tree = syntax_tree(file)
     found: set[int] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             keys: list[ast.expr | None] = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+        elif stored:
+            continue
         elif isinstance(node, ast.Dict):
             keys = list(node.keys)
         elif isinstance(node, ast.Call):

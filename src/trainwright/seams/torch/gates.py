@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +37,8 @@ class Passed:
     """The optimizers that were to step, each once."""
     stepped: list[Any] = field(default_factory=list)
     """The optimizer of each step among the calls."""
+    rates: dict[int, list[Any]] = field(default_factory=dict)
+    """By optimizer id: the groups' rates at its first step."""
     schedules: list[Any] = field(default_factory=list)
     gradients: dict[int, torch.Tensor] = field(default_factory=dict)
     """By parameter id: the gradient when the parameter's optimizer was to step."""
@@ -84,12 +86,44 @@ def cleared_between(passed: Passed) -> tuple[int, Place | None]:
     return (len(same), between[0][0]) if between and all(between) else (0, None)
 
 
+class ScaledRate(float):
+    """A learning rate that a repair or an experiment has scaled, and what a body makes of it by a factor.
+
+    A rate that the body sets to a number of its own is a plain float: it is yet to be scaled.
+    """
+
+    def __mul__(self, other: Any) -> Any:
+        return ScaledRate(float(self) * other) if isinstance(other, (int, float)) else float(self) * other
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return ScaledRate(float(self) / other) if isinstance(other, (int, float)) else float(self) / other
+
+
+def mark_scaled(optimizer: Any, before: Sequence[Any]) -> list[float]:
+    """Mark the groups' rates that are no longer what they were; returns what each was multiplied by."""
+    factors = [float(group["lr"] / rate) if rate else 1.0 for group, rate in zip(optimizer.param_groups, before)]
+    for group, factor in zip(optimizer.param_groups, factors):
+        if factor != 1 and isinstance(group["lr"], (int, float)):
+            group["lr"] = ScaledRate(group["lr"])
+    return factors
+
+
+def _scale_rates(optimizer: Any, factors: Sequence[float]) -> None:
+    """Scale the rates that the body has set to numbers of its own."""
+    for group, factor in zip(optimizer.param_groups, factors):
+        if factor != 1 and isinstance(group["lr"], (int, float)) and not isinstance(group["lr"], ScaledRate):
+            group["lr"] = ScaledRate(group["lr"] * factor)
+
+
 class Gates:
     """Controls the steps of optimizers and schedules while it is active.
 
     Args:
         live: let optimizers step; False: record the gradients and change nothing.
         rate_share: multiplies each group's rate for the step.
+        rate_factors: what repairs multiply the groups' rates by, by the optimizer's id; a body may set its own rates.
         parameters: more parameters whose gradients to record, besides the optimizers' own.
         passed: the record to add to; None: a new one.
         keep: also record the gradients after each backward pass: a body that does not step may clear them.
@@ -102,6 +136,7 @@ class Gates:
         *,
         live: bool,
         rate_share: float = 1.0,
+        rate_factors: Mapping[int, Sequence[float]] | None = None,
         parameters: Sequence[torch.Tensor] = (),
         passed: Passed | None = None,
         keep: bool = False,
@@ -111,6 +146,7 @@ class Gates:
         self._schedules = list(schedules)
         self._live = live
         self._rate_share = rate_share
+        self._rate_factors = rate_factors or {}
         self._parameters = parameters
         self._keep = keep
         self._stepped = 0
@@ -168,8 +204,10 @@ class Gates:
         self.passed.stepped.append(optimizer)
         if not any(o is optimizer for o in self.passed.optimizers):
             self.passed.optimizers.append(optimizer)
+            self.passed.rates[id(optimizer)] = [g["lr"] for g in optimizer.param_groups]
             self._note_wiped(optimizer)
         if self._live:
+            _scale_rates(optimizer, self._rate_factors.get(id(optimizer), ()))
             rates = [g["lr"] for g in optimizer.param_groups]
             for group, rate in zip(optimizer.param_groups, rates):
                 group["lr"] = rate * self._rate_share

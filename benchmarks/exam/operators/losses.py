@@ -249,7 +249,7 @@ def labels_smoothed_away(source: Source) -> Iterator[Planted]:
         yield source.argument(call, "label_smoothing_factor", "1.0")
 
 
-@operator("imbalanced-classes", "constant-predictions", *UNLEARNT)
+@operator("misassigned-class-weights", "imbalanced-classes", "constant-predictions", *UNLEARNT)
 def class_weights_inverted(source: Source) -> Iterator[Planted]:
     """The frequent classes weigh more than the rare ones."""
     for call in source.find(m.Call()):

@@ -26,9 +26,13 @@ class LossCall:
     targets: TensorFacts
     at: Place | None
     """The user's line; None if the call is inside a framework."""
+    made_at: Place | None = None
+    """The user's line that built the loss's module."""
     options: Mapping[str, float | int | str] = field(default_factory=dict)
     """reduction, ignore_index and label_smoothing; has_weight is 1 if there are class weights, and non_finite_weights
     counts those that are NaN or infinite."""
+    class_weights: Mapping[int, float] = field(default_factory=dict)
+    """The weight of each class, if rows are weighted by their class; a pos_weight is that of class 1."""
     value: float | None = None
     """None if the call raised."""
     failure: Failure | None = None

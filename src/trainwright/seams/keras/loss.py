@@ -11,6 +11,7 @@ import numpy as np
 
 from trainwright.core.finding import Failure, Place
 from trainwright.probes import losses
+from trainwright.stages.dataset import MOST_CLASSES
 from trainwright.stages.loss import ELEMENTWISE, LossCall
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
@@ -136,6 +137,7 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
         targets=tensors.array_facts(targets),
         at=at,
         options={**kind.options, "has_weight": int(kept.weight is not None), "non_finite_weights": _bad(kept.weight)},
+        class_weights={} if kept.weight is None else _class_weights(targets, tensors.to_numpy(kept.weight)),
         value=_number(kept.value),
         failure=failure,
         from_logits=kind.from_logits,
@@ -156,6 +158,17 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(tensors.to_numpy(value).mean())
+
+
+def _class_weights(targets: np.ndarray, weight: np.ndarray) -> dict[int, float]:
+    """The weight of each class in the batch, if the rows of a class all have the same; empty if they do not."""
+    classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets
+    classes, weight = classes.reshape(-1), weight.reshape(-1)
+    if len(classes) != len(weight) or not np.isfinite(classes).all() or (classes != np.round(classes)).any():
+        return {}
+    found = np.unique(np.stack([classes.astype(np.float64), weight.astype(np.float64)]), axis=1)
+    one_each = len(np.unique(found[0])) == found.shape[1] <= MOST_CLASSES
+    return {int(c): float(w) for c, w in found.T} if one_each and len(np.unique(found[1])) > 1 else {}
 
 
 def _bad(weight: Any) -> int:

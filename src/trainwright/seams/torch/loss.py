@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ import torch.nn.functional as F
 
 from trainwright.core.finding import Place
 from trainwright.probes import losses
+from trainwright.seams.source.places import is_users
+from trainwright.stages.dataset import MOST_CLASSES
 from trainwright.stages.gradients import UnreducedLoss
 from trainwright.stages.loss import ELEMENTWISE, LossCall
 from trainwright.tensors.torch import objects as tensors
@@ -55,6 +58,18 @@ class KeptLoss:
     value: Any = None
     at: Place | None = None
     """The user's line of the call."""
+    made_at: Place | None = None
+    """The user's line that built the module that makes the call."""
+
+
+def calling_module(frame: FrameType | None) -> torch.nn.Module | None:
+    """The loss module whose forward makes a call: the first module on the way from a frame to the user's code."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module):
+            return owner
+        frame = frame.f_back
+    return None
 
 
 def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
@@ -70,6 +85,8 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         inputs=tensors.facts(kept.scores),
         targets=tensors.facts(kept.targets),
         options=_plain(kept.options),
+        class_weights=_class_weights(kept),
+        made_at=kept.made_at,
         value=float(kept.value.detach().float().mean()) if isinstance(kept.value, torch.Tensor) else None,
         targets_one_hot=vectors and losses.is_one_hot(targets, targets),
         rows_of_several_labels=losses.rows_of_several_labels(targets, targets) if vectors else 0,
@@ -102,6 +119,19 @@ def _plain(options: Mapping[str, Any]) -> dict[str, float | int | str]:
     weight = options.get("weight")
     bad = int((~torch.isfinite(weight)).sum()) if isinstance(weight, torch.Tensor) else 0
     return {**kept, "has_weight": int(weight is not None), "non_finite_weights": bad}
+
+
+def _class_weights(kept: KeptLoss) -> dict[int, float]:
+    """The weight of each class that the loss is called with; empty if it has none."""
+    if kept.function in ("cross_entropy", "nll_loss"):
+        weight = kept.options.get("weight")
+        if isinstance(weight, torch.Tensor) and weight.dim() == 1 and len(weight) <= MOST_CLASSES:
+            return dict(enumerate(weight.tolist()))
+    elif kept.function == "binary_cross_entropy_with_logits":
+        weight = kept.options.get("pos_weight")
+        if isinstance(weight, torch.Tensor) and weight.numel() == 1 and kept.options.get("weight") is None:
+            return {0: 1.0, 1: float(weight)}
+    return {}
 
 
 def _aligned_value(kept: KeptLoss) -> float | None:

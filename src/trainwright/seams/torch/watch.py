@@ -27,7 +27,7 @@ from trainwright.seams.torch.activations import activation_shares, unreachable
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layer_sizes import declared_sizes
-from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total, unreduced
+from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total, unreduced
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts
@@ -312,7 +312,9 @@ class Observer(TorchFunctionMode):
             changed = getattr(F, name)
             options = {k: v for k, v in options.items() if k in _parameters(changed)}
         at = user_place(sys._getframe(2))
-        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options, at=at)
+        module = calling_module(sys._getframe(2))
+        made_at = None if module is None else self._places(module)
+        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options, at=at, made_at=made_at)
         failure = None
         try:
             kept.value = changed(logits, targets, **options)

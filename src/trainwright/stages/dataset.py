@@ -246,6 +246,24 @@ class AlignedSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Renumbered:
+    """A column whose numbers stand for names that have other numbers in the evaluation set than in training."""
+
+    column: str
+    feature: int | None
+    """The position in a row of categories; None for words of texts."""
+    names: int
+    """How many names are in both sets."""
+    differing: int
+    """How many of them have another number in the evaluation set."""
+    example: str
+    in_training: int
+    in_evaluation: int
+    sources: tuple[str, str]
+    """The script's tables that hold the names of the rows: of training, and of the evaluation set."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Copies:
     """Evaluation rows that also occur in training, compared with the other training rows."""
 
@@ -325,6 +343,8 @@ class DatasetFacts(Facts):
     """Measured only if the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
     """The first of these rows, as pairs (evaluation row, training row)."""
+    renumbered: Renumbered | None = None
+    """None if no such column was found, or if the names are not in the script's variables."""
     copies: Copies | None = None
     """None if no numeric rows are in both sets."""
     scaling: Scaling | None = None

@@ -13,6 +13,7 @@ import torch
 from trainwright.adapters.base import Run
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
@@ -76,6 +77,7 @@ class LoopAdapter:
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
+            renumbered=renumbered(read.split, held.split if held else None, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
             label_copy=label_copy_of(read.split, train, accepts),
             tokenizer=tokenizer_facts(tokenizer, training.scope),

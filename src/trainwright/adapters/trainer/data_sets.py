@@ -8,6 +8,7 @@ from types import FrameType
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import RowStep, Step, try_extremes, try_unusable
 from trainwright.adapters.data.reading import length, objects_in_scope, read_split
 from trainwright.adapters.data.source_tables import aligned_source
@@ -44,6 +45,7 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
         accepts=accepts,
         alignment=alignment,
         aligned_source=aligned_source(read, train, alignment, accepts, training.scope),
+        renumbered=renumbered(read, held, training.scope),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
         label_copy=label_copy_of(read, train, accepts),
         lookalikes=tuple(_lookalikes(training)),

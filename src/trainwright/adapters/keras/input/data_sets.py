@@ -12,6 +12,7 @@ import numpy as np
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, suspicious_rows, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.keras.input.fit_data import FitData
@@ -61,6 +62,7 @@ def measure_dataset(
         accepts=inputs,
         alignment=alignment,
         aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
+        renumbered=renumbered(classes[0], classes[1], scope),
         evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
         label_copy=label_copy_of(classes[0], train, inputs),
         shuffles=_shuffles(data),

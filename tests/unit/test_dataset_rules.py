@@ -19,7 +19,8 @@ from trainwright.rules.dataset.string_labels import string_labels
 from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import ColumnFacts, Copies, DatasetFacts, LabelFacts, LabelSource, SplitFacts, TextFacts
+from trainwright.stages.dataset import ColumnFacts, DatasetFacts, LabelFacts, LabelSource, SplitFacts, TextFacts
+from trainwright.stages.equal_rows import Copies
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
 from trainwright.stages.setup import SetupFacts

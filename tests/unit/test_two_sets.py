@@ -8,8 +8,9 @@ from sklearn.datasets import load_digits
 
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import _copies as _copies_of
-from trainwright.probes.splits.two_sets import between, values_of
-from trainwright.stages.dataset import Copies, Scaling, Split
+from trainwright.probes.splits.two_sets import between, contradictions, values_of
+from trainwright.stages.dataset import Scaling, Split
+from trainwright.stages.equal_rows import Copies
 
 RNG = np.random.default_rng
 
@@ -250,3 +251,20 @@ def test_a_normalization_that_one_set_lacks_is_seen_although_its_factor_is_small
     found = _between((x[:1400] - 0.3) / 0.37, y[:1400], x[1400:], y[1400:])["scaling"]
     assert _sure(found)
     assert _between(x[:1400], y[:1400], x[1400:], y[1400:])["scaling"] is None
+
+
+def test_rows_with_the_same_inputs_and_other_classes_contradict_each_other():
+    table = np.random.default_rng(0).normal(size=(100, 8))
+    labels = np.arange(100) % 3
+    twice = np.repeat(table[:50], 2, axis=0)
+
+    def found(inputs, classes):
+        train = Split(name="train", rows=100, columns={"x": inputs, "y": classes}, read=100)
+        return contradictions(train, measure_split(train, ["y"], ["x"]), None, ["x"])
+
+    seen = found(twice, labels)
+    assert seen is not None and (seen.rows, seen.contradictory, seen.example) == (100, 100, (0, 1))
+    assert seen.best_accuracy == pytest.approx(0.5) and seen.nearest_differing == 8
+    assert found(table, labels) is None
+    assert found(twice, np.repeat(labels[:50], 2)) is None
+    assert found(np.zeros((100, 8)), labels) is None  # nothing to compare such rows with

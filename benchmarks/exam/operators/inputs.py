@@ -71,7 +71,7 @@ def many_duplicates(source: Source) -> Iterator[Planted]:
             yield from _lines(x, f"{taken} = {count} % 12\n{x.name}, {y.name} = {x.name}[{taken}], {y.name}[{taken}]")
 
 
-@operator("duplicate-examples", "unlearnable-batch")
+@operator("contradictory-labels", "duplicate-examples", "unlearnable-batch")
 def contradictory_rows(source: Source) -> Iterator[Planted]:
     """Two rows each have the same inputs and labels of their own."""
     for place in inputs(source, "inputs", "tokens", whole=True):

@@ -11,6 +11,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.alignment import Alignment
+from trainwright.stages.equal_rows import Contradictions, Copies, Renumbered
 from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
 
@@ -246,37 +247,6 @@ class AlignedSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Renumbered:
-    """A column whose numbers stand for names that have other numbers in the evaluation set than in training."""
-
-    column: str
-    feature: int | None
-    """The position in a row of categories; None for words of texts."""
-    names: int
-    """How many names are in both sets."""
-    differing: int
-    """How many of them have another number in the evaluation set."""
-    example: str
-    in_training: int
-    in_evaluation: int
-    sources: tuple[str, str]
-    """The script's tables that hold the names of the rows: of training, and of the evaluation set."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Copies:
-    """Evaluation rows that also occur in training, compared with the other training rows."""
-
-    same_label_share: float
-    """Share of these rows that have the same label in training."""
-    nearest_differing: float
-    """Median number of values, words or tokens in which such a row differs from the most similar row that is not
-    identical."""
-    values: int
-    """Number of values in a row."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Scaling:
     """Inputs on different scales in training and evaluation, where one of the two sets looks scaled."""
 
@@ -343,6 +313,8 @@ class DatasetFacts(Facts):
     """Measured only if the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
     """The first of these rows, as pairs (evaluation row, training row)."""
+    contradictions: Contradictions | None = None
+    """None if there are none, or if the labels are no classes."""
     renumbered: Renumbered | None = None
     """None if no such column was found, or if the names are not in the script's variables."""
     copies: Copies | None = None

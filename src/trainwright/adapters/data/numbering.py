@@ -17,7 +17,8 @@ import numpy as np
 
 from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.probes.splits.two_sets import values_of
-from trainwright.stages.dataset import Renumbered, Split
+from trainwright.stages.dataset import Split
+from trainwright.stages.equal_rows import Renumbered
 
 # Two categories could be exchanged by chance of few rows; and identifiers of single rows are no categories.
 FEWEST_NAMES, FEWEST_ROWS, FEWEST_A_NAME = 3, 20, 2.0

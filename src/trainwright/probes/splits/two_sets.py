@@ -12,7 +12,8 @@ import numpy as np
 from trainwright.probes.splits.census import overlap
 from trainwright.probes.splits.scaling import measure_scaling
 from trainwright.probes.splits.values import plain_values
-from trainwright.stages.dataset import Copies, Scaling, Split, SplitFacts
+from trainwright.stages.dataset import Scaling, Split, SplitFacts
+from trainwright.stages.equal_rows import Contradictions, Copies
 
 OVERLAP_NAMED = 100_000
 # How many repeated rows are compared with others; how many others; and rows per set for measuring the scale.
@@ -26,7 +27,7 @@ MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
 def between(
     train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None, inputs: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The fields of DatasetFacts that compare the evaluation set with training.
+    """The fields of DatasetFacts that compare rows: of the evaluation set with training's, and of training with each other.
 
     Args:
         train: the training rows that were read, and the set's facts.
@@ -34,7 +35,11 @@ def between(
         inputs: the columns that the model takes; empty for all but the labels.
     """
     shared = overlap(trained, evaluated)
-    found: dict[str, Any] = {"overlap": len(shared), "overlap_rows": tuple(shared[:OVERLAP_NAMED])}
+    found: dict[str, Any] = {
+        "overlap": len(shared),
+        "overlap_rows": tuple(shared[:OVERLAP_NAMED]),
+        "contradictions": contradictions(train, trained, held, inputs),
+    }
     if held is None or evaluated is None or trained.labels is None or evaluated.labels is None:
         return found
     label, kind = trained.labels.column, trained.labels.kind
@@ -53,30 +58,68 @@ def _copies(
     """How similar the rows in both sets are to other training rows, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
     targets = bags_of(held, [label], [e for e, _ in some]), bags_of(train, [label], [t for _, t in some])
-    kept = _kept_rows(train, names)
+    far = _far_from_others(train, names, sorted({t for _, t in shared}))
+    evaluated, trained = targets
+    if far is None or evaluated is None or trained is None:
+        return None
+    return Copies(
+        same_label_share=float(np.mean([one == other for one, other in zip(evaluated, trained)])),
+        nearest_differing=far[0],
+        values=far[1],
+    )
+
+
+def contradictions(
+    train: Split, facts: SplitFacts, held: Split | None, inputs: Sequence[str] = ()
+) -> Contradictions | None:
+    """Training rows with the same inputs and different classes; None if there are none, or if the labels are no classes."""
+    labels = facts.labels
+    if labels is None or labels.kind != "class" or len(facts.hashes) == facts.hashed:
+        return None
+    rows = list(facts.hash_rows)
+    found = values_of(train, labels.column, rows)
+    if found is None:
+        return None
+    groups: dict[int, list[tuple[int, bytes]]] = {}
+    for row, digest, label in zip(rows, facts.row_hashes, found):
+        groups.setdefault(digest, []).append((row, label.tobytes()))
+    differing = [g for g in groups.values() if len({label for _, label in g}) > 1]
+    repeated = sorted(row for g in differing for row, _ in g)
+    far = _far_from_others(train, _input_columns(train, held or train, labels.column, inputs), repeated)
+    if not differing or far is None:
+        return None
+    most = sum(Counter(label for _, label in g).most_common(1)[0][1] for g in groups.values())
+    first = differing[0]
+    return Contradictions(
+        rows=facts.hashed,
+        contradictory=len(repeated),
+        best_accuracy=most / facts.hashed,
+        nearest_differing=far[0],
+        values=far[1],
+        example=(first[0][0], next(row for row, label in first if label != first[0][1])),
+    )
+
+
+def _far_from_others(split: Split, names: Sequence[str], repeated: Sequence[int]) -> tuple[float, int] | None:
+    """In how many values repeated rows differ from the most similar row that is not identical (the median), and how many
+    values a row has; for texts and tokens, the same in words. None if the rows were not kept, or all are identical."""
+    kept = _kept_rows(split, names)
     known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
-    found = sorted({t for _, t in shared if t in known})
-    left = table_of(train, names, _evenly(found, MOST_REPEATED))
-    right = table_of(train, names, _evenly(kept, _most_rows(train, names)))
+    found = [t for t in repeated if t in known]
+    left = table_of(split, names, _evenly(found, MOST_REPEATED))
+    right = table_of(split, names, _evenly(kept, _most_rows(split, names)))
     if left is not None and right is not None:
         nearest = [_nearest(row, right) for row in left]
         values = int(left.shape[1])
     else:
-        bags = bags_of(train, names, _evenly(found, MOST_REPEATED_BAGS))
-        others = bags_of(train, names, _evenly(kept, MOST_BAGS))
+        bags = bags_of(split, names, _evenly(found, MOST_REPEATED_BAGS))
+        others = bags_of(split, names, _evenly(kept, MOST_BAGS))
         if bags is None or others is None:
             return None
         nearest = [_nearest_bag(bag, others) for bag in bags]
         values = int(np.median([bag.total() for bag in bags])) if bags else 0
     near = [n for n in nearest if n is not None]
-    evaluated, trained = targets
-    if not near or evaluated is None or trained is None:
-        return None
-    return Copies(
-        same_label_share=float(np.mean([one == other for one, other in zip(evaluated, trained)])),
-        nearest_differing=float(np.median(near)),
-        values=values,
-    )
+    return (float(np.median(near)), values) if near else None
 
 
 def _nearest(row: np.ndarray, others: np.ndarray) -> int | None:

@@ -20,6 +20,7 @@ from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.rules.dataset.contradictory_labels import contradict
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, LabelFacts
 from trainwright.stages.setup import SetupFacts
@@ -45,6 +46,8 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     """Labels that a probe learns no better than a permutation of them."""
     if (other := _numbered_otherwise(dataset)) is not None:
         yield _of_names(*other, setup)
+        return
+    if contradict(dataset.contradictions):  # the more specific finding
         return
     train, evaluation = dataset.alignment, dataset.evaluation_alignment
     if train is not None and train.score < NOTHING_LEARNT:

@@ -239,3 +239,27 @@ def test_rows_that_a_list_holds_are_taken_with_those_of_the_tensors():
     assert taken["labels"].tolist() == [2, 0] and [len(p) for p in taken["parts"]] == [3, 1]
     assert taken["names"] == ["a", "b"]
     assert len(tensors.take_rows({"labels": torch.arange(3), "parts": parts}, 2)["parts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("layers", "affine"),
+    [
+        ([nn.Linear(4, 8), nn.Linear(8, 3)], True),
+        ([nn.Linear(4, 8), nn.Dropout(), nn.BatchNorm1d(8), nn.Linear(8, 3)], True),
+        ([nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)], False),
+        ([nn.Linear(4, 8), nn.LeakyReLU(0.9), nn.Linear(8, 3)], False),
+        ([nn.Linear(4, 8), nn.Linear(8, 3), nn.Softmax(dim=1)], False),
+    ],
+)
+def test_a_model_without_an_activation_is_affine(layers, affine):
+    assert run_probes(Probe(model=nn.Sequential(*layers), inputs={"0": features()}))["affine"] is affine
+
+
+def test_tokens_and_an_output_that_is_the_same_for_all_rows_tell_nothing_of_that():
+    class Constant(nn.Module):
+        def forward(self, x):
+            return torch.ones(len(x), 3)
+
+    assert run_probes(Probe(model=Constant(), inputs={"0": features()}))["affine"] is None
+    embedded = nn.Sequential(nn.Embedding(WORDS, 4), nn.Linear(4, 3))
+    assert run_probes(Probe(model=embedded, inputs={"0": tokens()}))["affine"] is None

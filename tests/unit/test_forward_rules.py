@@ -19,6 +19,7 @@ from trainwright.rules.forward.ignored_input import ignored_input
 from trainwright.rules.forward.inactive_training_mode import inactive_training_mode
 from trainwright.rules.forward.index_beyond_embedding import index_beyond_embedding
 from trainwright.rules.forward.layer_size_mismatch import layer_size_mismatch
+from trainwright.rules.forward.linear_stack import linear_stack
 from trainwright.rules.forward.mismatched_product import mismatched_product
 from trainwright.rules.forward.non_finite_activation import non_finite_activation
 from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
@@ -338,3 +339,24 @@ def test_an_input_without_effect_is_named_unless_none_has_any():
     assert finding.measured["input"] == "image"
     constant = ForwardFacts(ignored_inputs=("image",), same_for_other_inputs=True, same_when_perturbed=True)
     assert not run(ignored_input, constant, SETUP)
+
+
+def layer(name: str, *sizes: int) -> ModuleFacts:
+    return ModuleFacts(name=name, kind="Linear", sizes=sizes, where=LINE)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "affine", "named"),
+    [
+        (((2, 64), (64, 64), (64, 3)), True, True),
+        (((8, 16), (16 * 9, 3)), True, True),  # flattened between them
+        (((2, 64), (64, 3)), False, False),
+        (((2, 64), (64, 3)), None, False),
+        (((64, 3),), True, False),  # a linear model
+        (((64, 8), (8, 64)), True, False),  # a bottleneck
+        (((20, 1), (20, 1)), True, False),  # two heads of one input
+    ],
+)
+def test_layers_without_an_activation_are_named_unless_they_are_meant_so(sizes, affine, named):
+    forward = ForwardFacts(modules=tuple(layer(str(i), *s) for i, s in enumerate(sizes)), affine=affine)
+    assert [f.where for f in linear_stack.function(forward, LossFacts(), SETUP)] == [LINE] * named

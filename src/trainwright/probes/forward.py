@@ -15,6 +15,8 @@ LEAKS_BEYOND = 1e-3
 # The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if all values are equal).
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1
+# So far outside the rows, a rectifier bends nearly every score; an affine function errs by float32 rounding alone.
+EXTRAPOLATED, AFFINE_WITHIN = 2.0, 1e-4
 # Equal units may differ by this fraction of the largest weight, because of rounding.
 _UNITS_WITHIN = 1e-5
 
@@ -33,6 +35,9 @@ class AnsweringModel(Protocol):
 
     def exchanged(self, inputs: Any, name: str) -> Any | None:
         """The inputs with the rows of one of them rotated by one; None if that changes nothing."""
+
+    def extrapolated(self, inputs: Any, by: float) -> Any | None:
+        """The inputs (1 + by) x - by y, with y the rows rotated by one; None if an input is not made of real numbers."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
         """Perturb every weight a little (`moved`) inside the block, and restore it at the end."""
@@ -147,6 +152,31 @@ def _without_effect(model: AnsweringModel, inputs: Any, names: Sequence[str]) ->
 def _all_same(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
     pairs = list(zip(left, right))
     return bool(pairs) and all(a.shape == b.shape and difference(a, b) < SAME_WITHIN for a, b in pairs)
+
+
+def is_affine(model: AnsweringModel, base: np.ndarray, inputs: Any) -> bool | None:
+    """Whether the output of each row is an affine function of its inputs: with x and y two rows, f((1 + k) x - k y) is
+    (1 + k) f(x) - k f(y), with the current weights and with perturbed ones.
+
+    Args:
+        base: the output for `inputs`.
+
+    Returns:
+        None if that cannot be asked: inputs that are no real numbers, a single row, or an output that is the same for all.
+    """
+    changed = model.extrapolated(inputs, EXTRAPOLATED)
+    if changed is None or base.ndim < 2 or len(base) < 2 or difference(base, np.roll(base, 1, axis=0)) < AFFINE_WITHIN:
+        return None
+    if not _follows(base, model.answer(changed)):
+        return False
+    with model.moved_weights():
+        again, answer = model.answer(inputs), model.answer(changed)
+    return again is not None and _follows(again, answer)
+
+
+def _follows(base: np.ndarray, answer: np.ndarray | None) -> bool:
+    expected = (1 + EXTRAPOLATED) * base - EXTRAPOLATED * np.roll(base, 1, axis=0)
+    return answer is not None and answer.shape == base.shape and difference(expected, answer) < AFFINE_WITHIN
 
 
 def units_equal(weight: np.ndarray, unit_axis: int) -> bool:

@@ -168,6 +168,8 @@ class ForwardFacts(Facts):
     """The first call that produced NaN or infinity from finite values."""
     ignored_inputs: tuple[str, ...] = ()
     """Inputs that differ between rows, but permuting their rows changes neither scores nor loss."""
+    affine: bool | None = None
+    """In evaluation mode, each row's output is an affine function of its inputs, whatever the weights."""
     fails_at_rows: int | None = None
     """Another batch size for which the forward pass raises."""
     other_rows_failure: Failure | None = None

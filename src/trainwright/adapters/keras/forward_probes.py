@@ -14,7 +14,7 @@ from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
-from trainwright.probes.forward import ignored_inputs, leaking_rows, moved, same_for_other_inputs
+from trainwright.probes.forward import ignored_inputs, is_affine, leaking_rows, moved, same_for_other_inputs
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.stages.forward import Origin
@@ -31,6 +31,7 @@ class Probes:
     fails_at_rows: int | None = None
     other_rows_failure: Failure | None = None
     other_rows_from: str = ""
+    affine: bool | None = None
     leaking_rows: float | None = None
     ignored_inputs: tuple[str, ...] = ()
     predicts_next_token: bool = False
@@ -83,6 +84,16 @@ class KerasModel:
             return None
         return replace(inputs, x={**inputs.x, name: turned})
 
+    def extrapolated(self, inputs: Batch, by: float) -> Batch | None:
+        """The inputs (1 + by) x - by y, with y the rows rotated by one; None if an input is not made of real numbers."""
+        leaves = keras.tree.flatten(inputs.x)
+        if inputs.rows < 2 or not all(np.ndim(v) > 1 and np.asarray(v).dtype.kind == "f" for v in leaves):
+            return None
+        changed = keras.tree.map_structure(
+            lambda v: ((1 + by) * v - by * np.roll(v, 1, axis=0)).astype(v.dtype), inputs.x
+        )
+        return replace(inputs, x=changed)
+
     @contextlib.contextmanager
     def moved_weights(self) -> Iterator[None]:
         """Perturb every trained weight slightly inside the context; all are reset at the end."""
@@ -113,6 +124,7 @@ def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probe
     if base.ndim and len(base) == batch.rows:
         leak = leaking_rows(model, base, batch, (0,))
         found.leaking_rows = leak[0] if leak is not None else None
+    found.affine = is_affine(model, base, batch)
     _other_rows(fit, batch, found)
     if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:
         found.ignored_inputs = ignored_inputs(model, batch, list(version().inputs_to_answer(fit.model, batch.x)))

@@ -120,6 +120,7 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
         fails_at_rows=probes.fails_at_rows,
         other_rows_failure=probes.other_rows_failure,
         other_rows_from=probes.other_rows_from,
+        affine=probes.affine,
         leaking_rows=probes.leaking_rows,
         ignored_inputs=probes.ignored_inputs,
         predicts_next_token=probes.predicts_next_token,

@@ -10,7 +10,7 @@ import torch
 
 from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
-from trainwright.probes.forward import LEAKS_BEYOND, ignored_inputs, leaking_rows, same_for_other_inputs
+from trainwright.probes.forward import LEAKS_BEYOND, ignored_inputs, is_affine, leaking_rows, same_for_other_inputs
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
@@ -37,7 +37,15 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     if base is None or not np.isfinite(base).all():
         return found
     rows = rows_of(probe.inputs)
-    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, future_leak, unmasked_padding, padding_let_in):
+    for measure in (
+        _other_inputs,
+        _ignored_inputs,
+        _affine,
+        _leaking_rows,
+        future_leak,
+        unmasked_padding,
+        padding_let_in,
+    ):
         with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)
     return found
@@ -117,6 +125,10 @@ def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]
         return {}
     names = [k for k in keys if k not in _FROM_TOKENIZER]
     return {"ignored_inputs": ignored_inputs(probe, probe.inputs, names)}
+
+
+def _affine(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+    return {"affine": is_affine(probe, base, probe.inputs)}
 
 
 def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:

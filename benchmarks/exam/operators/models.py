@@ -38,7 +38,7 @@ def _first(updated: Any) -> Any:
     return updated.args[0].value if updated.args else updated.func.value
 
 
-@operator(*UNLEARNT)
+@operator("linear-stack", *UNLEARNT)
 def activations_missing(source: Source) -> Iterator[Planted]:
     """No activation stands between the layers, and the model is linear."""
     changes: list[tuple[cst.CSTNode, Any]] = [(a, None) for a in activation_arguments(source)]

@@ -17,6 +17,7 @@ class Role(StrEnum):
     SCHEDULER = "scheduler"
     LOSS = "loss"
     LOADER = "loader"
+    SAMPLER = "sampler"
     TRAIN_DATASET = "train_dataset"
     EVAL_DATASET = "eval_dataset"
     LABELS = "labels"

@@ -290,6 +290,16 @@ class LabelCopy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SamplerFacts:
+    """A sampler that draws rows by weights."""
+
+    weights: int
+    """How many it has: it draws rows below this number only."""
+    by_class: Mapping[int, float] = field(default_factory=dict)
+    """The weight of each class, if all rows of a class have the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetFacts(Facts):
     """The training and evaluation sets as the loader will read them."""
 
@@ -302,6 +312,8 @@ class DatasetFacts(Facts):
     tokenizer: TokenizerFacts | None = None
     shuffles: bool | None = None
     """Whether the training loader shuffles; None if unknown."""
+    sampler: SamplerFacts | None = None
+    """None if rows are not drawn by weights."""
     drops_last: bool = False
     batch_size: int = 0
     overlap: int = 0

@@ -28,6 +28,7 @@ from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
+from trainwright.adapters.torch.sampler import sampler_facts, sampler_of
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
@@ -77,6 +78,7 @@ class LoopAdapter:
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
+            sampler=sampler_facts(loader, read.split, train),
             renumbered=renumbered(read.split, held.split if held else None, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
             label_copy=label_copy_of(read.split, train, accepts),
@@ -249,7 +251,7 @@ def _shuffles(loader: Any) -> bool | None:
         return None
     if isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset):
         return False
-    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
+    sampler = sampler_of(loader)
     kind = type(sampler).__name__ if sampler is not None else ""
     if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:
         return None

@@ -1,8 +1,8 @@
-"""TW461 misassigned-class-weights: the weights of the classes in the loss belong to other classes.
+"""TW461 misassigned-class-weights: the weights of the classes, in the loss or in the sampler, belong to other classes.
 
 Why it matters: The frequent class counts even more, and the rare one even less, than without weights. The loss falls and
 the accuracy is high, while the rare class is hardly ever predicted.
-Evidence: The weights that the loss gets, compared with the counts of all training labels: they are proportional to the
+Evidence: The weights that the loss gets or the sampler draws by, compared with the counts of all training labels: they are proportional to the
 counts themselves, or to the inverse counts of the classes in another order. Weights that only grow with the counts are a
 note.
 Fix (unsafe): Give each class the weight rows / (classes x count), in the order of the class numbers. As pos_weight, give
@@ -11,13 +11,13 @@ negatives / positives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from math import log, sqrt
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
@@ -38,18 +38,36 @@ USUAL: tuple[Callable[[float], float], ...] = (lambda p: 1 / p, lambda p: 1 / sq
 
 @rule("TW461", Severity.WARNING, raises=False)
 def misassigned_class_weights(loss: LossFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Class weights that fit the counts of the classes in another order, or backwards."""
+    """Weights of classes, in the loss or in the sampler, that fit the counts of the classes backwards or in another order."""
     call, labels = loss.call, dataset.train.labels
-    if call is None or labels is None or not call.class_weights:
+    if call is None or labels is None:
         return
     counts = _counts(labels, call)
+    place = setup.place(Role.CLASS_WEIGHT) or call.made_at or call.at
+    place = place or setup.place(Role.LOSS, Role.COMPUTE_LOSS, Role.TRAINER)
+    yield from _judged("class weights", call.class_weights, counts, place, call)
+    if dataset.sampler is not None:
+        yield from _judged(
+            "sampler's weights", dataset.sampler.by_class, counts, setup.place(Role.SAMPLER, Role.LOADER)
+        )
+
+
+def _judged(
+    what: str,
+    given: Mapping[int, float],
+    counts: Mapping[int, float],
+    where: Place | None,
+    call: LossCall | None = None,
+) -> Iterator[Finding]:
+    """The finding on the weights of classes.
+
+    Args:
+        call: the loss call that they are given to, if they are.
+    """
     classes = sorted(counts)
-    if len(classes) < 2 or set(classes) != set(call.class_weights) or min(counts.values()) == 0:
+    if len(classes) < 2 or set(classes) != set(given) or min(counts.values()) == 0 or min(given.values()) <= 0:
         return
-    weights = [call.class_weights[c] for c in classes]
-    shares = [counts[c] / sum(counts.values()) for c in classes]
-    if min(weights) <= 0:
-        return
+    weights, shares = [given[c] for c in classes], [counts[c] / sum(counts.values()) for c in classes]
     proven = _misassigned(weights, shares)
     how = proven or _backwards(weights, shares)
     if how is None:
@@ -58,21 +76,17 @@ def misassigned_class_weights(loss: LossFacts, dataset: DatasetFacts, setup: Set
     right = [1 / (len(classes) * share) for share in shares]
     yield Finding(
         severity=Severity.WARNING if proven else Severity.NOTE,
-        message=f"the class weights are {how}: class {frequent} has {counts[frequent]:,} rows and the weight "
-        f"{call.class_weights[frequent]:.3g}, class {rare} has {counts[rare]:,} rows and the weight "
-        f"{call.class_weights[rare]:.3g}",
-        measured={"rows": sum(counts.values()), "classes": len(classes), "weight_of_rarest": call.class_weights[rare]},
-        where=setup.place(Role.CLASS_WEIGHT)
-        or call.made_at
-        or call.at
-        or setup.place(Role.LOSS, Role.COMPUTE_LOSS, Role.TRAINER),
+        message=f"the {what} are {how}: class {frequent} has {counts[frequent]:,} rows and the weight "
+        f"{given[frequent]:.3g}, class {rare} has {counts[rare]:,} rows and the weight {given[rare]:.3g}",
+        measured={"rows": sum(counts.values()), "classes": len(classes), "weight_of_rarest": given[rare]},
+        where=where,
         proof=Proof(
             f"the weights of all {len(classes)} classes agree with such weights within {np.expm1(WITHIN):.0%}, and "
             "differ from those by inverse counts"
         )
         if proven
         else None,
-        repair=_weigh(call, classes, right) if proven and not call.own_name else None,
+        repair=_weigh(call, classes, right) if proven and call is not None and not call.own_name else None,
         fix=Fix(does=_advice(call, right), safety=Safety.UNSAFE),
     )
 
@@ -131,8 +145,8 @@ def _weigh(call: LossCall, classes: list[int], right: list[float]) -> Repair | N
     return Repair(f"give each class the inverse of its count as {name}", Seam.LOSS, change)
 
 
-def _advice(call: LossCall, right: list[float]) -> str:
-    if call.function == "binary_cross_entropy_with_logits" and not call.own_name:
+def _advice(call: LossCall | None, right: list[float]) -> str:
+    if call is not None and call.function == "binary_cross_entropy_with_logits" and not call.own_name:
         return f"set pos_weight to negatives / positives: {right[1] / right[0]:.3g}"
     shown = ", ".join(f"{w:.3g}" for w in right[:10]) + (", …" if len(right) > 10 else "")
     return f"give each class rows / (classes x count), in the order of the class numbers: {shown}"

@@ -9,6 +9,7 @@ from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.input import data_sets
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
 from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.reading import without_labels
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
@@ -154,3 +155,8 @@ def test_classes_given_as_rows_are_counted_as_classes() -> None:
     several[0, :] = 1
     assert not is_one_hot(several) and measure_labels("y", several, one_hot=True).kind == "multi-hot"
     assert measure_labels("y", rows).kind == "multi-hot"
+
+
+def test_the_weights_of_rows_are_no_inputs() -> None:
+    for weights in (("sample_weight",), ("sample_weight[0]", "sample_weight[1]"), ("sample_weight.a", "sample_weight.b")):
+        assert without_labels(dict.fromkeys(("x", "y", *weights)), ["y"]) == ("x",)

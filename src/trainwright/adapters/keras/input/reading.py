@@ -183,9 +183,8 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def without_labels(view: Mapping[str, Any], targets: Sequence[str]) -> tuple[str, ...]:
-    """The names in a view that are inputs."""
-    weights = (WEIGHT, *(f"{WEIGHT}[{i}]" for i in range(len(view))))
-    return tuple(n for n in view if n not in targets and n not in weights)
+    """The names in a view that are inputs: neither targets nor the weights of rows."""
+    return tuple(n for n in view if n not in targets and n != WEIGHT and not n.startswith((f"{WEIGHT}[", f"{WEIGHT}.")))
 
 
 def class_columns(split: Split, names: Sequence[str]) -> Split:

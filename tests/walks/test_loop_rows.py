@@ -61,3 +61,44 @@ for inputs, targets in {rows}:
     report = walk(script)
     assert [f.name for f in report.findings] == ["empty-dataset"] and not report.internal_errors, said(report)
     assert report.failure is None, said(report)
+
+
+PAIRS = """
+import numpy as np
+import pandas as pd
+import torch
+rng = np.random.default_rng(0)
+users, items = np.array([f"u{{n}}" for n in range(60)]), np.array([f"i{{n}}" for n in range(40)])
+log = pd.DataFrame({{"user": rng.choice(users, 1500), "item": rng.choice(items, 1500)}})
+train, test = log[:1200].copy(), log[1200:1260].copy()
+{code}
+u, i = train["uid"].to_numpy(), train["iid"].to_numpy()
+user, item = torch.nn.Embedding(60, 8), torch.nn.Embedding(40, 8)
+model = torch.nn.ModuleList([user, item])
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for epoch in range(5):
+    order = rng.permutation(len(u))
+    for start in range(0, len(u), 100):
+        rows = order[start : start + 100]
+        mine = user(torch.as_tensor(u[rows]))
+        right, wrong = item(torch.as_tensor(i[rows])), item(torch.as_tensor(rng.integers(0, 40, len(rows))))
+        loss = -torch.nn.functional.logsigmoid((mine * (right - wrong)).sum(1)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print(float((user.weight[test["uid"].to_numpy()] * item.weight[test["iid"].to_numpy()]).sum(1).mean()))
+"""
+CODES = {
+    "separate": "for part in (train, test):\n    part['uid'], part['iid'] = pd.factorize(part['user'])[0], pd.factorize(part['item'])[0]",
+    "together": "users, items = pd.Index(train['user'].unique()), pd.Index(train['item'].unique())\n"
+    "for part in (train, test):\n    part['uid'], part['iid'] = users.get_indexer(part['user']), items.get_indexer(part['item'])",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "named"), [("separate", ["differently-numbered-sets"]), ("together", [])])
+def test_numbers_that_occur_in_each_others_columns_are_told_apart(code: str, named: list[str], tmp_path: Path) -> None:
+    """The evaluation is no pass over a set: the tables tell which numbers stand for whom."""
+    script = tmp_path / "train.py"
+    script.write_text(PAIRS.format(code=CODES[code]))
+    report = walk(script)
+    assert loud(report) == named, said(report)

@@ -36,6 +36,8 @@ class Renumbered:
     example: str
     in_training: int
     in_evaluation: int
+    table: str = ""
+    """The script's table with the other numbers; empty: those of the evaluation set."""
     sources: tuple[str, str]
     """The script's tables that hold the names of the rows: of training, and of the evaluation set."""
 

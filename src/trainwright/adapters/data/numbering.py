@@ -22,7 +22,7 @@ from trainwright.stages.equal_rows import Renumbered
 
 # Two categories could be exchanged by chance of few rows; and identifiers of single rows are no categories.
 FEWEST_NAMES, FEWEST_ROWS, FEWEST_A_NAME = 3, 20, 2.0
-MOST_ROWS = 20_000
+MOST_ROWS, MOST_TABLE_ROWS = 20_000, 200_000
 MOST_FEATURES = 512
 # Texts are compared up to this many rows; fewer different words than this could agree by chance.
 MOST_TEXTS, FEWEST_WORDS = 400, 30
@@ -52,10 +52,10 @@ class _Names:
 
 def renumbered(train: Split, held: Split | None, scope: Mapping[str, Any]) -> Renumbered | None:
     """The first column whose names have other numbers in the evaluation set than in training; None if there is none."""
-    if held is None or min(train.read, held.read) < FEWEST_ROWS:
-        return None
+    if held is None:
+        return _in_tables(train, scope)
     names = list(_names(scope))
-    if not names:
+    if not names or min(train.read, held.read) < FEWEST_ROWS:
         return None
     for column in (c for c in train.columns if c in held.columns):
         left, right = (_codings(s, column, names) for s in (train, held))
@@ -67,8 +67,51 @@ def renumbered(train: Split, held: Split | None, scope: Mapping[str, Any]) -> Re
     return None
 
 
+def _in_tables(train: Split, scope: Mapping[str, Any]) -> Renumbered | None:
+    """The same for a training whose evaluation rows are not known: a column of numbers beside one of names, in the table
+    that the training rows came from and in another with the same columns."""
+    tables = {one.expression: f for one in objects_in_scope(scope) if (f := _frame(one.value)) is not None}
+    for expression, table in tables.items():
+        if len(table) != train.rows or not FEWEST_ROWS <= len(table) <= MOST_TABLE_ROWS:
+            continue
+        others = {e: t for e, t in tables.items() if t is not table and list(t.columns) == list(table.columns)}
+        with contextlib.suppress(Exception):  # an object that only looks like a frame
+            for column in _used(table, train) if others else ():
+                for name in (c for c in table.columns if c != column):
+                    left = _of_categories(table[name].tolist(), table[column].to_numpy())
+                    for other, rows in others.items() if left else ():
+                        right = _of_categories(rows[name].tolist(), rows[column].to_numpy(), FEWEST_NAMES / len(rows))
+                        sources = f"{expression}[{name!r}]", f"{other}[{name!r}]"
+                        if left and right and (one := _compared(column, 0, sources[0], left, sources[1], right, other)):
+                            return one
+    return None
+
+
+def _frame(value: Any) -> Any:
+    """A table with named columns and an index; None for anything else."""
+    return value if all(hasattr(value, n) for n in ("columns", "index", "loc")) else None
+
+
+def _used(table: Any, train: Split) -> Iterator[Any]:
+    """A table's columns of whole numbers that are a column of the training rows, value by value."""
+    rows = len(table)
+    read = [values for c in train.columns if (values := values_of(train, c, range(rows))) is not None]
+    for column in table.columns:
+        numbers = table[column].to_numpy()
+        if numbers.dtype.kind in "iu" and any(
+            len(v) == rows and bool((v == numbers[:, None]).all(axis=0).any()) for v in read
+        ):
+            yield column
+
+
 def _compared(
-    column: str, place: Any, left: str, coding: dict[str, int], right: str, other: dict[str, int]
+    column: str,
+    place: Any,
+    left: str,
+    coding: dict[Any, int],
+    right: str,
+    other: dict[Any, int],
+    table: str = "",
 ) -> Renumbered | None:
     """What differs between the numbers of two sets; None if too little does, or too few names are in both."""
     shared = [n for n in coding if n in other]
@@ -80,7 +123,8 @@ def _compared(
         feature=place if isinstance(place, int) else None,
         names=len(shared),
         differing=len(differing),
-        example=differing[0],
+        example=str(differing[0]),
+        table=table,
         in_training=coding[differing[0]],
         in_evaluation=other[differing[0]],
         sources=(left, right),
@@ -108,13 +152,17 @@ def _codings(split: Split, column: str, names: Sequence[_Names]) -> dict[Any, li
     return found
 
 
-def _of_categories(texts: Sequence[str], numbers: np.ndarray) -> dict[str, int] | None:
-    """The number of each name, if each name has one and each number stands for one."""
-    pairs = set(zip(texts, numbers.tolist()))
-    count = len({text for text, _ in pairs})
+def _of_categories(names: Sequence[Any], numbers: np.ndarray, rows: float = FEWEST_A_NAME) -> dict[Any, int] | None:
+    """The number of each name, if each name has one and each number stands for one.
+
+    Args:
+        rows: the fewest rows for each name, on average.
+    """
+    pairs = set(zip(names, numbers.tolist()))
+    count = len({name for name, _ in pairs})
     if not FEWEST_NAMES <= count == len(pairs) == len({n for _, n in pairs}):
         return None
-    return {text: int(n) for text, n in pairs} if len(texts) >= FEWEST_A_NAME * count else None
+    return {name: int(n) for name, n in pairs} if len(names) >= rows * count else None
 
 
 def _of_words(texts: Sequence[str], rows: Sequence[Any], parts: Callable[[str], list[str]]) -> dict[str, int] | None:
@@ -140,7 +188,7 @@ def _names(scope: Mapping[str, Any]) -> Iterator[_Names]:
     """Texts of each row: columns of frames, lists and arrays; and those of a frame that another one's rows came from."""
     frames: list[tuple[str, Any]] = []
     for one in objects_in_scope(scope):
-        if hasattr(one.value, "columns") and hasattr(one.value, "index") and hasattr(one.value, "loc"):
+        if _frame(one.value) is not None:
             frames.append((one.expression, one.value))
         elif (texts := _texts(one.value)) is not None:
             yield _Names(one.expression, texts)

@@ -56,9 +56,14 @@ def rows_of_script(training: LoopTraining, label: str | None) -> tuple[Columns |
         return None, None
     chosen = {k: [s for s in sources if len(s) == min(common)] for k, sources in found.items()}
     columns = {k: sources[0] for k, sources in chosen.items()}
-    if label not in columns or len(columns) < 2:
+    if not columns.keys() - {label} or len(columns) < 2:
         return Columns(columns), None
     widest = max((k for k in columns if k != label), key=lambda k: columns[k][0].numel())
+    columns = _paired(views, widest, {k: s for k, s in chosen.items() if k != label}) | {
+        k: s for k, s in columns.items() if k == label
+    }
+    if label not in columns:
+        return Columns(columns), None
     beside = [s for s in chosen[label] if _pairs_as(views, widest, columns[widest], label, s)]
     if beside:
         return Columns({**columns, label: beside[0]}), _made_at(training, beside[0])
@@ -84,7 +89,9 @@ def drawn_rows(training: LoopTraining, data: Columns) -> set[int]:
 def _sources(batches: Sequence[Any], scope: Mapping[str, Any]) -> Iterator[torch.Tensor]:
     """The script's tensors and arrays that contain the first rows of all these batches."""
     for value in scope.values():
-        if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim or value.dtype == object:
+        if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim:
+            continue
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biufc":  # texts, dates, objects
             continue
         data = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
         if data.layout != torch.strided:  # a graph's sparse matrix has no rows to compare
@@ -104,6 +111,21 @@ def _holds(data: torch.Tensor, batch: Any) -> bool:
 def _where(data: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
     """The indices of rows equal to this one."""
     return (data.cpu() == row.detach().to(data.dtype).cpu()).reshape(len(data), -1).all(dim=1)
+
+
+def _paired(views: Views, widest: str, chosen: Mapping[str, Sequence[torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """For each input, the tensor whose rows are paired with the widest input's as in the batches; those without one are
+    left out. Numbers of users and of items, for example, occur in each other's columns."""
+    found: dict[str, torch.Tensor] = {}
+    for source in chosen[widest]:
+        beside = {
+            k: next((s for s in sources if _pairs_as(views, widest, source, k, s)), None)
+            for k, sources in chosen.items()
+            if k != widest
+        }
+        paired = {widest: source, **{k: s for k, s in beside.items() if s is not None}}
+        found = paired if len(paired) > len(found) else found
+    return {k: found[k] for k in chosen if k in found}
 
 
 def _pairs_as(views: Views, name: str, data: torch.Tensor, label: str, labels: torch.Tensor) -> bool:

@@ -23,16 +23,17 @@ from trainwright.stages.setup import SetupFacts
 @rule("TW124", Severity.ERROR, raises=False)
 def differently_numbered_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Names whose numbers differ between the two sets."""
-    seen, held = dataset.renumbered, dataset.evaluation
-    if seen is None or held is None:
+    seen = dataset.renumbered
+    if seen is None:
         return
+    there = seen.table or "the evaluation set"
     kind = "words" if seen.feature is None else "categories"
     where = seen.column if seen.feature in (None, 0) else f"{seen.column}, feature {seen.feature}"
     yield Finding(
-        message=f"{seen.differing:,} of {seen.names:,} {kind} have another number in the evaluation set than in training "
-        f"(column {where}): {seen.example!r} is {seen.in_training} in training and {seen.in_evaluation} in evaluation",
+        message=f"{seen.differing:,} of {seen.names:,} {kind} have another number in {there} than in training "
+        f"(column {where}): {seen.example!r} is {seen.in_training} in training and {seen.in_evaluation} in {there}",
         measured={"names_in_both_sets": seen.names, "numbered_otherwise": seen.differing},
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=Proof(
             f"each name has one number in all rows of a set; the names are those of {seen.sources[0]} and {seen.sources[1]}"
         ),

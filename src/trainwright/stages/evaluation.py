@@ -188,6 +188,17 @@ class Quotient:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reshuffled:
+    """Predictions on a data set whose passes differ in their order, and whose labels are read in another pass."""
+
+    expression: str
+    where: Place
+    """The user's line that predicts."""
+    labels_at: Place
+    """The user's line that reads the set once more."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationFacts(Facts):
     """The results of the evaluation before training."""
 
@@ -265,6 +276,7 @@ class EvaluationFacts(Facts):
     counters: tuple[Counter, ...] = ()
     kept_weights: tuple[KeptWeights, ...] = ()
     quotients: tuple[Quotient, ...] = ()
+    reshuffled: Reshuffled | None = None
     best_values: tuple[BestSoFar, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:

@@ -17,6 +17,7 @@ from trainwright.adapters.keras.fit_call import FitCall
 from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
+from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
@@ -141,7 +142,7 @@ class KerasAdapter:
         fit.reset()
         with fit.ready(0):
             facts = evaluation.measure(fit, batches)
-            facts = replace(facts, **measure_callbacks(fit))
+            facts = replace(facts, **measure_callbacks(fit), reshuffled=reshuffled_predictions(self.fit_call.frame))
         fit.reset()
         return facts
 

@@ -158,5 +158,9 @@ def test_classes_given_as_rows_are_counted_as_classes() -> None:
 
 
 def test_the_weights_of_rows_are_no_inputs() -> None:
-    for weights in (("sample_weight",), ("sample_weight[0]", "sample_weight[1]"), ("sample_weight.a", "sample_weight.b")):
+    for weights in (
+        ("sample_weight",),
+        ("sample_weight[0]", "sample_weight[1]"),
+        ("sample_weight.a", "sample_weight.b"),
+    ):
         assert without_labels(dict.fromkeys(("x", "y", *weights)), ["y"]) == ("x",)

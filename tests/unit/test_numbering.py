@@ -90,3 +90,23 @@ class Awkward:
 
 def test_objects_that_only_look_like_tables_do_no_harm():
     assert renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), {"odd": Awkward()}) is None
+
+
+def tables(left, right, first=0):
+    """Two tables of names and numbers, the second one's rows labeled from `first` on."""
+    train = pd.DataFrame({"tree": TRAIN, "code": numbers(TRAIN, left)})
+    other = pd.DataFrame({"tree": TRAIN, "code": numbers(TRAIN, right)}, index=range(first, first + 200))
+    return {"train": train, "other": other}
+
+
+def test_without_known_evaluation_rows_tables_with_the_same_columns_are_compared():
+    scope = tables(RIGHT, OTHER, first=1000)
+    found = renumbered(split(scope["train"]["code"].to_numpy()), None, scope)
+    assert found is not None and (found.column, found.table) == ("code", "other")
+    assert renumbered(split(scope["other"]["code"].to_numpy()[::-1]), None, scope) is None  # the numbers of neither
+
+
+def test_a_table_before_and_after_it_was_renumbered_is_one_set():
+    scope = tables(RIGHT, OTHER)
+    assert renumbered(split(scope["train"]["code"].to_numpy()), None, scope) is None
+    assert renumbered(split(numbers(TRAIN, RIGHT)), None, tables(RIGHT, RIGHT, first=1000)) is None

@@ -105,6 +105,8 @@ class LoopAdapter:
     ) -> dict[str, Any]:
         """Facts that involve both sets; of a tensor that batches are cut from, only the rows in batches count."""
         found = between(read.split, train, held.split if held else None, evaluation, accepts)
+        if isinstance(read.data, Columns) and read.data.drawn:  # episodes number their classes anew
+            found |= {"contradictions": None}
         if isinstance(read.data, Columns) and found["overlap"]:
             with quiet():
                 drawn = drawn_rows(self.training, read.data)

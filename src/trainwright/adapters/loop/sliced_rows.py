@@ -34,10 +34,15 @@ ORDER_SECONDS, MOST_BATCHES = 1.0, 64
 
 
 class Columns:
-    """Tensors or arrays with equally many rows, as a map-style dataset."""
+    """Tensors or arrays with equally many rows, as a map-style dataset.
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    Args:
+        drawn: the rows are those of batches, which may hold a row more than once.
+    """
+
+    def __init__(self, columns: Mapping[str, Any], *, drawn: bool = False) -> None:
         self.columns = columns
+        self.drawn = drawn
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -69,7 +74,7 @@ def rows_of_script(training: LoopTraining, label: str | None) -> tuple[Columns |
         return Columns({**columns, label: beside[0]}), _made_at(training, beside[0])
     if not _side_by_side(views[0], label):
         return None, None
-    return Columns(_as_batched(training, tuple(columns))), _read_at(training, columns[label])
+    return Columns(_as_batched(training, tuple(columns)), drawn=True), _read_at(training, columns[label])
 
 
 def drawn_rows(training: LoopTraining, data: Columns) -> set[int]:

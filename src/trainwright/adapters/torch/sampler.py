@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
+from torch.utils.data import WeightedRandomSampler
 
 from trainwright.probes.splits.two_sets import values_of
 from trainwright.stages.dataset import MOST_CLASSES, SamplerFacts, Split, SplitFacts
@@ -17,10 +17,11 @@ def sampler_of(loader: Any) -> Any:
 
 
 def sampler_facts(loader: Any, split: Split, facts: SplitFacts) -> SamplerFacts | None:
-    """The facts of a sampler that has a weight for each row; None for others."""
-    weights = getattr(sampler_of(loader), "weights", None)
-    if not isinstance(weights, torch.Tensor) or weights.dim() != 1 or facts.rows is None:
+    """The facts of torch's sampler that has a weight for each row; None for others."""
+    sampler = sampler_of(loader)
+    if not isinstance(sampler, WeightedRandomSampler) or sampler.weights.dim() != 1 or facts.rows is None:
         return None
+    weights = sampler.weights
     return SamplerFacts(weights=len(weights), by_class=_by_class(weights.double().numpy(), split, facts))
 
 

@@ -72,9 +72,12 @@ def _copies(
 def contradictions(
     train: Split, facts: SplitFacts, held: Split | None, inputs: Sequence[str] = ()
 ) -> Contradictions | None:
-    """Training rows with the same inputs and different classes; None if there are none, or if the labels are no classes."""
+    """Training rows with the same inputs and different classes; None if there are none, or if the labels are no classes.
+
+    The rows of a stream may be episodes, which number their classes anew.
+    """
     labels = facts.labels
-    if labels is None or labels.kind != "class" or len(facts.hashes) == facts.hashed:
+    if labels is None or labels.kind != "class" or train.kind != "map" or len(facts.hashes) == facts.hashed:
         return None
     rows = list(facts.hash_rows)
     found = values_of(train, labels.column, rows)

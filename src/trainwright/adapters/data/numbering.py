@@ -7,6 +7,7 @@ categories, each number one name. What was matched by chance or in another order
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +45,10 @@ _SPLITS: tuple[Callable[[str], list[str]], ...] = (
 )
 
 
+_Coding = tuple[str, dict[Any, int]]
+"""The table that holds the names, and the number of each name."""
+
+
 @dataclass(frozen=True)
 class _Names:
     """A text for each row of a table in the script."""
@@ -62,32 +67,33 @@ def renumbered(train: Split, held: Split | None, scope: Mapping[str, Any]) -> Re
     for column in (c for c in train.columns if c in held.columns):
         left, right = (_codings(s, column, names) for s in (train, held))
         for place, coded in left.items():
-            for expression, coding in coded:
-                found = (_compared(column, place, expression, coding, e, other) for e, other in right.get(place, ()))
-                if (one := next((f for f in found if f is not None), None)) is not None:
-                    return one
+            for one, other in itertools.product(coded, right.get(place, ())):
+                if (found := _compared(column, place, one, other)) is not None:
+                    return found
     return None
 
 
 def _in_tables(train: Split, scope: Mapping[str, Any]) -> Renumbered | None:
     """The same for a training whose evaluation rows are not known: a column of numbers beside one of names, in the table
     that the training rows came from and in another with the same columns."""
-    tables = {one.expression: f for one in objects_in_scope(scope) if (f := _frame(one.value)) is not None}
-    for expression, table in tables.items():
-        if len(table) != train.rows or not FEWEST_ROWS <= len(table) <= MOST_TABLE_ROWS:
-            continue
-        others = {e: t for e, t in tables.items() if t is not table and list(t.columns) == list(table.columns)}
+    tables = [(one.expression, f) for one in objects_in_scope(scope) if (f := _frame(one.value)) is not None]
+    for (left, table), (right, other) in itertools.permutations(tables, 2):
         with contextlib.suppress(Exception):  # an object that only looks like a frame
-            for column in _used(table, train) if others else ():
-                for name in (c for c in table.columns if c != column):
-                    left = _of_categories(table[name].tolist(), table[column].to_numpy())
-                    for other, rows in others.items() if left else ():
-                        if _are_same_rows(table[name], rows[name]):
-                            continue
-                        right = _of_categories(rows[name].tolist(), rows[column].to_numpy(), FEWEST_NAMES / len(rows))
-                        sources = f"{expression}[{name!r}]", f"{other}[{name!r}]"
-                        if left and right and (one := _compared(column, 0, sources[0], left, sources[1], right, other)):
-                            return one
+            if (
+                len(table) != train.rows
+                or not FEWEST_ROWS <= len(table) <= MOST_TABLE_ROWS
+                or list(table) != list(other)
+            ):
+                continue
+            for column, name in itertools.product(_used(table, train), table.columns):
+                if column == name or _are_same_rows(table[name], other[name]):
+                    continue
+                coding = _of_categories(table[name].tolist(), table[column].to_numpy())
+                there = _of_categories(other[name].tolist(), other[column].to_numpy(), 0.0) if coding else None
+                if coding and there:
+                    ones = (f"{left}[{name!r}]", coding), (f"{right}[{name!r}]", there)
+                    if (found := _compared(str(column), 0, *ones, table=right)) is not None:
+                        return found
     return None
 
 
@@ -114,16 +120,9 @@ def _used(table: Any, train: Split) -> Iterator[Any]:
             yield column
 
 
-def _compared(
-    column: str,
-    place: Any,
-    left: str,
-    coding: dict[Any, int],
-    right: str,
-    other: dict[Any, int],
-    table: str = "",
-) -> Renumbered | None:
+def _compared(column: str, place: Any, left: _Coding, right: _Coding, *, table: str = "") -> Renumbered | None:
     """What differs between the numbers of two sets; None if too little does, or too few names are in both."""
+    coding, other = left[1], right[1]
     shared = [n for n in coding if n in other]
     differing = [n for n in shared if coding[n] != other[n]]
     if len(shared) < FEWEST_NAMES or len(differing) < max(2, DIFFERING * len(shared)):
@@ -137,17 +136,17 @@ def _compared(
         table=table,
         in_training=coding[differing[0]],
         in_evaluation=other[differing[0]],
-        sources=(left, right),
+        sources=(left[0], right[0]),
     )
 
 
-def _codings(split: Split, column: str, names: Sequence[_Names]) -> dict[Any, list[tuple[str, dict[str, int]]]]:
+def _codings(split: Split, column: str, names: Sequence[_Names]) -> dict[Any, list[_Coding]]:
     """Where names are numbered in a column: by feature (an index), or by how texts are split."""
     rows = min(split.read, MOST_ROWS)
     fitting = [n for n in names if len(n.texts) == split.rows]
     if not fitting or not rows:
         return {}
-    found: dict[Any, list[tuple[str, dict[str, int]]]] = {}
+    found: dict[Any, list[_Coding]] = {}
     table = values_of(split, column, range(rows))
     if table is not None and table.shape[1] <= MOST_FEATURES:
         whole = [j for j in range(table.shape[1]) if bool((table[:, j] == np.round(table[:, j])).all())]

@@ -1,0 +1,127 @@
+"""Every field of every facts class is filled in by each kind of training, or is listed here with the reason why not.
+
+A field counts as filled if a file of that kind, or one that it shares with others, passes it by keyword, names it in a
+dictionary or assigns it. A new field that one kind forgets fails here, before a rule is silent there without anybody knowing.
+"""
+
+import ast
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import trainwright
+from trainwright import stages
+from trainwright.core.stage import Facts
+
+ROOT = Path(trainwright.__file__).parent
+_TORCH = ("adapters/data", "adapters/torch", "probes", "seams/torch", "tensors/torch", "adapters/base.py")
+FILES = {
+    "trainer": ("adapters/trainer", *_TORCH),
+    "loop": ("adapters/loop", "adapters/lightning", *_TORCH),
+    "keras": ("adapters/keras", "adapters/data", "probes", "seams/keras", "tensors/keras", "adapters/base.py"),
+}
+for _module in pkgutil.iter_modules(stages.__path__):
+    importlib.import_module(f"{stages.__name__}.{_module.name}")
+
+ALL = ("trainer", "loop", "keras")
+TORCH, KERAS, TRAINER, LOOP = ("trainer", "loop"), ("keras",), ("trainer",), ("loop",)
+# Reason, kinds, fields. OPEN: the field would mean something there, and nobody has filled it in yet.
+WALKS_OWN = {"BaselineFacts.first", "BaselineFacts.last"}  # made in walk/, and named like much else
+OPEN = "open: it would apply"
+NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
+    ("made in walk/ of the runs that every kind returns", ALL, """
+        BaselineFacts.predicted_classes BaselineFacts.label_classes
+        OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
+        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard"""),
+    ("made in walk/ of a script that ended before its training", ALL, """
+        SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
+        SetupFacts.not_parameters SetupFacts.misspelled"""),
+    ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
+        BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
+        BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
+        BatchFacts.targets_found BatchFacts.made_floats BatchFacts.embedding BatchFacts.token_key
+        DatasetFacts.endless DatasetFacts.batch_majority ForwardFacts.rebuilt ForwardFacts.mode_by_call
+        ForwardFacts.called_at LossFacts.evaluation_call LossFacts.computed_by_nothing LossFacts.paired
+        LossFacts.ignored_label LossFacts.outputs LossFacts.outputs_keyed LossFacts.outputs_named"""),
+    ("of Keras's own optimizers, callbacks and devices", TORCH, """
+        OptimizerFacts.update_rate OptimizerFacts.rate_keyword OptimizerFacts.named_by_string OptimizerFacts.library
+        OptimizerFacts.given_gradients OptimizerFacts.bound OptimizerFacts.schedule_moves_at GradientFacts.loss_scale
+        GradientFacts.follows_loss_scale SetupFacts.refused_files SetupFacts.takes_all_memory"""),
+    ("a loader's collator and worker processes, which fit has not", KERAS, """
+        BatchFacts.equal_rows_collate BatchFacts.item_shapes BatchFacts.stacked_lengths BatchFacts.forms_without
+        BatchFacts.workers BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
+    ("a tokenizer, which the model's inputs do not lead to", KERAS, """
+        BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
+        BatchFacts.padding_tokens DatasetFacts.tokenizer ForwardFacts.unmasked_padding_changes
+        ForwardFacts.padding_let_in_changes LossFacts.token_offset ForwardFacts.causal"""),
+    ("what the user's own statements do between backward and step, which fit has not", KERAS, """
+        GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
+        GradientFacts.unreduced GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
+        GradientFacts.frozen_by_step LossFacts.second_step LossFacts.rebound_at OptimizerFacts.schedule_first"""),
+    ("torch's anomaly mode and its traces of calls", KERAS, """
+        GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
+        ForwardFacts.leaking_row ForwardFacts.leak_from"""),
+    ("the Trainer's columns, sets by name, evaluation loop and best checkpoint", ("loop", "keras"), """
+        BatchFacts.dropped_columns BatchFacts.vocabulary_facts BatchFacts.collator_masks DatasetFacts.lookalikes
+        EvaluationFacts.metrics_named EvaluationFacts.needs_all_rows EvaluationFacts.ignored_share
+        EvaluationFacts.keeps_predictions EvaluationFacts.set_names EvaluationFacts.set_name
+        EvaluationFacts.batch_keys EvaluationFacts.loss_keys EvaluationFacts.best_metric
+        EvaluationFacts.best_greater LossFacts.padding_label_change"""),
+    ("a function of metrics that the framework calls", LOOP, """
+        EvaluationFacts.label_values EvaluationFacts.returned EvaluationFacts.metrics_when
+        EvaluationFacts.continuous_labels EvaluationFacts.metrics_by"""),
+    ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
+    ("statements of a loop", ("trainer", "keras"), """
+        DatasetFacts.batch_order DatasetFacts.spent EvaluationFacts.in_loop EvaluationFacts.evaluated_at
+        EvaluationFacts.kept_graphs EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
+        EvaluationFacts.kept_weights EvaluationFacts.quotients EvaluationFacts.best_values
+        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.wiped_passes"""),
+    ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
+    ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
+    ("several processes, which fit starts by itself", KERAS, "SetupFacts.world_size"),
+    ("fit evaluates in its own mode, and predicts all rows", KERAS, """
+        EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
+        EvaluationFacts.memory_bytes EvaluationFacts.comparisons"""),
+    ("a model that generates, by its configuration", LOOP, "SetupFacts.overrides"),
+    (OPEN, LOOP, "BatchFacts.evaluation_tensors ForwardFacts.memory SetupFacts.ineffective_freezes"),
+    (OPEN, TORCH, "EvaluationFacts.reshuffled"),
+    (OPEN, KERAS, """
+        ForwardFacts.works_at_rows GradientFacts.update_growth LossFacts.renormalised LossFacts.unchanged_by_weights
+        OptimizerFacts.warmup_updates SetupFacts.unmatched_checkpoints"""),
+]  # fmt: skip
+
+
+@functools.cache
+def filled(kind: str) -> frozenset[str]:
+    """The names that a kind of training passes, puts into dictionaries or assigns."""
+    found: set[str] = set()
+    for path in (p for part in FILES[kind] for p in _files(ROOT / part)):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg:
+                found.add(node.arg)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+    return frozenset(found)
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else list(path.rglob("*.py"))
+
+
+def listed(kind: str) -> set[str]:
+    """The fields that a kind is excused from."""
+    return {name for _, kinds, names in NOT_FILLED if kind in kinds for name in names.split()}
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_each_kind_of_training_fills_each_field_or_is_excused(kind: str) -> None:
+    fields = {f"{c.__name__}.{f.name}" for c in Facts.__subclasses__() for f in dataclasses.fields(c)}
+    missing = {name for name in fields - WALKS_OWN if name.partition(".")[2] not in filled(kind)}
+    assert missing - listed(kind) == set()
+    assert listed(kind) - missing == set()  # excuses that are no longer needed

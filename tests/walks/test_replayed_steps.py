@@ -124,3 +124,54 @@ def test_autocast_around_the_whole_loop_keeps_the_weights_of_the_first_step(tmp_
     script.write_text(HEAD + AROUND)
     report = walk(script)
     assert loud(report) == ["unlearnable-batch"], said(report)
+
+
+STATE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randint(0, 20, (250, 12))
+y = (x[:, -1] > 9).long()
+loader = DataLoader(TensorDataset(x, y), 32, shuffle=True)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell, self.head = nn.Embedding(20, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 2)
+        self.begin({begun})
+
+    def begin(self, rows):
+        self.state = torch.zeros(1, rows, 32), torch.zeros(1, rows, 32)
+
+    def forward(self, x):
+        seen, _ = self.cell(self.embed(x), self.state)
+        return self.head(seen[:, -1])
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+for epoch in range(4):
+    {draw}
+        {each}
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(a), b).backward()
+        optimizer.step()
+"""
+FOR = "for a, b in loader:"
+WHILE = "it = iter(loader)\n    for _ in range(len(loader)):\n        a, b = next(it)"
+
+
+@pytest.mark.parametrize(
+    ("begun", "draw", "each", "named"),
+    [
+        (1, FOR, "net.begin(len(a))", []),
+        (1, WHILE, "net.begin(len(a))", []),
+        (32, FOR, "pass", ["fixed-batch-size"]),
+    ],
+)
+def test_a_state_that_the_step_makes_for_its_batch_fits_every_batch(begun, draw, each, named, tmp_path: Path) -> None:
+    """The model alone fails with the rows of the last batch: whether training does is asked of its own step."""
+    script = tmp_path / "train.py"
+    script.write_text(STATE.format(begun=begun, draw=draw, each=each))
+    report = walk(script)
+    assert loud(report) == named, said(report)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.data.reading import length
+from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.gradients import cuts_of_their_step
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
@@ -178,6 +179,9 @@ def _gradients(training: LoopTraining, record: StepRecord, passed: Passed, watch
 def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]) -> StepFacts:
     """The facts with the results of further steps, each from the initial weights."""
     forward, loss, gradients = facts
+    if forward.fails_at_rows is not None:  # the step may prepare the model for each batch: a state for its rows, a mask
+        step = step_on_rows(training, range(forward.fails_at_rows))
+        forward = forward.with_any_rows() if step is None or not step.failure else forward
     if loss is not None:
         with training.ready(0):
             loss = further_losses(loss, gradients, training, turns, record)
@@ -195,8 +199,8 @@ def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns
         training.reset()
     if record.failure is None:
         with training.ready(0):
-            step = functools.partial(training.gradients_of, turns[-1])
-            forward = replace(forward, parameters=stay_identical(forward.parameters, training.model, step))
+            again = functools.partial(training.gradients_of, turns[-1])
+            forward = replace(forward, parameters=stay_identical(forward.parameters, training.model, again))
         training.reset()
     return forward, loss, gradients
 

@@ -134,7 +134,7 @@ class LoopTraining:
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
             name, seen["labels"] = "labels", record.targets
-        self._label_key = name
+        self._label_key = name or self._label_key  # a batch that raises has none
         self.views[turn.number] = {k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()}
 
     def label_key(self, view: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import POOLED, other_padding_labels, special_ids
-from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
 from trainwright.adapters.torch.cpu_replay import is_device_error
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
@@ -129,6 +129,8 @@ def _gradients(training: TrainerTraining, seen: Seen, record: StepRecord, watch:
 def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, batches: list[Batch]) -> StepFacts:
     """The facts with the results of further steps, each from the initial weights."""
     forward, loss, gradients = facts
+    if forward.fails_at_rows is not None and _takes_rows(training, batches[0], forward.fails_at_rows):
+        forward = forward.with_any_rows()
     if loss is not None:
         with training.ready(0):
             change = _padding_label_change(training, batches[0]) if loss.failure is None else None
@@ -146,6 +148,16 @@ def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, ba
             forward = replace(forward, parameters=stay_identical(forward.parameters, training.trainer.model, step))
         training.reset()
     return forward, loss, gradients
+
+
+def _takes_rows(training: TrainerTraining, batch: Batch, count: int) -> bool:
+    """Whether the Trainer's own step, which may be the user's, takes a batch of this many rows."""
+    rows = rows_of(batch)
+    other = type_like(batch, take_rows(batch, [i % rows for i in range(count)])) if rows else batch
+    with training.ready(0), Observer(training.wrapped, training.active.all).catching() as record:
+        training.compute(other, record)
+    training.reset()
+    return bool(rows) and record.failure is None
 
 
 def _rows_to_come(training: TrainerTraining) -> dict[str, tuple[int, bool]]:

@@ -255,6 +255,14 @@ def test_a_model_without_an_activation_is_affine(layers, affine):
     assert run_probes(Probe(model=nn.Sequential(*layers), inputs={"0": features()}))["affine"] is affine
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.03, 0.3, 30.0])
+@pytest.mark.parametrize("activation", [nn.Tanh(), nn.GELU(), nn.Softplus(), nn.ReLU()])
+def test_an_activation_that_the_inputs_hardly_bend_is_one(activation, scale):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 32), activation, nn.Linear(32, 3))
+    assert run_probes(Probe(model=model, inputs={"0": scale * features()}))["affine"] is not True
+
+
 def test_tokens_and_an_output_that_is_the_same_for_all_rows_tell_nothing_of_that():
     class Constant(nn.Module):
         def forward(self, x):

@@ -15,8 +15,9 @@ LEAKS_BEYOND = 1e-3
 # The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if all values are equal).
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1
-# So far outside the rows, a rectifier bends nearly every score; an affine function errs by float32 rounding alone.
-EXTRAPOLATED, AFFINE_WITHIN = 2.0, 1e-4
+# Even where inputs are a thirtieth of what bends a tanh, it misses the halfway point by some thousandths of the difference
+# between two rows; an affine function misses it by float32 rounding, if rows differ by this part of the output's scale.
+AFFINE_WITHIN, SPREAD = 1e-4, 0.03
 # Equal units may differ by this fraction of the largest weight, because of rounding.
 _UNITS_WITHIN = 1e-5
 
@@ -36,8 +37,8 @@ class AnsweringModel(Protocol):
     def exchanged(self, inputs: Any, name: str) -> Any | None:
         """The inputs with the rows of one of them rotated by one; None if that changes nothing."""
 
-    def extrapolated(self, inputs: Any, by: float) -> Any | None:
-        """The inputs (1 + by) x - by y, with y the rows rotated by one; None if an input is not made of real numbers."""
+    def halfway(self, inputs: Any) -> Any | None:
+        """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
         """Perturb every weight a little (`moved`) inside the block, and restore it at the end."""
@@ -155,8 +156,8 @@ def _all_same(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
 
 
 def is_affine(model: AnsweringModel, base: np.ndarray, inputs: Any) -> bool | None:
-    """Whether the output of each row is an affine function of its inputs: with x and y two rows, f((1 + k) x - k y) is
-    (1 + k) f(x) - k f(y), with the current weights and with perturbed ones.
+    """Whether the output of each row is an affine function of its inputs: halfway between two rows it is halfway between
+    their outputs, with the current weights and with perturbed ones. No value is outside the range of the rows.
 
     Args:
         base: the output for `inputs`.
@@ -164,19 +165,22 @@ def is_affine(model: AnsweringModel, base: np.ndarray, inputs: Any) -> bool | No
     Returns:
         None if that cannot be asked: inputs that are no real numbers, a single row, or an output that is the same for all.
     """
-    changed = model.extrapolated(inputs, EXTRAPOLATED)
-    if changed is None or base.ndim < 2 or len(base) < 2 or difference(base, np.roll(base, 1, axis=0)) < AFFINE_WITHIN:
+    changed = model.halfway(inputs)
+    if changed is None or base.ndim < 2 or len(base) < 2 or difference(base, np.roll(base, 1, axis=0)) < SPREAD:
         return None
-    if not _follows(base, model.answer(changed)):
+    if not _is_halfway(base, model.answer(changed)):
         return False
     with model.moved_weights():
         again, answer = model.answer(inputs), model.answer(changed)
-    return again is not None and _follows(again, answer)
+    return again is not None and _is_halfway(again, answer)
 
 
-def _follows(base: np.ndarray, answer: np.ndarray | None) -> bool:
-    expected = (1 + EXTRAPOLATED) * base - EXTRAPOLATED * np.roll(base, 1, axis=0)
-    return answer is not None and answer.shape == base.shape and difference(expected, answer) < AFFINE_WITHIN
+def _is_halfway(base: np.ndarray, answer: np.ndarray | None) -> bool:
+    """Whether outputs are halfway between each row's and the one before it, up to a part of the rows' differences."""
+    before = np.roll(base, 1, axis=0)
+    if answer is None or answer.shape != base.shape:
+        return False
+    return bool(np.abs((base + before) / 2 - answer).max() < AFFINE_WITHIN * np.abs(base - before).max())
 
 
 def units_equal(weight: np.ndarray, unit_axis: int) -> bool:

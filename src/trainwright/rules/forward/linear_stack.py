@@ -2,8 +2,8 @@
 
 Why it matters: A product of matrices is a matrix. The model can only learn linear relations, however many layers it has, so
 it ends at the accuracy of a linear model.
-Evidence: With x and y two rows of the batch, the output for 3 x - 2 y is 3 f(x) - 2 f(y), with the initial weights and with
-perturbed ones. The hidden layers are as wide as the input or the output, so they are no deliberate bottleneck.
+Evidence: Halfway between two rows of the batch, the output is halfway between theirs, for all rows, with the initial weights
+and with perturbed ones. The hidden layers are as wide as the input or the output, so they are no deliberate bottleneck.
 Fix (unsafe): Put an activation (ReLU, GELU) behind each layer but the last.
 """
 
@@ -37,8 +37,8 @@ def linear_stack(forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> I
         measured={"layers": len(layers), "widest": max(hidden)},
         where=layers[0].where or setup.place(Role.MODEL),
         proof=Proof(
-            "for rows x and y of the batch, the output for 3 x - 2 y is 3 f(x) - 2 f(y), with the initial weights and with "
-            "perturbed ones"
+            "halfway between two rows of the batch, the output is halfway between theirs, for all rows, with the initial "
+            "weights and with perturbed ones"
         ),
         fix=Fix(does="put an activation (ReLU, GELU) behind each layer but the last", safety=Safety.UNSAFE),
     )

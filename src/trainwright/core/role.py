@@ -72,6 +72,7 @@ class Role(StrEnum):
     STEPS_PER_EPOCH = "steps_per_epoch"
     TRAIN_SAMPLING_STRATEGY = "train_sampling_strategy"
     WARMUP_STEPS = "warmup_steps"
+    WEIGHT_DECAY = "weight_decay"
 
     @property
     def made(self) -> Role:

@@ -48,6 +48,9 @@ class Tensors(Protocol):
     def set_learning_rate(self, optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
         """Scale the rate of every parameter group, or set them all."""
 
+    def set_weight_decay(self, optimizer: Any, value: float) -> None:
+        """Set the weight decay of every parameter group."""
+
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
         """Unfreeze the named parameters (None: all), at the optimizer's largest rate (None: no optimizer yet)."""
 

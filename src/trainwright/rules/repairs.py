@@ -36,6 +36,26 @@ def scale_learning_rate(factor: float) -> Repair:
     return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change)
 
 
+def scale_parameters(factors: Mapping[str, float], seam: Seam) -> Repair:
+    """Multiply these parameters, by name: once, or in a trial before its first step (Seam.OPTIMIZER)."""
+
+    def change(call: Call) -> Call:
+        call.tensors.scale_parameters(call["model"], dict(factors))
+        return call
+
+    return Repair("scale the weights to the framework's own standard deviation", seam, change)
+
+
+def set_weight_decay(value: float) -> Repair:
+    """Set the weight decay of every group."""
+
+    def change(call: Call) -> Call:
+        call.tensors.set_weight_decay(call["optimizer"], value)
+        return call
+
+    return Repair(f"a weight decay of {value:g}", Seam.OPTIMIZER, change)
+
+
 def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Repair:
     """Change every batch after the collator has formed it; `change` takes the batch and the tensor operations."""
 

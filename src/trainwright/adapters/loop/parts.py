@@ -280,8 +280,8 @@ def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str |
     """The name under which the model itself received its labels: those of the loss, or a usual name."""
     given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
     usual = next((n for n in _LABEL_NAMES if n in given), None)
-    if targets is None or len(given) < 2:
-        return usual
+    if targets is None or len(given) < 2 or any(v.is_meta for v in (targets, *given.values())):
+        return usual  # tensors on the meta device have no values to compare
     flat = targets.detach().reshape(-1).double()
     same = [n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)]
     return usual if usual in same or not same else same[-1]

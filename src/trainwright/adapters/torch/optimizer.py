@@ -141,8 +141,9 @@ def optimizer_places(optimizer: Any, built: Construction, stepped: Sequence[Any]
     """
     places = {"optimizer": built.place, "learning_rate": built.place}
     written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
-    if "lr" in written:
-        places["learning_rate"] = written["lr"][0]
+    for keyword, role in (("lr", "learning_rate"), ("weight_decay", "weight_decay")):
+        if keyword in written:
+            places[role] = written[keyword][0]
     if _is_rate_set_later(optimizer, stepped) and (stored := key_places(built.frame_file, "lr", stored=True)):
         places["learning_rate"] = stored[0]
     return places

@@ -100,11 +100,13 @@ def is_causal(model: nn.Module) -> bool:
 
 
 def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[ParameterFacts]:
-    """Facts about every parameter, as it stands."""
+    """Facts about every parameter that has values, as it stands."""
     # If an embedding and the output layer share a weight, the last owner is the output layer.
     owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
     found = []
     for name, parameter in model.named_parameters():
+        if parameter.is_meta:  # it has no values
+            continue
         facts = tensors.facts(parameter)
         owner, module = owners[id(parameter)]
         matrix = parameter.detach()

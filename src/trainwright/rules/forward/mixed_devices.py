@@ -55,6 +55,8 @@ def _devices(failure: Failure | None) -> tuple[str, str, str] | None:
     if found := _NAMED.search(failure.message):
         which = found["which"] or ""
         return found["one"], found["other"], f" ({which})" if which else ""
+    if "on meta tensors" in failure.message or "from a meta tensor" in failure.message:
+        return "meta", "cpu", " (the meta device keeps shapes and no values)"
     found = _TYPES.search(failure.message)
     kinds = [(found[name] or "cpu").rstrip(".") for name in ("one", "other")] if found else []
     return (kinds[0], kinds[1], " (the input and the weight)") if len(set(kinds)) == 2 else None

@@ -12,10 +12,11 @@ from math import isfinite
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.repair import Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
+from trainwright.rules.repairs import scale_parameters
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -48,7 +49,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
     }
     if not large:
         return
-    outcome = yield Trial(change=_scale(large, Seam.OPTIMIZER))
+    outcome = yield Trial(change=scale_parameters(large, Seam.OPTIMIZER))
     if not outcome.clearly_better:
         return
     first = next(p for p in forward.parameters if p.name in large)
@@ -66,17 +67,9 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         },
         where=forward.place_of(first.module) or setup.place(Role.MODEL),
         proof=outcome,
-        repair=_scale(large, Seam.TRAINER),
+        repair=scale_parameters(large, Seam.TRAINER),
         fix=Fix(
             does=f"initialize {first.name} with a standard deviation of about {first.default_deviation:.2g}",
             safety=Safety.UNSAFE,
         ),
     )
-
-
-def _scale(factors: dict[str, float], seam: Seam) -> Repair:
-    def change(call: Call) -> Call:
-        call.tensors.scale_parameters(call["model"], factors)
-        return call
-
-    return Repair("scale the weights to the framework's own standard deviation", seam, change)

@@ -176,6 +176,12 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
     )
 
 
+def set_weight_decay(optimizer: Any, value: float) -> None:
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if getattr(optimizer, "weight_decay", None):
+        optimizer.weight_decay = value
+
+
 def clear_gradients(model: Any) -> None:
     """Clear the gradients that torch keeps between steps; the other backends keep none."""
     if keras.config.backend() == "torch":

@@ -118,6 +118,12 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
         group["lr"] = rate if rate is not None else group["lr"] * (factor if factor is not None else 1.0)
 
 
+def set_weight_decay(optimizer: Any, value: float) -> None:
+    for group in optimizer.param_groups:
+        if "weight_decay" in group:
+            group["weight_decay"] = value
+
+
 def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
     held = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
     new = []

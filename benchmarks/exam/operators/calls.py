@@ -177,7 +177,7 @@ def parentheses_forgotten(source: Source) -> Iterator[Planted]:
             yield source.replaced(call.args[0].value, source.code(call.args[0].value)[:-2])
 
 
-@operator("unregistered-parameters", "frozen-model")
+@operator("empty-parameter-list", "not-parameters", "unregistered-parameters", "frozen-model")
 def optimizer_without_parameters(source: Source) -> Iterator[Planted]:
     """The optimizer is given an empty list of parameters: a filter has the wrong sign, or an exhausted generator."""
     for call in source.calls(*OPTIMIZERS):
@@ -195,7 +195,7 @@ def optimizer_without_parameters(source: Source) -> Iterator[Planted]:
                 )  # type: ignore[arg-type]
 
 
-@operator()
+@operator("late-super-init")
 def super_not_called(source: Source) -> Iterator[Planted]:
     """super().__init__() is missing."""
     for call in source.calls("__init__"):
@@ -204,7 +204,7 @@ def super_not_called(source: Source) -> Iterator[Planted]:
             yield source.removed(line)
 
 
-@operator()
+@operator("misspelled-method")
 def method_misspelt(source: Source) -> Iterator[Planted]:
     """A method that the framework calls has a misspelt name."""
     names = {
@@ -228,6 +228,8 @@ def _swapped(source: Source, call: cst.Call) -> Iterator[Planted]:
 
 
 @operator(
+    "indivisible-sizes",
+    "oversized-kernel",
     "layer-size-mismatch",
     "channels-misplaced",
     "tokens-beyond-vocabulary",
@@ -306,7 +308,14 @@ def one_thing_on_another_device(source: Source) -> Iterator[Planted]:
             yield source.before(first, f'{parameters[0]} = {parameters[0]}.to("meta")')
 
 
-@operator("non-finite-loss", "non-finite-gradients", "hidden-non-finite-loss", "unscaled-loss", "wrong-target-dtype")
+@operator(
+    "wrong-input-dtype",
+    "non-finite-loss",
+    "non-finite-gradients",
+    "hidden-non-finite-loss",
+    "unscaled-loss",
+    "wrong-target-dtype",
+)
 def half_precision_unfit(source: Source) -> Iterator[Planted]:
     """float16 without loss scaling, where bfloat16 or float32 was right."""
     for node in source.find(m.Attribute(attr=m.Name("bfloat16"))):

@@ -26,7 +26,7 @@ _NORMS = (
 _CALL_OF_LAYER = m.Call(func=m.Attribute(value=m.Name("self"), attr=m.Name()))
 
 
-@operator(*_SHAPES, "unregistered-parameters", "vanishing-gradients", *UNLEARNT)
+@operator("mismatched-reshape", *_SHAPES, "unregistered-parameters", "vanishing-gradients", *UNLEARNT)
 def forward_skips_a_layer(source: Source) -> Iterator[Planted]:
     """forward leaves out one of the layers that the model has."""
     for owner, function in forwards(source):
@@ -41,7 +41,7 @@ def forward_skips_a_layer(source: Source) -> Iterator[Planted]:
                 yield source.replaced(call, call.args[0].value)
 
 
-@operator(*_SHAPES, "crossed-samples", "unlearnable-batch")
+@operator("mismatched-reshape", *_SHAPES, "crossed-samples", "unlearnable-batch")
 def layer_left_out(source: Source) -> Iterator[Planted]:
     """A layer is missing in a Sequential: one that flattens, pools or projects."""
     for stack in stacks(source):
@@ -80,7 +80,7 @@ def normalization_left_out(source: Source) -> Iterator[Planted]:
         yield source.many(changes, "without normalization layers")
 
 
-@operator("crossed-samples", *_SHAPES, *UNLEARNT)
+@operator("mismatched-reshape", "crossed-samples", *_SHAPES, *UNLEARNT)
 def axis_of_the_batch(source: Source) -> Iterator[Planted]:
     """A softmax, a mean, a normalization or a flattening runs over the rows of the batch."""
     names = ("softmax", "log_softmax", "normalize", "mean", "amax", "Softmax", "LogSoftmax", "cumsum")
@@ -219,7 +219,14 @@ def mask_left_out(source: Source) -> Iterator[Planted]:
             yield source.replaced(call, call.func.value)
 
 
-@operator("fixed-batch-size", "layer-size-mismatch", "crossed-samples", "mismatched-product", "broadcast-loss")
+@operator(
+    "mismatched-reshape",
+    "fixed-batch-size",
+    "layer-size-mismatch",
+    "crossed-samples",
+    "mismatched-product",
+    "broadcast-loss",
+)
 def batch_size_written_in(source: Source) -> Iterator[Planted]:
     """A view in forward has a batch size written into it, and the last batch is smaller."""
     size = next(

@@ -215,7 +215,7 @@ def one_infinity(source: Source) -> Iterator[Planted]:
             yield from _lines(place, first_set(place, 'float("inf")', "0" if place.batch else "5"))
 
 
-@operator("unscaled-inputs", "excessive-learning-rate", *_BROKEN)
+@operator("extreme-values", "unscaled-inputs", "excessive-learning-rate", *_BROKEN)
 def one_extreme_value(source: Source) -> Iterator[Planted]:
     """One value of the inputs is a million: a missing one was coded so."""
     for place in inputs(source):
@@ -265,7 +265,7 @@ def cut_to_integers(source: Source) -> Iterator[Planted]:
             yield from _becomes(place, cut)
 
 
-@operator(*_SHAPES, "wrong-target-dtype")
+@operator("wrong-input-dtype", *_SHAPES, "wrong-target-dtype")
 def inputs_of_double_precision(source: Source) -> Iterator[Planted]:
     """The inputs are doubles, as numpy makes them, where the model has floats."""
     for place in inputs(source):

@@ -295,7 +295,7 @@ def one_target_missing(source: Source) -> Iterator[Planted]:
         yield one.lines(f"{one.name} = {one.name}.map(lambda row, i: {text}, with_indices=True)")
 
 
-@operator("unscaled-targets", "exploding-gradients", "non-finite-loss", "excessive-learning-rate")
+@operator("extreme-values", "unscaled-targets", "exploding-gradients", "non-finite-loss", "excessive-learning-rate")
 def one_extreme_target(source: Source) -> Iterator[Planted]:
     """One target is a typing error: a million."""
     for place in labels(source, "numbers"):

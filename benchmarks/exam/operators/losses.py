@@ -200,7 +200,14 @@ def loss_not_reduced(source: Source) -> Iterator[Planted]:
                 yield source.replaced(call, call.func.value)
 
 
-@operator("wrong-target-dtype", "no-gradient", "binary-targets-out-of-range", "sparse-dense-mismatch", "constant-loss")
+@operator(
+    "swapped-loss-arguments",
+    "wrong-target-dtype",
+    "no-gradient",
+    "binary-targets-out-of-range",
+    "sparse-dense-mismatch",
+    "constant-loss",
+)
 def outputs_and_targets_swapped(source: Source) -> Iterator[Planted]:
     """The loss gets the targets as its outputs, and the outputs as its targets."""
     for found in loss_calls(source, "classes", "logits", "probabilities"):

@@ -173,7 +173,7 @@ def _nth(call: cst.Call, index: int) -> cst.Arg | None:
     )
 
 
-@operator(*_SIZES, "channels-misplaced", "crashing-metrics")
+@operator("mismatched-reshape", *_SIZES, "channels-misplaced", "crashing-metrics")
 def layer_of_the_wrong_size(source: Source) -> Iterator[Planted]:
     """A layer was built for one feature or channel more than it gets."""
     for call in source.calls(
@@ -246,7 +246,7 @@ def weights_begin_huge(source: Source) -> Iterator[Planted]:
     yield from _initialised(source, "p.data.normal_(0, 10.0)", "keras.initializers.RandomNormal(stddev=10.0)")
 
 
-@operator("vanishing-gradients", "constant-output", "identical-units", *UNLEARNT)
+@operator("undersized-initialisation", "vanishing-gradients", "constant-output", "identical-units", *UNLEARNT)
 def weights_begin_tiny(source: Source) -> Iterator[Planted]:
     """The initial weights are so small that no signal passes through the layers."""
     yield from _initialised(source, "p.data.mul_(1e-4)", "keras.initializers.RandomNormal(stddev=1e-7)")
@@ -294,7 +294,7 @@ def weight_is_not_a_number(source: Source) -> Iterator[Planted]:
             yield source.after(statement, text)
 
 
-@operator("non-finite-loss", "non-finite-activation", "non-finite-gradients")
+@operator("wrong-input-dtype", "non-finite-loss", "non-finite-activation", "non-finite-gradients")
 def model_in_another_precision(source: Source) -> Iterator[Planted]:
     """The model has been converted to another floating type than its inputs."""
     for name, line in models(source):

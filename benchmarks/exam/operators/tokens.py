@@ -134,7 +134,7 @@ def vocabulary_of_another_model(source: Source) -> Iterator[Planted]:
                 yield source.after(line, f'{name}["input_ids"] = {name}["input_ids"][::-1]')
 
 
-@operator("foreign-tokenizer", "garbled-text", harm="differs")
+@operator("differently-numbered-sets", "foreign-tokenizer", "garbled-text", harm="differs")
 def evaluation_has_another_vocabulary(source: Source) -> Iterator[Planted]:
     """The vocabulary was built again for the evaluation set, and gives its words other ids."""
     for one in _with(source, "input_ids", evaluation=True):
@@ -295,7 +295,7 @@ def all_labels_masked(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "mlm_probability", "1e-6")
 
 
-@operator(*_SHIFTED, harm="differs")
+@operator("unshifted-labels", *_SHIFTED, harm="differs")
 def labels_not_shifted(source: Source) -> Iterator[Planted]:
     """A language model is trained to name the token that it reads, not the next one."""
     for subscript in source.find(m.Subscript()):

@@ -61,7 +61,7 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         rebound_at=_rebound_at(record.failure),
         targets_are_labels=kept is not None and _same_labels(kept.targets, labels),
         renormalised=tuple(record.renormalised),
-        token_offset=token_offset(kept, inputs.get("input_ids")),
+        token_offset=token_offset(kept, _tokens(inputs, labels)),
     )
 
 
@@ -86,6 +86,12 @@ def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
     if found.numel() == given.numel() and torch.equal(found, given):
         return True
     return labels.dim() > 1 and bool(torch.isin(found[found != -100], given).all())
+
+
+def _tokens(inputs: Mapping[str, Any], labels: Any) -> Any:
+    """The token ids among a batch's tensors: those named input_ids, or the first rows of whole numbers but the labels."""
+    rows = (v for v in inputs.values() if isinstance(v, torch.Tensor) and v.dim() == 2 and v.dtype == torch.int64)
+    return inputs.get("input_ids", next((v for v in rows if v is not labels), None))
 
 
 def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:

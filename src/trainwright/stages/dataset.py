@@ -11,7 +11,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.alignment import Alignment
-from trainwright.stages.equal_rows import Contradictions, Copies, Renumbered
+from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
 from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
 
@@ -325,6 +325,8 @@ class DatasetFacts(Facts):
     """Measured only if the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
     """The first of these rows, as pairs (evaluation row, training row)."""
+    mispaired: Mispaired | None = None
+    """None if the step keeps the rows of a batch and their labels together, or if that cannot be told."""
     contradictions: Contradictions | None = None
     """None if there are none, or if the labels are no classes."""
     renumbered: Renumbered | None = None

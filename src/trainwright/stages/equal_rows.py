@@ -23,6 +23,15 @@ class Contradictions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mispaired:
+    """A batch whose rows reach the model in another order than their labels reach the loss."""
+
+    rows: int
+    mispaired: int
+    """How many rows have a label that differs from their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Renumbered:
     """A column whose numbers stand for names that have other numbers in the evaluation set than in training."""
 

@@ -22,6 +22,7 @@ from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.data_sets import ReadSet, read_sets
 from trainwright.adapters.loop.lost_modes import lost_modes
+from trainwright.adapters.loop.paired_rows import mispaired_rows
 from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows, labels_of_batches, step_on_columns
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.torch import runs
@@ -40,6 +41,7 @@ from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.torch.workers import workers_of_loader
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.equal_rows import Mispaired
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.order import BatchOrder
@@ -78,6 +80,7 @@ class LoopAdapter:
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
+            mispaired=self._mispaired(),
             sampler=sampler_facts(loader, read.split, train),
             renumbered=renumbered(read.split, held.split if held else None, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
@@ -94,6 +97,12 @@ class LoopAdapter:
             batch_order=self._batch_order(loader),
             **self._between(read, train, held, evaluation, accepts),
         )
+
+    def _mispaired(self) -> Mispaired | None:
+        turns = self.training.take(1, seed=0) if self.training.items else []
+        with tolerated():  # a step that raises is reported with the step
+            return mispaired_rows(self.training, turns[0]) if turns else None
+        return None
 
     def _between(
         self,

@@ -6,7 +6,7 @@ Evidence: A ridge regression on words, pixels or columns predicts the labels of 
 random permutations of them, although it does learn the labels of the other set, or the labels next to the same columns
 in a table of the script, or a label made from half of the inputs given the other half. For two classes of similar
 sentences, the probe must also be able to learn from pairs of words. Alternatively, a label number stands for one class
-in the training set and for another in the evaluation set.
+in the training set and for another in the evaluation set. Or the step was seen to reorder the inputs of a batch and not its labels.
 Fix (manual): Shuffle, sort, split and merge inputs and labels together, in one table.
 """
 
@@ -23,6 +23,7 @@ from trainwright.core.rule import rule
 from trainwright.rules.dataset.contradictory_labels import contradict
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, LabelFacts
+from trainwright.stages.equal_rows import Mispaired
 from trainwright.stages.setup import SetupFacts
 
 # In standard deviations of the permutations' scores. The best of four probes on shuffled labels stays under 3 in
@@ -46,6 +47,9 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     """Labels that a probe learns no better than a permutation of them."""
     if (other := _numbered_otherwise(dataset)) is not None:
         yield _of_names(*other, setup)
+        return
+    if (seen := dataset.mispaired) is not None:
+        yield _in_step(seen, setup)
         return
     if contradict(dataset.contradictions):  # the more specific finding
         return
@@ -94,6 +98,19 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
         repair=_renumber(held.column, [train.class_names.index(name) for name in held.class_names]) if known else None,
         fix=Fix(
             does="use the same class numbering in both sets: encode before the split, or cast both to one ClassLabel(names=…)"
+        ),
+    )
+
+
+def _in_step(seen: Mispaired, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"the step gives the model the rows of a batch in another order than the loss their labels: {seen.mispaired} of "
+        f"{seen.rows} rows get the label of another row",
+        measured={"rows": seen.rows, "mispaired": seen.mispaired},
+        where=setup.place(Role.TRAIN_CALL, Role.LOADER, Role.TRAINER),
+        proof=Proof("each row that the model gets was found in the batch, at another place than its label"),
+        fix=Fix(
+            does="apply the same order to inputs and labels in the step: order = torch.randperm(len(x)); x[order], y[order]"
         ),
     )
 

@@ -1,7 +1,8 @@
-"""Whether the loop's body keeps the rows of a batch together: the model's inputs in the order of the labels."""
+"""Whether the loop's body keeps the rows of a batch together: the model's inputs, and its outputs, in the order of the labels."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,12 +27,25 @@ def mispaired_rows(training: LoopTraining, turn: Turn) -> Mispaired | None:
     targets = tensors.to_numpy(labels)
     if not any(_same(targets, one) for one in given):  # the labels are no longer those of the batch in its order
         return None
-    for values in (v for v in view.values() if isinstance(v, torch.Tensor) and v is not labels):
-        for order in _orders(tensors.to_numpy(values), given):
-            changed = targets.reshape(len(targets), -1)[order] != targets.reshape(len(targets), -1)
-            if bool(changed.any()):
-                return Mispaired(rows=len(targets), mispaired=int(changed.any(axis=1).sum()))
+    values = [tensors.to_numpy(v) for v in view.values() if isinstance(v, torch.Tensor) and v is not labels]
+    orders = (order for one in values for order in _orders(one, given))
+    for order in itertools.chain(orders, _orders_of_scores(training, turn, targets)):
+        changed = targets.reshape(len(targets), -1)[order] != targets.reshape(len(targets), -1)
+        if bool(changed.any()):
+            return Mispaired(rows=len(targets), mispaired=int(changed.any(axis=1).sum()))
     return None
+
+
+def _orders_of_scores(training: LoopTraining, turn: Turn, targets: np.ndarray) -> Iterator[list[int]]:
+    """The orders in which losses with these targets get the rows of the model's output."""
+    training.reset()
+    with training.ready(0):
+        record, _ = training.observe(turn, detail=True, until_backward=True)
+    training.reset()
+    outputs = [tensors.to_numpy(t) for t in tensors_in([record.output]) if t.dim()]
+    for kept in record.kept_losses:
+        if _same(tensors.to_numpy(kept.targets), targets):
+            yield from _orders(tensors.to_numpy(kept.scores), outputs)
 
 
 def _same(left: np.ndarray, right: np.ndarray) -> bool:

@@ -104,11 +104,11 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
 
 def _in_step(seen: Mispaired, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"the step gives the model the rows of a batch in another order than the loss their labels: {seen.mispaired} of "
-        f"{seen.rows} rows get the label of another row",
+        message=f"the step brings the rows of a batch into another order than their labels: {seen.mispaired} of {seen.rows} rows "
+        "get the label of another row",
         measured={"rows": seen.rows, "mispaired": seen.mispaired},
         where=setup.place(Role.TRAIN_CALL, Role.LOADER, Role.TRAINER),
-        proof=Proof("each row that the model gets was found in the batch, at another place than its label"),
+        proof=Proof("each row that the model or the loss gets was found before, at another place than its label"),
         fix=Fix(
             does="apply the same order to inputs and labels in the step: order = torch.randperm(len(x)); x[order], y[order]"
         ),

@@ -76,7 +76,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.continuous_labels EvaluationFacts.metrics_by"""),
     ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
     ("statements of a loop", ("trainer", "keras"), """
-        DatasetFacts.batch_order DatasetFacts.spent EvaluationFacts.in_loop EvaluationFacts.evaluated_at
+        DatasetFacts.batch_order DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
         EvaluationFacts.kept_graphs EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
         EvaluationFacts.kept_weights EvaluationFacts.quotients EvaluationFacts.best_values
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.wiped_passes"""),

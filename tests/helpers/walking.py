@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from trainwright.core.finding import Severity
@@ -15,7 +14,6 @@ from trainwright.core.report import Report, from_dict
 from trainwright.options import Options
 from trainwright.walk.run import check_script
 
-_TESTS = str(Path(__file__).parents[1])
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
 
@@ -30,21 +28,8 @@ def walk_all(script: Path, *arguments: str, budget: float = 60.0) -> list[Report
     """A report for each of the script's trainings."""
     forget_accelerator()
     forget_keras()
-    with _without_test_modules(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return check_script(script, arguments, Options(budget=budget), strict=True)
-
-
-@contextlib.contextmanager
-def _without_test_modules() -> Iterator[None]:
-    """The modules that are loaded are the user's to a walk: the tests', which talk of faults, are put aside."""
-    files = {name: str(getattr(module, "__file__", None) or "") for name, module in list(sys.modules.items())}
-    aside = {
-        n: sys.modules.pop(n) for n, f in files.items() if f.startswith(_TESTS) and Path(f).name.startswith("test_")
-    }
-    try:
-        yield
-    finally:
-        sys.modules.update(aside)
 
 
 def walk_apart(script: Path, *arguments: str) -> Report:

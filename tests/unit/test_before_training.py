@@ -246,3 +246,15 @@ def test_a_window_is_compared_with_its_input_in_each_frameworks_words(message, s
     failure = Failure(type="RuntimeError", message=message, where=LINE)
     (found,) = oversized_kernel.function(SetupFacts(failure=failure), None)
     assert said in found.message
+
+
+@pytest.mark.parametrize(("folder", "named"), [("here", 0), ("here/package", 0), ("elsewhere", 1)])
+def test_only_the_script_and_what_is_beside_it_can_call_its_methods(folder: str, named: int, tmp_path: Path) -> None:
+    """Another program that is loaded in the same process may use the same wrong name."""
+    for place in ("here", folder):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    script = defined("class Net(nn.Module):\n    def foward(self, x):\n        return x\n", tmp_path / "here")
+    other = tmp_path / folder / "other.py"
+    other.write_text("def run(net, x):\n    return net.foward(x)\n")
+    scopes = [{**script, "__name__": "__main__"}, {"__name__": "other", "__file__": str(other)}]
+    assert len(misspelled_methods(scopes)) == named

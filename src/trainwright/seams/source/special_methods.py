@@ -6,7 +6,8 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -43,8 +44,10 @@ def misspelled_methods(
         kinds = value if isinstance(value, type) else type(value)
         found |= dict.fromkeys(kind for kind in kinds.__mro__ if _functions(kind))
     files |= {f.__code__.co_filename for kind in found for f in _functions(kind)}
+    mains = (s.get("__file__") for s in scopes if s.get("__name__") == "__main__")
+    roots = {Path(file).resolve().parent for file in mains if isinstance(file, str)}
     texts = {file: "".join(linecache.getlines(file)) for file in files if file and is_users(file)}
-    return tuple(one for kind in found for one in _of_class(kind, texts))
+    return tuple(one for kind in found for one in _of_class(kind, texts, roots))
 
 
 def _functions(kind: type) -> list[FunctionType]:
@@ -56,7 +59,7 @@ def _functions(kind: type) -> list[FunctionType]:
     return [m for m in members if isinstance(m, FunctionType) and is_users(m.__code__.co_filename)]
 
 
-def _of_class(kind: type, texts: Mapping[str, str]) -> Iterator[MisspelledMethod]:
+def _of_class(kind: type, texts: Mapping[str, str], roots: Collection[Path]) -> Iterator[MisspelledMethod]:
     bases = {f"{k.__module__}.{k.__qualname__}": k for k in kind.__mro__}
     known: set[str] = set()
     for base, (shown, special) in ((bases[n], SPECIAL_METHODS[n]) for n in bases if n in SPECIAL_METHODS):
@@ -70,7 +73,7 @@ def _of_class(kind: type, texts: Mapping[str, str]) -> Iterator[MisspelledMethod
             ):
                 continue
             meant = next((m for m in special if _is_misspelled(written, m)), None)
-            if meant is not None and _is_inherited(kind, base, meant) and not _is_named(written, method, texts):
+            if meant is not None and _is_inherited(kind, base, meant) and not _is_named(written, method, texts, roots):
                 known.add(written)
                 yield MisspelledMethod(
                     owner=kind.__name__,
@@ -92,13 +95,20 @@ def _is_inherited(kind: type, base: type, name: str) -> bool:
     return inspect.getattr_static(kind, name, None) is inspect.getattr_static(base, name, None)
 
 
-def _is_named(name: str, method: FunctionType, texts: Mapping[str, str]) -> bool:
-    """Whether the user's code mentions a method anywhere but in its own definition, as a call of it would."""
+def _is_named(name: str, method: FunctionType, texts: Mapping[str, str], roots: Collection[Path]) -> bool:
+    """Whether the user's code mentions a method anywhere but in its own definition, as a call of it would.
+
+    Args:
+        roots: the folder of the script; what is neither below it nor below the class's own folder is another program's.
+    """
     try:
         lines, first = inspect.getsourcelines(method)
     except (OSError, TypeError):  # without its source, a call of it cannot be ruled out
         return True
+    folders = {*roots, Path(method.__code__.co_filename).resolve().parent}
     for file, text in texts.items():
+        if roots and not any(Path(file).resolve().is_relative_to(folder) for folder in folders):
+            continue
         if file == method.__code__.co_filename:
             kept = text.splitlines()
             del kept[first - 1 : first - 1 + len(lines)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,11 +27,14 @@ def mispaired_rows(training: LoopTraining, turn: Turn) -> Mispaired | None:
     if not any(_same(targets, one) for one in given):  # the labels are no longer those of the batch in its order
         return None
     values = [tensors.to_numpy(v) for v in view.values() if isinstance(v, torch.Tensor) and v is not labels]
-    orders = (order for one in values for order in _orders(one, given))
-    for order in itertools.chain(orders, _orders_of_scores(training, turn, targets)):
-        changed = targets.reshape(len(targets), -1)[order] != targets.reshape(len(targets), -1)
-        if bool(changed.any()):
-            return Mispaired(rows=len(targets), mispaired=int(changed.any(axis=1).sum()))
+    orders = [order for one in values for order in _orders(one, given)]
+    for found in (orders, list(_orders_of_scores(training, turn, targets))):
+        if any(order == sorted(order) for order in found):  # rows of a batch are often paired with others on purpose
+            continue
+        for order in found:
+            changed = targets.reshape(len(targets), -1)[order] != targets.reshape(len(targets), -1)
+            if bool(changed.any()):
+                return Mispaired(rows=len(targets), mispaired=int(changed.any(axis=1).sum()))
     return None
 
 

@@ -34,8 +34,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recorded import Record, watch_keras, watch_lightning, watch_torch, watch_trainer
 from variables import run_noting
+
+from recorded import Record, watch_keras, watch_lightning, watch_torch, watch_trainer
 
 del sys.path[0]  # this folder: the program has its own
 

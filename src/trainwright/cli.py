@@ -127,20 +127,39 @@ def check(
             ),
         ),
     ] = False,
+    require_learning: Annotated[
+        bool,
+        Parameter(
+            name="--require-learning",
+            negative=(),
+            help="Exit with status 1 also if the walk did not show that the training learns (not if it cannot be judged).",
+        ),
+    ] = False,
+    training: Annotated[
+        int | None,
+        Parameter(
+            name="--training",
+            help="Walk only the script's N-th training; those before it run for a few seconds and are then ended.",
+        ),
+    ] = None,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
     """Walk a script's pipeline and stop before training.
 
-    The script runs unmodified up to its training. Arguments after SCRIPT belong to the script. SCRIPT may be a
+    The script runs unmodified up to its training. If another training follows and no error was found, the first one
+    runs for a few seconds and is then ended, and the next is walked, too. Arguments after SCRIPT belong to the script. SCRIPT may be a
     notebook, or a command such as `accelerate launch train.py`, of which one process is walked.
+
+    The report begins with a verdict: it learns (its loss on rows that it does not train on falls below that of a
+    constant prediction), it is broken, it does not learn, or whether it learns was not shown or cannot be judged.
 
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
     reached, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    options = replace(_options(program, budget, seed, ignore, repair), device=device)
-    return _walk(program, targets, options, verify=verify, copies=copies)
+    options = replace(_options(program, budget, seed, ignore, repair), device=device, training=training)
+    return _walk(program, targets, options, verify=verify, required=require_learning, copies=copies)
 
 
 @app.command
@@ -183,6 +202,7 @@ def _walk(
     *,
     train: bool = False,
     verify: bool = False,
+    required: bool = False,
     copies: str | None = None,
 ) -> int:
     targets = checked(targets)
@@ -190,6 +210,7 @@ def _walk(
     announce(program.script)
     program.set_environment()
 
+    from trainwright.core.report import combined
     from trainwright.report import terminal
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
@@ -203,11 +224,15 @@ def _walk(
 
     with progress() as say, own_stdout(to_stdout) as stdout:
 
-        def show(report: Report) -> None:
+        def show(report: Report, further: int) -> None:
             say("")
             reports.append(report)
             terminal.show(report, console)
-            write_all(targets, report, len(reports), stdout)
+            if train:
+                write_all(targets, report, len(reports), stdout)
+            elif not further:
+                terminal.show_trainings(reports, console)
+                write_all(targets, combined(reports), 1, stdout)
 
         waiting: list[Report] = []
         with standing_in(_copies(copies)):
@@ -218,12 +243,12 @@ def _walk(
                 module=program.module,
                 train=train,
                 say=say,
-                done=waiting.append if verify else show,
+                done=(lambda report, further: waiting.append(report)) if verify else show,
             )
-        for report in waiting:  # the script was left early
-            spent = time.monotonic() - started - report.seconds
-            show(_verified(report, second, spent, options, say))
-    return _status(reports)
+        spent = time.monotonic() - started - sum(r.seconds for r in waiting)
+        for index, report in enumerate(waiting, start=1):  # the script was left early
+            show(_verified(report, second, spent, options, say), len(waiting) - index)
+    return _status(reports, required=required)
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:
@@ -258,7 +283,8 @@ def _verified(
         return report
     say("walking an edited copy")
     seconds = options.budget + 2 * start_seconds + SPARE_SECONDS
-    return verified(report, replace(second, seconds=seconds))
+    only = () if report.training is None else ("--training", str(report.training))
+    return verified(report, replace(second, seconds=seconds, words=(*only, *second.words)))
 
 
 def _copies(file: str | None) -> dict[str, str]:
@@ -271,7 +297,7 @@ def _copies(file: str | None) -> dict[str, str]:
     return texts
 
 
-def _status(reports: list[Report]) -> int:
+def _status(reports: list[Report], *, required: bool) -> int:
     if not reports:  # one of several processes, and not the one that walks
         return 0
     if any(r.internal_errors for r in reports):
@@ -280,7 +306,9 @@ def _status(reports: list[Report]) -> int:
         return 1
     if reports[-1].message.startswith("Interrupted"):
         return INTERRUPTED
-    return 0 if any(s.status == "passed" for s in reports[-1].stages) else 2
+    if not any(s.status == "passed" for r in reports for s in r.stages):
+        return 2
+    return int(required and any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports))
 
 
 @app.command

@@ -30,13 +30,17 @@ class Options:
     repair: bool = True
     device: str = "auto"
     """`cpu`: do not use a GPU even if there is one."""
+    training: int | None = None
+    """The number of the script's one training that is walked, counted from 1; None: every training."""
 
     def check(self) -> None:
         """Reject invalid values.
 
         Raises:
-            UsageError: for a budget that is not positive, an unknown device or an unknown rule name.
+            UsageError: for a budget or a training's number that is not positive, an unknown device or rule name.
         """
+        if self.training is not None and self.training < 1:
+            raise UsageError(f"--training must be the number of a training, from 1 on; got {self.training}.")
         if not 0 < self.budget < float("inf"):
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
         if self.device not in DEVICES:

@@ -18,11 +18,27 @@ from trainwright import stages
 from trainwright.core.stage import Facts
 
 ROOT = Path(trainwright.__file__).parent
-_TORCH = ("adapters/data", "adapters/torch", "probes", "seams/torch", "tensors/torch", "adapters/base.py")
+_TORCH = (
+    "adapters/data",
+    "adapters/torch",
+    "probes",
+    "seams/torch",
+    "tensors/torch",
+    "adapters/base.py",
+    "adapters/learning/certificate.py",
+)
 FILES = {
     "trainer": ("adapters/trainer", *_TORCH),
     "loop": ("adapters/loop", "adapters/lightning", *_TORCH),
-    "keras": ("adapters/keras", "adapters/data", "probes", "seams/keras", "tensors/keras", "adapters/base.py"),
+    "keras": (
+        "adapters/keras",
+        "adapters/data",
+        "probes",
+        "seams/keras",
+        "tensors/keras",
+        "adapters/base.py",
+        "adapters/learning/certificate.py",
+    ),
 }
 for _module in pkgutil.iter_modules(stages.__path__):
     importlib.import_module(f"{stages.__name__}.{_module.name}")
@@ -39,7 +55,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
-        SetupFacts.not_parameters SetupFacts.misspelled"""),
+        SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.text_labels"""),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
@@ -49,7 +65,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         LossFacts.ignored_label LossFacts.outputs LossFacts.outputs_keyed LossFacts.outputs_named"""),
     ("of Keras's own optimizers, callbacks and devices", TORCH, """
         OptimizerFacts.update_rate OptimizerFacts.rate_keyword OptimizerFacts.named_by_string OptimizerFacts.library
-        OptimizerFacts.given_gradients OptimizerFacts.bound OptimizerFacts.schedule_moves_at GradientFacts.loss_scale
+        OptimizerFacts.given_gradients OptimizerFacts.bound OptimizerFacts.schedule_moves_at
         GradientFacts.follows_loss_scale SetupFacts.refused_files SetupFacts.takes_all_memory"""),
     ("a loader's collator and worker processes, which fit has not", KERAS, """
         BatchFacts.equal_rows_collate BatchFacts.item_shapes BatchFacts.stacked_lengths BatchFacts.forms_without
@@ -64,7 +80,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         GradientFacts.frozen_by_step LossFacts.second_step LossFacts.rebound_at OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
-        ForwardFacts.leaking_row ForwardFacts.leak_from"""),
+        ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),
     ("the Trainer's columns, sets by name, evaluation loop and best checkpoint", ("loop", "keras"), """
         BatchFacts.dropped_columns BatchFacts.vocabulary_facts BatchFacts.collator_masks DatasetFacts.lookalikes
         EvaluationFacts.metrics_named EvaluationFacts.needs_all_rows EvaluationFacts.ignored_share
@@ -76,10 +92,12 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.continuous_labels EvaluationFacts.metrics_by"""),
     ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
     ("statements of a loop", ("trainer", "keras"), """
-        DatasetFacts.batch_order DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
-        EvaluationFacts.kept_graphs EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
+        DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
+        EvaluationFacts.kept_graphs EvaluationFacts.kept_of_fewer EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
         EvaluationFacts.kept_weights EvaluationFacts.quotients EvaluationFacts.best_values
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.wiped_passes"""),
+    ("its library clips, whose limit is clip_at, and unscales before", ("trainer", "keras"), "GradientFacts.window_changes"),
+    ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
     ("several processes, which fit starts by itself", KERAS, "SetupFacts.world_size"),

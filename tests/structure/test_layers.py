@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "lm": {"lm", "errors", "core"},  # of core, what the public API returns
 }
 # Who may import whom inside a layer: folders, and the files that lie beside them. Itself, each may.
-_ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch"}
+_ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch", "adapters.learning"}
 _TOKENS = {"lm.documents", "lm.atomic"}
 _RUNS = {"lm.config", "lm.atomic", "lm.network", "lm.tokens"}
 _TRAINING = {*_RUNS, "lm.runs", "lm.completion"}
@@ -59,6 +59,7 @@ INSIDE = {
     "adapters.base": set(),
     "adapters.short_runs": {"adapters.base"},
     "adapters.largest_batch": set(),
+    "adapters.learning": {"adapters.base"},
     "adapters.data": _ALL,
     "adapters.torch": {*_ALL, "adapters.data"},
     "adapters.trainer": {*_ALL, "adapters.data", "adapters.torch"},
@@ -85,13 +86,16 @@ INSIDE = {
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
     "probes.losses": set(),
-    "probes.constant": {"probes.losses"},
+    "probes.constant": {"probes.losses", "probes.row_losses"},
+    "probes.row_losses": set(),
     "probes.forward": set(),
     "probes.tokens": {"probes.forward"},
     "probes.gradients": set(),
     "probes.pairing": set(),
     "probes.labels": set(),
+    "probes.information": {"probes.labels"},
     "probes.splits": set(),
+    "probes.equal_inputs": set(),
     "lm.atomic": set(),
     "lm.progress": set(),
     "lm.documents": set(),

@@ -92,13 +92,13 @@ def test_tasks_that_such_a_probe_cannot_judge_are_left_alone(task):
 
 
 def test_the_left_out_predictions_are_those_of_fits_without_the_row():
-    from trainwright.probes.labels.alignment import _leave_one_out
+    from trainwright.probes.labels.ridge import leave_one_out
 
     random = np.random.default_rng(0)
     table, targets = random.standard_normal((12, 3)), random.standard_normal((12, 2))
     kernel = table @ table.T
     penalty = np.mean(np.diag(kernel))
-    quick = _leave_one_out(kernel, targets)
+    quick = leave_one_out(kernel, targets)
     for row in range(12):
         others = np.delete(np.arange(12), row)
         fitted = np.linalg.solve(kernel[np.ix_(others, others)] + penalty * np.eye(11), targets[others])

@@ -13,9 +13,10 @@ from rich.console import Console
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
-from trainwright.core.report import Report, StageRun, Status, from_dict, to_dict
+from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
+from trainwright.core.verdict import Shown, Verdict
 from trainwright.report import html, terminal, words
 from trainwright.report import json as as_json
 
@@ -93,6 +94,12 @@ REPORT = Report(
     failure=Failure(
         type="RuntimeError", message="CUDA error: <unknown>\nand more", where=Place("train.py", 12), function="torch.add",
         trace=("train.py:12 in <module>: trainer.train()",),
+    ),
+    verdict=Verdict(shown=Shown.BROKEN, why="label-out-of-range and 1 more"),
+    profile=(
+        ProfilePoint(name="the model's input", share=0.93, accuracy=0.95, permuted=0.34),
+        ProfilePoint(name="body.0 (Linear)", share=0.5, accuracy=0.67, permuted=0.34, where=Place("train.py", 5)),
+        ProfilePoint(name="relu", share=0.0, accuracy=0.33, permuted=0.34, where=Place("train.py", 5)),
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),
@@ -181,8 +188,9 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
-    assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "first_cause", "findings", "stages",
-                          "redirected", "message", "failure", "internal_errors", "kept_away", "warnings"]  # fmt: skip
+    assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "verdict", "first_cause", "findings", "stages",
+                          "profile", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
+                          "begins", "trainings"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",

@@ -1,7 +1,7 @@
-"""What a weighted sampler draws by."""
+"""What a sampler draws by: weights, or a list of rows."""
 
 import torch
-from torch.utils.data import DataLoader, Sampler, TensorDataset, WeightedRandomSampler
+from torch.utils.data import DataLoader, Sampler, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
 
 from trainwright.adapters.torch.sampler import sampler_facts
 from trainwright.probes.splits.census import measure_split
@@ -48,3 +48,18 @@ class Balanced(Sampler):
 def test_other_samplers_are_none():
     assert facts(Balanced()) is None
     assert sampler_facts(DataLoader(DATA, 2, shuffle=True), SPLIT, FACTS) is None
+
+
+def test_a_list_of_rows_tells_how_many_are_different() -> None:
+    found = facts(SubsetRandomSampler([0, 1, 0, 1, 0]))
+    assert found is not None and (found.drawable, found.draws, found.weights) == (2, 5, 0)
+
+
+def test_weights_of_zero_are_never_drawn_and_another_loader_may_read_their_rows() -> None:
+    sampler = WeightedRandomSampler([0.0] * (len(DATA) - 1) + [1.0], 40)
+    loader = DataLoader(DATA, 2, sampler=sampler)
+    alone, beside = (
+        sampler_facts(loader, SPLIT, FACTS, others) for others in ([loader], [loader, DataLoader(DATA, 2)])
+    )
+    assert alone is not None and beside is not None
+    assert (alone.drawable, alone.draws, beside.drawable) == (1, 40, 0)

@@ -318,11 +318,11 @@ def test_a_chatty_script_leaves_standard_output_to_the_report(tmp_path, script):
 # Trainings that misbehave
 
 
-def test_the_second_training_is_not_walked_and_this_is_said(tmp_path, script):
+def test_the_second_training_is_walked_and_the_first_prints_nothing(tmp_path, script):
     after = "print('trained', trainer.state.global_step)\nsecond = Trainer(Net(), args, train_dataset=Digits())\nsecond.train()"
     text = training(after=after)
     done = command(tmp_path, "check", script(text), status=0)
-    assert f"it did not walk the one at line {line_of(text, 'second.train()')}" in done.stdout
+    assert f"training 2 (train.py:{line_of(text, 'second.train()')})" in " ".join(done.stdout.split())
     assert "trained" not in done.stdout
 
 

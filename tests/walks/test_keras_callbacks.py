@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from walking import walk
+from walking import walk, walk_all
 
 if find_spec("keras") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
@@ -50,11 +50,13 @@ first.fit(x, y)  # told
 """
 
 
-def test_later_fits_of_keras_models_are_told_and_no_others(tmp_path: Path) -> None:
+def test_later_fits_of_keras_models_are_walked_and_no_others(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SEVERAL, encoding="utf-8")
     told = [n for n, line in enumerate(SEVERAL.split("\n"), 1) if line.endswith("# told")]
-    assert walk(script).message.endswith(f"did not walk the one at line {', '.join(map(str, told))}.")
+    reports = walk_all(script)
+    assert [r.begins.line for r in reports[1:] if r.begins] == told[:3]
+    assert f"train.py:{told[3]} was not walked: at most 4 trainings" in reports[-1].message
 
 
 WARMED = """

@@ -73,6 +73,14 @@ def test_a_healthy_script_is_walked_in_silence(script: Path) -> None:
     _silent(walk_all(script, budget=90))
 
 
+def test_a_step_that_this_backend_cannot_call_is_an_error_of_the_script() -> None:
+    if BACKEND == "jax":
+        pytest.skip("it is written for JAX")
+    report = walk(next(s for s in HEALTHY if s.stem == "custom_train_step_jax"))
+    assert not report.internal_errors, said(report)
+    assert report.verdict is not None and report.verdict.why == "it stops with TypeError", said(report)
+
+
 def test_every_bad_script_has_a_mended_one_and_says_what_happens() -> None:
     assert [s.parent for s in BAD] == [s.parent for s in GOOD] and len(BAD) >= 25
     for script in BAD:

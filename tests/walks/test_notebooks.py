@@ -80,7 +80,7 @@ def test_the_report_of_a_notebook_through_the_command(notebook, tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["first_cause"]["where"] == {"file": "train.ipynb", "line": 4, "cell": 3}
     assert "train.ipynb, cell 3, line 4" in done.stdout
-    assert "it did not walk the training at cell 4, line 1" in done.stdout
+    assert "at train.ipynb, cell 4, line 1 was not walked: the errors" in " ".join(done.stdout.split())
     assert "a patch cannot edit a notebook" in done.stderr
 
 

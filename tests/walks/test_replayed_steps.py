@@ -115,7 +115,7 @@ def test_micro_batches_of_one_step_are_different_ones(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(HEAD + MICRO_BATCHES)
     report = walk(script)
-    assert all(s.status in (Status.PASSED, Status.SKIPPED) for s in report.stages), said(report)
+    assert all(s.status.through or s.status == Status.SKIPPED for s in report.stages), said(report)
 
 
 def test_autocast_around_the_whole_loop_keeps_the_weights_of_the_first_step(tmp_path: Path) -> None:

@@ -37,14 +37,17 @@ def inputs_shuffled(source: Source) -> Iterator[Planted]:
         yield from _becomes(place, shuffled(place))
 
 
-@operator("duplicate-examples", "ignored-input", "constant-output", "identical-units", "dead-units", *_NOTHING_LEARNED)
+_EMPTY = ("equal-inputs", "duplicate-examples", "ignored-input", "constant-output", "identical-units", "dead-units")
+
+
+@operator(*_EMPTY, *_NOTHING_LEARNED)
 def inputs_zero(source: Source) -> Iterator[Planted]:
     """The inputs are zeros: the array was made and never filled."""
     for place in inputs(source):
         yield from _becomes(place, filled(place, "0"))
 
 
-@operator("duplicate-examples", "ignored-input", "constant-output", *_NOTHING_LEARNED)
+@operator("equal-inputs", "duplicate-examples", "ignored-input", "constant-output", *_NOTHING_LEARNED)
 def one_row_for_all(source: Source) -> Iterator[Planted]:
     """All rows have the inputs of the first one."""
     for place in inputs(source, "inputs", "tokens"):
@@ -61,7 +64,7 @@ def ten_distinct_rows(source: Source) -> Iterator[Planted]:
         yield from _becomes(place, f"{place.name}[{count} % 10]")
 
 
-@operator("duplicate-examples", "missing-classes", "imbalanced-classes")
+@operator("duplicate-examples", "few-distinct-rows", "missing-classes", "imbalanced-classes")
 def many_duplicates(source: Source) -> Iterator[Planted]:
     """The training rows are twelve distinct ones, repeated with their labels."""
     for x, y in pairs(source):
@@ -234,7 +237,7 @@ def columns_shuffled_one_by_one(source: Source) -> Iterator[Planted]:
             yield from _lines(place, _copied(place) + loop)
 
 
-@operator("differently-scaled-sets", harm="differs")
+@operator("differently-prepared-sets", "differently-scaled-sets", harm="differs")
 def evaluation_columns_in_another_order(source: Source) -> Iterator[Planted]:
     """The columns of the evaluation rows stand in another order than those of the training rows."""
     for place in inputs(source, evaluation=True):

@@ -13,7 +13,7 @@ from exam.sets import rows
 from exam.source import Planted, Source, keyword
 from exam.values import chosen
 
-_FEW = ("missing-classes", "imbalanced-classes", "empty-dataset", "duplicate-examples")
+_FEW = ("missing-classes", "imbalanced-classes", "empty-dataset", "duplicate-examples", "few-distinct-rows")
 
 
 @operator(*_FEW)
@@ -61,7 +61,7 @@ def _dropping(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "drop_last", "True")
 
 
-@operator(*_FEW)
+@operator("undrawn-rows", *_FEW)
 def sampler_draws_few_rows(source: Source) -> Iterator[Planted]:
     """The sampler draws the same twelve rows over and over."""
     for call in source.calls(*LOADERS):

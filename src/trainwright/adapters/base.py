@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,6 +13,8 @@ from trainwright.core.stage import Facts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.learning import LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -78,8 +80,12 @@ class Training(Protocol):
     def build_optimizer(self) -> None:
         """Build the optimizer as training does, with the repairs in force."""
 
-    def take_step(self, batch: Any, number: int) -> Record:
-        """Take one step with its update; the record includes an exception that it raised."""
+    def take_step(self, batch: Any, number: int, further: Iterator[Any] | None = None) -> Record:
+        """Take one step with its update; the record includes an exception that it raised.
+
+        Args:
+            further: where the other micro-batches come from that an update accumulates; None: it is of this batch alone.
+        """
 
     def loss_of(self, batch: Any) -> float:
         """The loss of a batch with the initial weights, always with the same random numbers.
@@ -140,6 +146,23 @@ class Adapter(Protocol):
             changes: repairs in force for this run only.
             seconds: stop early after this time.
             enough: stop early once the mean loss over all batches is at most this fraction of the first step's.
+        """
+
+    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+        """Starting from the initial weights, train over fresh batches and look at held-out rows; then restore.
+
+        Args:
+            planned: updates of the whole training; None: unknown.
+            changes: repairs in force for this training only.
+            seconds: stop early after this time.
+        """
+
+    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
+        """Take steps on the extreme rows of the sets, after as many of their rows were read as the time allows.
+
+        Args:
+            dataset: what the dataset stage measured.
+            seconds: time limit.
         """
 
     def apply(self, repair: Repair) -> None:

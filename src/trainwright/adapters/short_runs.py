@@ -81,8 +81,11 @@ def train(
 
 
 def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
-    """Whether the mean loss over the last pass over all batches is at most this fraction of the first step's."""
-    return len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
+    """Whether the mean loss over the last pass over all batches is at most this fraction of the first step's.
+
+    A negative loss has no zero to fall to.
+    """
+    return losses[0] > 0 and len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
+from trainwright.core.verdict import Shown, Verdict
 
 SCHEMA = 1
 
@@ -29,11 +30,13 @@ class Status(StrEnum):
     REPAIRED = "repaired"
     BLOCKED = "blocked"
     SKIPPED = "skipped"
+    UNSHOWN = "not shown"
+    """Walked to its end, without showing that anything is learned."""
 
     @property
     def through(self) -> bool:
         """Whether the stage was walked to its end, with or without a repair."""
-        return self in (Status.PASSED, Status.REPAIRED)
+        return self in (Status.PASSED, Status.REPAIRED, Status.UNSHOWN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,20 @@ class Redirected:
     """There is no such device, or the user chose not to use it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProfilePoint:
+    """How much of the label a probe reads at one point of the pipeline."""
+
+    name: str
+    """The rows of the data set, the model's input, a module with its class, or an operation."""
+    share: float
+    """0: no more than of permuted labels; 1: all of it. Accuracy above that on permuted labels, or correlation."""
+    accuracy: float | None = None
+    permuted: float | None = None
+    """The probe's accuracy on permuted labels; None for targets that are no classes."""
+    where: Place | None = None
+
+
 shown_as: dict[str, Callable[[Report], str]] = {}
 """Functions that show a report, by format ("html", "text"); `trainwright.report` registers its renderers here."""
 
@@ -75,6 +92,10 @@ class Report:
     """Time from the script's start to the walked training, including imports and data; None if no script was run."""
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageRun, ...] = ()
+    verdict: Verdict | None = None
+    """Whether the training learns; None if no training was reached."""
+    profile: tuple[ProfilePoint, ...] = ()
+    """What a probe reads of the label along the pipeline, if the training was not seen to learn."""
     message: str = ""
     """Anything else the user should know: no training was started, the walk was interrupted, and so on."""
     failure: Failure | None = None
@@ -85,6 +106,12 @@ class Report:
     """What the script would have logged, written, tracked or sent during the check, each in a few words."""
     warnings: tuple[LibraryWarning, ...] = ()
     """What libraries warned of, without what is known to be harmless."""
+    training: int | None = None
+    """The number of the training in its script, counted from 1; None if it has none."""
+    begins: Place | None = None
+    """The line at which the training begins."""
+    trainings: tuple[Report, ...] = ()
+    """The reports of all trainings of a script, if there are several and this report stands for them."""
 
     @property
     def first_cause(self) -> Finding | None:
@@ -117,8 +144,19 @@ class Report:
         return shown_as["html"](self) if "html" in shown_as else None
 
 
+def combined(reports: Sequence[Report]) -> Report:
+    """One report for a script's trainings: the first with a fault, or the first of all, which then holds all."""
+    if len(reports) == 1:
+        return reports[0]
+    return replace(next((r for r in reports if r.faulty), reports[0]), trainings=tuple(reports))
+
+
 def to_dict(report: Report) -> dict[str, Any]:
     """The report in schema 1, as plain data for JSON."""
+    return {**_one_training(report), "trainings": [_one_training(r) for r in report.trainings]}
+
+
+def _one_training(report: Report) -> dict[str, Any]:
     first = report.first_cause
     return {
         "schema": SCHEMA,
@@ -127,11 +165,15 @@ def to_dict(report: Report) -> dict[str, Any]:
         "versions": dict(report.versions),
         "seconds": round(report.seconds, 2),
         "start_seconds": None if report.start_seconds is None else round(report.start_seconds, 2),
+        "verdict": {"shown": str(report.verdict.shown), "why": report.verdict.why} if report.verdict else None,
         "first_cause": _finding(first) if first else None,
         "findings": [_finding(f) for f in report.findings],
         "stages": [
             {"stage": s.stage.label, "status": str(s.status), "why": s.why, "seconds": round(s.seconds, 2)}
             for s in report.stages
+        ],
+        "profile": [
+            {**dataclasses.asdict(p), "share": round(p.share, 4), "where": _place(p.where)} for p in report.profile
         ],
         "redirected": _redirected(report.redirected),
         "message": report.message,
@@ -139,6 +181,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
         "warnings": [_warning(w) for w in report.warnings],
+        "training": report.training,
+        "begins": _place(report.begins),
     }
 
 
@@ -161,13 +205,22 @@ def from_dict(data: Mapping[str, Any]) -> Report:
             StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
             for s in data["stages"]
         ),
+        verdict=_read_verdict(data.get("verdict")),
+        profile=tuple(ProfilePoint(**{**p, "where": _read_place(p["where"])}) for p in data.get("profile", ())),
         message=data.get("message", ""),
         failure=_read_failure(data.get("failure")),
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),
         warnings=tuple(_read_warning(w) for w in data.get("warnings", ())),
+        training=data.get("training"),
+        begins=_read_place(data.get("begins")),
+        trainings=tuple(from_dict(one) for one in data.get("trainings", ())),
     )
+
+
+def _read_verdict(data: Mapping[str, Any] | None) -> Verdict | None:
+    return Verdict(shown=Shown(data["shown"]), why=data["why"]) if data else None
 
 
 def _finding(f: Finding) -> dict[str, Any]:

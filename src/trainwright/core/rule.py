@@ -20,7 +20,7 @@ from trainwright.core.trial import Outcome, Trial
 Diagnosis = Generator[Trial | Finding, Outcome, None]
 """The return type of a rule with experiments: it yields trials, is sent their outcomes, and yields findings."""
 
-RuleFunction = Callable[..., Iterator[Finding] | Diagnosis]
+RuleFunction = Callable[..., Iterator[Finding] | Diagnosis | Generator[typing.Any, typing.Any, None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,8 @@ class Rule:
     module: str
     residual: bool = False
     """It runs only if no other rule explains the symptoms, so if there is no unrepaired finding before it."""
+    general: bool = False
+    """It says that nothing is learned, and not why: a later finding that says why takes its place."""
     raises: bool = True
     """The fault can make a later stage raise an error; False: any such error has another cause."""
     after: str = ""
@@ -85,7 +87,13 @@ class RuleError(TypeError):
 
 
 def rule(
-    code: str, severity: Severity, *, residual: bool = False, raises: bool = True, after: str = ""
+    code: str,
+    severity: Severity,
+    *,
+    residual: bool = False,
+    general: bool = False,
+    raises: bool = True,
+    after: str = "",
 ) -> Callable[[RuleFunction], Rule]:
     """Declare a function as a rule; its parameters' types say which facts it needs.
 
@@ -93,6 +101,7 @@ def rule(
 
     Args:
         residual: run only if no other rule explains the symptoms.
+        general: a finding that says why nothing is learned takes the place of this rule's.
         raises: the fault can make a later stage raise an error.
         after: the code of the rule that this one runs right after, because the same facts show both faults.
 
@@ -114,6 +123,7 @@ def rule(
             parameters=parameters,
             module=function.__module__,
             residual=residual,
+            general=general,
             raises=raises,
             after=after,
         )

@@ -52,8 +52,25 @@ NOTHING_LEFT = re.compile(
 OF_DTYPES = ("dtype", "scalar type", "should be the same")
 # A sampler of a data set without rows.
 NO_SAMPLES = "num_samples=0"
+# torch, about text that was to become a tensor.
+TEXT_REFUSED = (
+    "numpy.str_",
+    "numpy.object_",
+    "invalid data type 'str'",
+    "invalid data type 'numpy.str_'",
+    "dimensions 'str'",
+    "StringArray",
+)
 # A module or layer that is used before the framework's constructor made its tables.
 BEFORE_INIT = ("before Module.__init__() call", "you forgot to call `super().__init__()`")
 TABLES = ("_backward_hooks", "_forward_hooks", "_forward_pre_hooks", "_parameters", "_modules", "_buffers")
 # torch's view and reshape.
 INVALID_RESHAPE = re.compile(r"shape '\[(?P<shape>-?\d+(?:, -?\d+)*)\]' is invalid for input of size (?P<size>\d+)")
+# torch's gradient scaler: the loss was not scaled, a call came twice, gradients are missing, weights are in half precision.
+LOSS_NOT_SCALED = "_scale is None"
+UNSCALED_TWICE = "unscale_() has already been called on this optimizer"
+UNSCALED_AFTER_STEP = "unscale_() is being called after step()"
+SCALER_STEPPED_TWICE = "step() has already been called since the last update()"
+UPDATED_WITHOUT_STEP = "No inf checks were recorded prior to update"
+STEPPED_WITHOUT_GRADIENTS = "No inf checks were recorded for this optimizer"
+HALF_WEIGHTS = "Attempting to unscale FP16 gradients"

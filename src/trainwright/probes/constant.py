@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.losses import is_one_hot
+from trainwright.probes.row_losses import LossRows, distance
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
 
 # If the script's loss differs by more than this from its one loss call, it has further terms.
@@ -32,6 +33,8 @@ class JudgedLoss:
     """The call's options under torch's names; class weights as arrays."""
     answers: tuple[list[int], list[int]] = ([], [])
     """Predicted and true classes; empty if the call does not classify rows."""
+    rows: LossRows | None = None
+    """The loss of each row; None if it is not known for this loss."""
 
     def option(self, name: str, otherwise: float) -> float:
         """A number among the options; `otherwise` if it was not set."""
@@ -63,7 +66,7 @@ def constant_and_floor(batches: Sequence[Sequence[JudgedLoss]], losses: Sequence
     targets = np.concatenate([c.targets for c in calls]).astype(np.float64)
     if first.function in DISTANCES:
         middles = (targets.mean(0), np.median(targets, axis=0))
-        return min(float(_distance(first, targets - middle).mean()) for middle in middles), 0.0
+        return min(float(distance(first.function, targets - m, first.options).mean()) for m in middles), 0.0
     return _bits(first, targets) if first.function.startswith("binary_cross_entropy") else _UNTOLD
 
 
@@ -142,19 +145,6 @@ def _bits(call: JudgedLoss, targets: np.ndarray) -> tuple[float | None, float]:
         return float(-(_times_log(on, on / (on + off)) + _times_log(off, off / (on + off))).mean())
 
     return lost(targets.mean(0)), lost(targets)
-
-
-def _distance(call: JudgedLoss, difference: np.ndarray) -> np.ndarray:
-    """Each element's loss, as defined by torch and Keras."""
-    size: np.ndarray = np.abs(difference)
-    if call.function == "mse_loss":
-        return np.asarray(size**2)
-    smooth = call.function == "smooth_l1_loss"
-    bend = call.option("beta" if smooth else "delta", 1.0)
-    if call.function == "l1_loss" or not bend:
-        return size
-    huber = np.where(size <= bend, size**2 / 2, bend * (size - bend / 2))
-    return np.asarray(huber / bend if smooth else huber)
 
 
 def _entropy(mass: np.ndarray) -> float:

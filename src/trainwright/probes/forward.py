@@ -25,7 +25,7 @@ _UNITS_WITHIN = 1e-5
 class AnsweringModel(Protocol):
     """A model that can be called again with other inputs and is left unchanged by each call."""
 
-    def answer(self, inputs: Any, *, training: bool = False) -> np.ndarray | None:
+    def answer(self, inputs: Any, *, training: bool = False, seed: int = 0) -> np.ndarray | None:
         """The scores (rows, …) in evaluation mode, or as in training; None if there are none to compare."""
 
     def all_answers(self, inputs: Any) -> list[np.ndarray]:
@@ -121,6 +121,25 @@ def leaking_rows(
         if leak > LEAKS_BEYOND:
             break
     return largest, where
+
+
+def placed_rows(model: AnsweringModel, base: np.ndarray, inputs: Any) -> float | None:
+    """How much the outputs of equal rows differ by their place in the batch, relative to their scale.
+
+    Args:
+        base: the output for `inputs`.
+
+    Returns:
+        None if unknown: random numbers make them differ, or the model relates all rows on purpose.
+    """
+    count = len(base)
+    if count < 2 or count in base.shape[1:2]:
+        return None
+    equal = model.chosen(inputs, [0] * count)
+    one, other = (model.answer(equal, seed=seed) for seed in (1, 2))
+    if one is None or other is None or one.shape != base.shape or difference(one, other) >= SAME_WITHIN:
+        return None
+    return _row_difference(one, one[[0] * count], count - 1)
 
 
 def _row_difference(base: np.ndarray, changed: np.ndarray, row: int) -> float:

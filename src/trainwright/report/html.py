@@ -24,6 +24,13 @@ def fragment(report: Report) -> str:
 
 
 def _content(report: Report) -> str:
+    if not report.trainings:
+        return _one_training(report)
+    overview = _environment().from_string(_text("trainings.html")).render(trainings=report.trainings, words=words)
+    return "\n".join([overview, *map(_one_training, report.trainings)])
+
+
+def _one_training(report: Report) -> str:
     first = report.first_cause
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
@@ -10,6 +12,7 @@ from rich.text import Text
 
 from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.report import Report, Status
+from trainwright.core.verdict import Shown
 from trainwright.report import words
 from trainwright.report.source import excerpt
 
@@ -20,6 +23,14 @@ _STATUS = {
     Status.REPAIRED: ("~", "yellow"),
     Status.BLOCKED: ("·", "dim"),
     Status.SKIPPED: ("-", "dim"),
+    Status.UNSHOWN: ("?", "yellow"),
+}
+_VERDICT = {
+    Shown.LEARNS: ("✓", "green"),
+    Shown.BROKEN: ("✗", "red"),
+    Shown.DOES_NOT_LEARN: ("✗", "red"),
+    Shown.NOT_SHOWN: ("?", "yellow"),
+    Shown.CANNOT_BE_JUDGED: ("?", "yellow"),
 }
 
 
@@ -28,12 +39,28 @@ def show(report: Report, console: Console) -> None:
     console.print(render(report))
 
 
+def show_trainings(reports: Sequence[Report], console: Console) -> None:
+    """Print an overview of a script's trainings, if there are several."""
+    if len(reports) > 1:
+        console.print(Text("Trainings of the script", style="bold"))
+        for one in reports:
+            mark, colour = _VERDICT[one.verdict.shown] if one.verdict else ("·", "dim")
+            console.print(Text(f"  {mark} {words.training(one)}: {words.outcome(one)}", style=colour))
+
+
 def render(report: Report) -> RenderableType:
     """The report as something rich can print."""
-    head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}")
-    parts: list[RenderableType] = [head.append(words.timing(report)), Text()]
+    head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"))
+    if which := words.training(report):
+        head.append(f", {which}")
+    head.append(f": {words.headline(report)}")
+    parts: list[RenderableType] = [head.append(words.timing(report))]
+    if report.verdict is not None:
+        mark, colour = _VERDICT[report.verdict.shown]
+        parts.append(Text.assemble((f"{mark} {words.verdict(report.verdict)}", colour), f": {report.verdict.why}"))
     if report.redirected is not None:
-        parts[1:] = [Text(words.redirected(report), style="dim"), Text()]
+        parts.append(Text(words.redirected(report), style="dim"))
+    parts.append(Text())
     first = report.first_cause
     if first is not None:
         parts += [_first_cause(first), Text()]
@@ -41,6 +68,8 @@ def render(report: Report) -> RenderableType:
         parts += [_failure(report), Text()]
     if any(s.status != Status.BLOCKED for s in report.stages):
         parts += [_stages(report), Text()]
+    if report.profile:
+        parts += [render_profile(report), Text()]
     rest = [f for f in report.findings if f is not first]
     if rest:
         parts.append(Text("Other findings", style="bold"))
@@ -73,6 +102,23 @@ def _first_cause(finding: Finding) -> Panel:
     if finding.where is not None:
         lines += [Text(str(finding.where), style="cyan"), *_source(finding.where), Text()]
     return Panel(Group(*lines, *_evidence(finding)), title=title, title_align="left", border_style=colour)
+
+
+_BAR = 16
+
+
+def render_profile(report: Report) -> RenderableType:
+    """A bar for each point of the profile."""
+    permuted = words.profile_permuted(report)
+    title = Text.assemble((words.PROFILE, "bold"), (f"  ({permuted})" if permuted else "", "dim"))
+    table = Table.grid(padding=(0, 1))
+    for width in (_BAR, 9, 20, 8):
+        table.add_column(no_wrap=True, overflow="ellipsis", min_width=width)
+    for row in words.profile(report):
+        full = round(_BAR * row.share)
+        bar = Text.assemble(("█" * full, "green"), ("░" * (_BAR - full), "dim"))
+        table.add_row(bar, Text(row.read, justify="right"), Text(row.name), Text(row.where, style="cyan"))
+    return Group(title, table)
 
 
 def _further(finding: Finding) -> RenderableType:

@@ -12,6 +12,7 @@ from trainwright.core.finding import Failure, Finding, Proof, Severity, proof_by
 from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.rule import knowing
 from trainwright.core.stage import Stage
+from trainwright.core.verdict import Shown, Verdict
 from trainwright.frameworks.messages import best
 
 VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"
@@ -33,6 +34,65 @@ def headline(report: Report) -> str:
     if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
         return "nothing found within the budget"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
+
+
+def training(report: Report) -> str:
+    """Which of its script's trainings a report is of: "training 2 (train.py:33)"; empty if there is only one."""
+    if report.training is None:
+        return ""
+    return f"training {report.training}{f' ({report.begins})' if report.begins else ''}"
+
+
+def outcome(report: Report) -> str:
+    """A training's verdict and first cause in a few words."""
+    first = report.first_cause
+    shown = verdict(report.verdict) if report.verdict else "Not walked"
+    return f"{shown}: {first.code} {first.name}" if first else shown
+
+
+def verdict(found: Verdict) -> str:
+    """The verdict as the beginning of a sentence."""
+    return _VERDICTS[found.shown]
+
+
+_VERDICTS = {
+    Shown.LEARNS: "It learns",
+    Shown.BROKEN: "It is broken",
+    Shown.DOES_NOT_LEARN: "It does not learn",
+    Shown.NOT_SHOWN: "Whether it learns was not shown",
+    Shown.CANNOT_BE_JUDGED: "Whether it learns cannot be judged",
+}
+
+
+PROFILE = "What a probe reads of the label along the pipeline"
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """One point of the profile in words."""
+
+    name: str
+    where: str
+    share: float
+    """0 to 1, the length of its bar."""
+    read: str
+
+
+def profile(report: Report) -> list[ProfileRow]:
+    """The points of the profile, in order; a place that was named before is left out."""
+    rows, last = list[ProfileRow](), None
+    for point in report.profile:
+        where = str(point.where) if point.where is not None and point.where != last else ""
+        last = point.where or last
+        read = f"{point.share:.0%}" if point.accuracy is None else f"{point.accuracy:.0%} right"
+        rows.append(ProfileRow(point.name, where, point.share, read))
+    return rows
+
+
+def profile_permuted(report: Report) -> str:
+    """What the probe reads of permuted labels, for comparison; empty without classes."""
+    known = [p.permuted for p in report.profile if p.permuted is not None]
+    return f"of permuted labels, {known[-1]:.0%}" if known else ""
 
 
 def unexplained(failure: Failure) -> str:
@@ -238,6 +298,7 @@ def warned(finding: Finding) -> str:
 def short(report: Report) -> str:
     """The report in a few lines: the findings with the first cause first, and anything else the user should know."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
+    lines += [f"  {verdict(report.verdict)}: {report.verdict.why}"] if report.verdict else []
     lines += [f"  {redirected(report)}"] if report.redirected else []
     first = report.first_cause
     for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:

@@ -39,9 +39,14 @@ class SizeMismatch:
         return is_convolution and self.wanted == 1 and not held and len(self.shape) == int(dimensions) + 1
 
     @property
+    def lacks_columns(self) -> bool:
+        """Whether a linear layer of one feature gets one number per row without an axis for it."""
+        return self._is_matrix and self.wanted == 1 and len(self.shape) == 1
+
+    @property
     def has_other_rank(self) -> bool:
         """Whether the number of axes is wrong, not the size of one."""
-        return self.lacks_flatten or self.lacks_channels
+        return self.lacks_flatten or self.lacks_channels or self.lacks_columns
 
     @property
     def _is_matrix(self) -> bool:
@@ -61,7 +66,8 @@ class SizeMismatch:
 
     @property
     def where(self) -> Place | None:
-        return self.layer.where or self.failure.where
+        called_at = self.failure.where if self.lacks_columns else None
+        return called_at or self.layer.where or self.failure.where
 
 
 def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
@@ -74,20 +80,20 @@ def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
 
 def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
     """A layer with a declared size that raised on an input of another size."""
-    failed = failed_layer(forward)
-    if failed is None:
+    layer, failure = forward.failed_module, forward.failure
+    if layer is None or failure is None:
         return None
-    layer, failure = failed
     argument, axis = TAKES.get(layer.kind, ("", -1))
     shape = layer.inputs[0].shape if layer.inputs else ()
-    if not argument or not layer.sizes or len(shape) < 2:
+    if not argument or not layer.sizes or not shape:
         return None
     wanted, came = layer.sizes[0], shape[axis] if len(shape) > axis else 0
-    if wanted == came:
-        return None
-    return SizeMismatch(
+    found = SizeMismatch(
         layer=layer, failure=failure, argument=argument, axis=axis, shape=shape, wanted=wanted, came=came
     )
+    if found.lacks_columns:  # a single row fits by chance
+        return found if came != 1 else None
+    return found if wanted != came and len(shape) > 1 and forward.works_at_rows is None else None
 
 
 def resize(name: str, size: int) -> Repair:

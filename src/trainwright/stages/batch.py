@@ -78,6 +78,17 @@ class VocabularyFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EqualInputs:
+    """Rows that all have the same inputs, as the model receives them in the first batches."""
+
+    rows: int
+    labels: int
+    """How many different labels they have."""
+    zero: bool
+    """The inputs are zeros."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImageFacts:
     """A batch of images, and its roughness under two interpretations of the same memory.
 
@@ -187,6 +198,8 @@ class BatchFacts(Facts):
     """Share of positions that are trailing zeros, if the embedding does not mask them."""
     vocabulary_facts: VocabularyFacts | None = None
     images: ImageFacts | None = None
+    equal_inputs: EqualInputs | None = None
+    """None if the inputs of the rows differ, or if a row has no labels."""
     attended_padding: int = 0
     """Padding tokens at the ends of rows that the attention mask includes."""
     hidden_tokens: int = 0

@@ -12,8 +12,10 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
+from trainwright.stages.odd_rows import OddRow
 from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
+from trainwright.stages.transfer import Transfer
 
 SAMPLED_ITEMS = 512
 CENSUS_LABELS = 50_000
@@ -153,6 +155,10 @@ class SplitFacts:
     """A hash of the inputs (without labels) of each row that was read; `hash_rows` gives the rows' indices."""
     hash_rows: Sequence[int] = ()
     extremes: tuple[Extremes, ...] = ()
+    odd: tuple[OddRow, ...] = ()
+    """The extreme rows among those that were read."""
+    read: int = 0
+    """How many rows were read, in columns or one by one."""
     labels_complete: bool = False
     """Every row's label was read."""
 
@@ -291,10 +297,14 @@ class LabelCopy:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerFacts:
-    """A sampler that draws rows by weights."""
+    """A sampler that draws rows by weights, or from a list of their numbers."""
 
-    weights: int
-    """How many it has: it draws rows below this number only."""
+    weights: int = 0
+    """How many it has: it draws rows below this number only; 0: it has none."""
+    drawable: int = 0
+    """How many different rows it can draw; 0: unknown, or another loader reads the same data set."""
+    draws: int = 0
+    """How many rows it draws in an epoch."""
     by_class: Mapping[int, float] = field(default_factory=dict)
     """The weight of each class, if all rows of a class have the same."""
 
@@ -306,6 +316,8 @@ class DatasetFacts(Facts):
     stage = Stage.DATASET
     train: SplitFacts
     evaluation: SplitFacts | None = None
+    evaluation_place: Place | None = None
+    """The user's line that evaluates the model on the evaluation rows, if no loader and no argument holds them."""
     accepts: tuple[str, ...] = ()
     """The names of the arguments of the model's forward, in order."""
     lookalikes: tuple[Lookalike, ...] = ()
@@ -313,7 +325,7 @@ class DatasetFacts(Facts):
     shuffles: bool | None = None
     """Whether the training loader shuffles; None if unknown."""
     sampler: SamplerFacts | None = None
-    """None if rows are not drawn by weights."""
+    """None if rows are drawn neither by weights nor from a list."""
     drops_last: bool = False
     batch_size: int = 0
     overlap: int = 0
@@ -335,6 +347,8 @@ class DatasetFacts(Facts):
     """None if no numeric rows are in both sets."""
     scaling: Scaling | None = None
     """None if both sets have about the same scale, or if that cannot be determined."""
+    transfer: Transfer | None = None
+    """None if a probe of the training rows understands the evaluation rows, or if that cannot be determined."""
     repetition: Repetition | None = None
     """None if no row is read twice, or if the user's code does not index the data set."""
     sources: tuple[LabelSource, ...] = ()

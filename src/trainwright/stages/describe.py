@@ -151,11 +151,9 @@ def _progress(facts: OverfitFacts) -> str:
     """How far a batch was learned: one word, or the fraction of the way from a constant prediction to the floor."""
     if facts.learnt:
         return "learned"
-    if facts.falling and facts.losses[-1] < facts.losses[0]:
-        return "falling"
-    way = facts.constant - facts.floor if facts.constant is not None else 0.0
-    share = (facts.constant - facts.final) / way if facts.constant is not None and way > 0 else 0.0
-    return f"{share:.0%} learned" if share >= 0.1 else "not learned"
+    if facts.unlearned:
+        return "not learned"
+    return f"{facts.share:.0%} learned" if not (facts.falling and facts.losses[-1] < facts.losses[0]) else "falling"
 
 
 @describe.register

@@ -68,6 +68,8 @@ class Comparison:
     """Fraction of labels that the model's scores predict correctly, by argmax or threshold."""
     scores: tuple[int, ...] = ()
     """The shape of the model's output."""
+    of_pair: bool = False
+    """The largest scores came in a tuple with their places, which is equal to no tensor; `predictions` are the scores."""
     failure: Failure | None = None
 
 
@@ -267,9 +269,11 @@ class EvaluationFacts(Facts):
     batches: int = 0
     """Number of evaluated batches per pass."""
     kept_graphs: int = 0
-    """Number of evaluated batches whose graphs are still held when a pass ends."""
+    """Number of evaluated batches whose graphs are still held when a pass ends; 0 if it does not grow with the pass."""
+    kept_of_fewer: int = 0
+    """The same of a pass of half as many batches."""
     graph_bytes: int = 0
-    """Size of such a graph per batch, in bytes."""
+    """What each further batch adds to the memory that such graphs hold, in bytes."""
     loader_batches: int | None = None
     """Number of batches of the longest loader, not counting the training loader."""
     comparisons: tuple[Comparison, ...] = ()

@@ -184,6 +184,10 @@ class ForwardFacts(Facts):
     leaking_row: int = 0
     leak_from: Origin | None = None
     """The first call whose result for that row depends on other rows."""
+    placed_rows: float | None = None
+    """How much the outputs of equal rows in different places of the batch differ, relative to their scale."""
+    placed_from: Origin | None = None
+    """The first call whose results for equal rows differ."""
     causal: bool = False
     """The model declares itself a decoder, or its loss predicts the next token."""
     future_leak: float | None = None

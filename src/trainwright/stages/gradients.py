@@ -82,6 +82,26 @@ class PlainList:
     where: Place | None
 
 
+BACKWARD, CLIPPED, CLEARED, BY_HAND, STEP = "backward", "clipped", "cleared", "by hand", "step"
+"""What changes a gradient: a backward pass, clipping, clearing in any form, another statement; and the optimizer's step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientChange:
+    """Something that happened to the gradient between two updates, and its norm over all parameters."""
+
+    kind: str
+    before: float
+    after: float
+    where: Place | None = None
+    """The user's line; None: unknown."""
+
+    @property
+    def left(self) -> float:
+        """What it left of the gradient's size."""
+        return self.after / self.before if self.before > 0 else 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class UnreducedLoss:
     """A tensor of several elements that backward was called on without gradients for them."""
@@ -95,6 +115,10 @@ class UnreducedLoss:
     """It was changed after the loss call: multiplied by weights of its elements, or added to other terms."""
 
 
+# An update that grows less than this does not depend on the gradient's size.
+SAME_UPDATE = 1.1
+
+
 @dataclass(frozen=True, kw_only=True)
 class GradientFacts(Facts):
     """The gradients of one batch's loss."""
@@ -105,6 +129,8 @@ class GradientFacts(Facts):
     norm: float | None = None
     """Norm over all parameters, before clipping."""
     clip_at: float | None = None
+    window_changes: tuple[GradientChange, ...] = ()
+    """What happened to the gradient from the first backward pass of a window to the optimizer's step, in order."""
     cuts: tuple[CutOff, ...] = ()
     """Calls between the model's input and the loss that cut the graph."""
     loss_finite: bool = True
@@ -112,7 +138,7 @@ class GradientFacts(Facts):
     leftover_ratio: float | None = None
     """How much of the first batch's gradient is still in the gradient of a second step; 0 is correct."""
     loss_scale: float | None = None
-    """The loss scale for half precision: the optimizer divides the gradients by it."""
+    """The loss scale for half precision: the gradients are divided by it before the optimizer uses them."""
     follows_loss_scale: float | None = None
     """Relative growth of the gradients when that scale is doubled; 1 is correct, 0 means the loss is not scaled."""
     accumulated_share: float | None = None
@@ -120,7 +146,8 @@ class GradientFacts(Facts):
     accumulated_batches: int = 1
     """The number of micro-batches k in that measurement."""
     update_growth: float | None = None
-    """How much larger the optimizer's update is with gradients `accumulation` times as large: 1 for Adam; None: unknown."""
+    """How much larger the optimizer's update is with gradients `accumulation` times as large, at least twice: 1 for Adam; None:
+    unknown, or it does not matter."""
     only_last: bool | None = None
     """The accumulated gradient is the last micro-batch's alone, and the others' gradients differ from it."""
     wiped: tuple[str, ...] = ()
@@ -147,6 +174,11 @@ class GradientFacts(Facts):
     batch_losses: tuple[float, ...] = ()
     """The loss of each of the first batches, with the initial weights."""
     plain_lists: tuple[PlainList, ...] = ()
+
+    @property
+    def size_is_divided_out(self) -> bool:
+        """Whether the optimizer's update is known not to depend on the gradient's size."""
+        return self.update_growth is not None and self.update_growth < SAME_UPDATE
 
     @property
     def without(self) -> tuple[GradientOf, ...]:

@@ -39,7 +39,21 @@ class OverfitFacts(Facts):
         tail = self.losses[-max(1, len(self.losses) // 5) :]
         return sum(tail) / len(tail) if all(x == x for x in tail) else float("inf")
 
+    @property
+    def share(self) -> float:
+        """How far the loss came on the way from a constant prediction to the floor; 0 if the constant is unknown."""
+        way = self.constant - self.floor if self.constant is not None else 0.0
+        return (self.constant - self.final) / way if self.constant is not None and way > 0 else 0.0
 
+    @property
+    def unlearned(self) -> bool:
+        """Whether nothing of the batch was seen to be learned."""
+        falls = self.falling and self.losses[-1] < self.losses[0]
+        return not self.learnt and not falls and self.share < FIRST_SHARE
+
+
+# Less of the way is not worth a mention.
+FIRST_SHARE = 0.1
 # A batch counts as learned when a quarter of the first loss is left. No constant prediction gets there on a batch of
 # mixed classes (the best it can do is the entropy of the labels, over half of ln C if every class occurs), while a
 # model that works gets there within a few dozen steps.
@@ -65,20 +79,22 @@ def measure_overfit(
     tail = finite[-max(1, len(losses) // 5) :]
     last = sum(tail) / len(tail) if tail else float("nan")
     middle = finite[len(finite) // 2 : len(finite) // 2 + len(tail)] or tail
-    # A first loss far above that of a constant prediction falls to it without anything being learned.
-    start = min(first, constant) if constant is not None and constant > floor else first
+    # A first loss far above that of a constant prediction falls to it without anything being learned; one far below it
+    # has been learned before.
+    start = constant if constant is not None and constant > floor else first
     gap = start - floor
+    learnt = bool(finite) and len(finite) == len(losses) and gap > 0 and last - floor <= LEARNT_SHARE * gap
     return OverfitFacts(
         losses=losses,
         rows=rows,
-        learnt=bool(finite) and len(finite) == len(losses) and last - floor <= LEARNT_SHARE * gap,
-        falling=bool(finite) and (last < 0.95 * sum(middle) / len(middle) or _keeps_falling(finite)),
+        learnt=learnt,
+        falling=bool(finite) and (_falls(sum(middle) / len(middle), last, 0.05) or _keeps_falling(finite)),
         floor=floor,
         accuracy=accuracy,
         predicted_classes=predicted_classes,
         batch_classes=batch_classes,
         diverged=len(finite) < len(losses) or last > DIVERGED_FACTOR * first,
-        slow=bool(finite) and abs(first - last) < SLOW_SHARE * abs(first),
+        slow=bool(finite) and not learnt and abs(first - last) < SLOW_SHARE * abs(first),
         constant=constant,
         evaluated=evaluated,
     )
@@ -94,4 +110,9 @@ def _keeps_falling(losses: list[float]) -> bool:
     if size < 2:
         return False
     third, fourth, fifth = (sum(losses[k * size : (k + 1) * size]) / size for k in (2, 3, 4))
-    return fourth < (1 - _STILL) * third and fifth < (1 - _STILL) * fourth
+    return _falls(third, fourth, _STILL) and _falls(fourth, fifth, _STILL)
+
+
+def _falls(before: float, after: float, share: float) -> bool:
+    """Whether a loss, which may be negative, falls by more than a share of its size."""
+    return before - after > share * abs(before)

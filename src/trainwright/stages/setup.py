@@ -135,6 +135,17 @@ class EmptySet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextLabels:
+    """Texts, one per row and few of them different, that the script passed on as numbers."""
+
+    expression: str
+    """As the script writes them."""
+    rows: int
+    names: tuple[str, ...]
+    """The different texts, sorted."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NotParameters:
     """What an optimizer was given instead of parameters."""
 
@@ -292,6 +303,7 @@ class SetupFacts(Facts):
     late_init: LateInit | None = None
     excluded: ExcludedArguments | None = None
     empty_set: EmptySet | None = None
+    text_labels: TextLabels | None = None
     not_parameters: NotParameters | None = None
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Effective hyperparameters, by the framework's names (learning_rate, warmup_steps…)."""
@@ -302,6 +314,8 @@ class SetupFacts(Facts):
     model_class: str = ""
     loads_checkpoint: bool = False
     """The model's weights (or at least its base model's) were loaded from a checkpoint."""
+    trained_before: bool = False
+    """An earlier training of the script trained some of the model's parameters."""
     unmatched_checkpoints: tuple[UnmatchedCheckpoint, ...] = ()
     parameters: int = 0
     trainable_parameters: int = 0

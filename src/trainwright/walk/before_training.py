@@ -24,6 +24,7 @@ from trainwright.walk.failed_constructions import (
     indivisible,
     late_init,
     not_parameters,
+    text_labels,
 )
 from trainwright.walk.missing_names import missing_name
 from trainwright.walk.refused_calls import refused_anywhere, refused_call
@@ -56,6 +57,7 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> Setup
         excluded=excluded_arguments(error),
         empty_set=empty_set(error),
         not_parameters=not_parameters(error),
+        text_labels=text_labels(error),
     )
     if seen is None or EMPTY_LIST not in failure.message:
         return facts

@@ -11,8 +11,10 @@ from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
-from trainwright.walk.plan import Apply, Measure, Request, plan
-from trainwright.walk.trials import Train
+from trainwright.stages.learning import LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
+from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
+from trainwright.walk.trials import Learn, Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk
 
 # An evaluation is observed in two passes of at most about ten seconds; with full loaders it gets fifteen more.
@@ -50,6 +52,10 @@ def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
         if isinstance(request, Measure):
             walk.skip(request.stage, why)
             return None
+        if isinstance(request, Learn):
+            return LearningFacts(planned=request.planned, cut=why)
+        if isinstance(request, TryRows):
+            return OddRowFacts()
         return Run(skipped=why) if isinstance(request, Train) else TimeoutError(why)
 
 
@@ -75,6 +81,23 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
                 walk.internal_error("a training run", error)
                 return Run(skipped=ITSELF_FAILED)
             return Run(failure=failure_of(error))
+    if isinstance(request, Learn):
+        try:
+            return adapter.learn(
+                planned=request.planned, seconds=request.seconds, seed=walk.seed, changes=request.changes
+            )
+        except Exception as error:  # recorded: as for short runs
+            if is_own(error, measuring=True):
+                walk.internal_error("showing whether it learns", error)
+                return LearningFacts(planned=request.planned, cut=ITSELF_FAILED)
+            return LearningFacts(planned=request.planned, cut=f"it raised {failure_of(error)}")
+    if isinstance(request, TryRows):
+        try:
+            return adapter.try_rows(dataset=request.dataset, seconds=request.seconds)
+        except Exception as error:  # recorded: a step that raises is an answer, so this is ours or the data's
+            if is_own(error, measuring=True):
+                walk.internal_error("steps on the extreme rows", error)
+            return OddRowFacts()
     assert isinstance(request, Apply)
     try:
         adapter.apply(request.repair)

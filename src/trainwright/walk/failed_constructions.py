@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from types import CodeType, FrameType, MethodType, TracebackType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.frameworks.error_texts import BEFORE_INIT, INDIVISIBLE, INDIVISIBLE_IN_WORDS, NO_SAMPLES, TABLES
+from trainwright.frameworks.error_texts import (
+    BEFORE_INIT,
+    INDIVISIBLE,
+    INDIVISIBLE_IN_WORDS,
+    NO_SAMPLES,
+    TABLES,
+    TEXT_REFUSED,
+)
 from trainwright.frameworks.exclusive_arguments import EXCLUSIVE
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_end, call_node, code_node, last_name, look_up
-from trainwright.stages.setup import EmptySet, ExcludedArguments, Indivisible, LateInit, NotParameters
+from trainwright.stages.setup import EmptySet, ExcludedArguments, Indivisible, LateInit, NotParameters, TextLabels
 
+# More rows of a column of texts are not read.
+_MOST_TEXTS = 100_000
 _PAIR = re.compile(r"`?(\w+)`?[=:] ?(\d+)")
 
 
@@ -145,6 +155,35 @@ def _described(dataset: Any, error: BaseException) -> EmptySet:
     made = assignment_place(frame.f_code.co_filename, names[0], frame.f_lineno) if names and frame else None
     at = Place(show(frame.f_code.co_filename), call.lineno) if call is not None and frame is not None else None
     return EmptySet(kind=type(dataset).__name__, expression=names[0] if names else "", where=made or at)
+
+
+def text_labels(error: BaseException) -> TextLabels | None:
+    """The texts that a call for a tensor refused, if they repeat as labels do: each of them twice on average."""
+    if not isinstance(error, (TypeError, ValueError)) or not any(said in str(error) for said in TEXT_REFUSED):
+        return None
+    call, _, scope = _users_call(error)
+    nodes = (n for argument in (call.args if call else ()) for n in ast.walk(argument) if isinstance(n, ast.expr))
+    for node in nodes:
+        texts = _texts(_column(node, scope) if isinstance(node, ast.Subscript) else look_up(node, scope))
+        names = sorted(set(texts))
+        if texts and 2 * len(names) <= len(texts):
+            return TextLabels(expression=ast.unparse(node), rows=len(texts), names=tuple(names))
+    return None
+
+
+def _column(node: ast.Subscript, scope: dict[str, Any]) -> Any:
+    """The column that a name in brackets takes from a table or a dictionary; None for anything else."""
+    table, key = look_up(node.value, scope), getattr(node.slice, "value", None)
+    has_columns = isinstance(table, dict) or hasattr(table, "columns")
+    return table[key] if has_columns and isinstance(key, str) and key in table else None
+
+
+def _texts(value: Any) -> list[str]:
+    """The elements of a list or of an array with one axis, if all are text; otherwise none."""
+    if not isinstance(value, (list, tuple)) and not (hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1):
+        return []
+    found = list(itertools.islice(value, _MOST_TEXTS))
+    return [str(v) for v in found] if all(isinstance(v, str) for v in found) else []
 
 
 def _rows(dataset: Any) -> int | None:

@@ -14,12 +14,15 @@ from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
-from trainwright.walk.trials import Train, experiment
+from trainwright.walk.judged import judged
+from trainwright.walk.trials import Learn, Train, experiment, learn
 from trainwright.walk.walk import Walk
 
 OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
 BASELINE_BATCHES = 4
+# The share of the time left that steps on extreme rows may take, and the share where rows have yet to be read for it.
+ROWS_SHARE, UNREAD_SHARE = 0.1, 0.5
 # A loss this far below that of a constant prediction answers the baseline's question.
 CLEARLY_BELOW = 0.8
 EVALUATION_BATCHES = 2
@@ -43,7 +46,15 @@ class Apply:
     repair: Repair
 
 
-Request = Measure | Train | Apply
+@dataclass(frozen=True, kw_only=True)
+class TryRows:
+    """Take steps on the extreme rows of the sets; the answer is OddRowFacts."""
+
+    dataset: DatasetFacts
+    seconds: float
+
+
+Request = Measure | Train | Apply | Learn | TryRows
 Plan = Generator[Request, Any, None]
 
 # Forward, loss and gradients are seen in one step, so they are measured together.
@@ -71,6 +82,7 @@ def plan(walk: Walk) -> Plan:
 
 def _measure(walk: Walk, stage: Stage) -> Plan:
     if stage == Stage.OVERFIT:
+        yield from _try_rows(walk)
         enough = LEARNT_SHARE / 2 * _inflation(walk)
         run = yield from _overfit(walk, enough)
         if _fell_short(run, enough):
@@ -90,8 +102,21 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         )
         if _long_enough(walk, stage, run):
             walk.learn_run(stage, run, _baseline_facts(run))
+        if not walk.broken:
+            walk.learn((yield from learn(walk)))
     else:
         walk.learn((yield Measure(stage)))
+
+
+def _try_rows(walk: Walk) -> Plan:
+    """Steps on the extreme rows, unless something else is known to be wrong or rows were already left out."""
+    dataset = walk.facts.get(DatasetFacts)
+    mended = any(f.stage == Stage.DATASET and id(f) in walk.fixed for f in walk.findings)
+    if not isinstance(dataset, DatasetFacts) or walk.broken or mended:
+        return
+    unread = any(s.rows is None or s.read < s.rows for s in dataset.splits)
+    share = UNREAD_SHARE if unread else ROWS_SHARE
+    walk.learn((yield TryRows(dataset=dataset, seconds=share * walk.clock.left)))
 
 
 def _overfit(walk: Walk, enough: float) -> Generator[Request, Any, Run]:
@@ -169,30 +194,47 @@ def _baseline_facts(run: Run) -> BaselineFacts:
 
 
 def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any, Stage | None]:
+    """Judge what was measured by all rules, and only then repair it; returns the stage to walk from, if repaired."""
+    found: list[Finding] = []
+    all_asked = True
     for stage in stages:
-        finding = yield from _judge(walk, stage)
-        if finding is not None and finding.repair is not None:
-            own = finding.stage
-            # A repair of the model or its calls invalidates what was measured of them, whatever the fault's stage.
-            after = finding.repair.seam in _AFTER_THE_STEP and not walk.failed_before(own)
-            return own if after else min(own, Stage.FORWARD)
-    return None
-
-
-def _judge(walk: Walk, stage: Stage) -> Generator[Request, Any, Finding | None]:
-    """Run the stage's rules; return the first finding whose repair is now in force."""
-    for rule in walk.rules_at(stage):
-        if rule.residual and walk.unmended:
+        all_asked &= yield from _judge(walk, stage, found)
+    for number, finding in enumerate(found):
+        if not walk.keep(finding) or not _can_be_mended(walk, finding):
             continue
-        if walk.explained(stage):
+        assert finding.repair is not None
+        error = yield Apply(finding.repair)
+        if error is not None:
+            walk.repair_failed(finding, error)
+            continue
+        walk.mended(finding)
+        walk.waiting = [*walk.waiting, *found[number + 1 :]]
+        # A repair of the model or its calls invalidates what was measured of them, whatever the fault's stage.
+        after = finding.repair.seam in _AFTER_THE_STEP and not walk.failed_before(finding.stage)
+        return finding.stage if after else min(finding.stage, Stage.FORWARD)
+    return None if all_asked else (yield from _judge_all(walk, stages))
+
+
+def _can_be_mended(walk: Walk, finding: Finding) -> bool:
+    return finding.repair is not None and finding.severity != Severity.NOTE and walk.repair_allowed(MOST_REPAIRS)
+
+
+def _judge(walk: Walk, stage: Stage, found: list[Finding]) -> Generator[Request, Any, bool]:
+    """Add what the stage's rules find, each as it was first found; returns whether all of them were asked.
+
+    Behind a finding that will be repaired, no experiment is made: on a broken pipeline it decides nothing. Those rules are
+    asked again once the repair is in force.
+    """
+    all_asked = True
+    for rule in walk.rules_at(stage):
+        if rule.residual and (walk.unmended_with(found) if rule.general else walk.has_cause_with(found)):
+            continue
+        if walk.explained(stage, found):
             break
-        for finding in (yield from experiment(walk, rule)):
-            if not walk.keep(finding):
-                continue
-            if finding.repair and finding.severity != Severity.NOTE and walk.repair_allowed(MOST_REPAIRS):
-                error = yield Apply(finding.repair)
-                if error is None:
-                    walk.mended(finding)
-                    return finding
-                walk.repair_failed(finding, error)
-    return None
+        broken = any(_can_be_mended(walk, f) for f in found)
+        findings = yield from experiment(walk, rule, trials=not broken)
+        if findings is None:
+            all_asked = False
+        else:
+            found += judged(walk, rule, findings)
+    return all_asked

@@ -8,7 +8,7 @@ import linecache
 import os
 import runpy
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from trainwright.seams.scripts.notebook_shell import Shell
 from trainwright.seams.source.places import show, walking_module
 from trainwright.walk.relaunch import Anew
 from trainwright.walk.session import Say, Session
+from trainwright.walk.walks import Done
 
 
 def check_script(
@@ -30,14 +31,14 @@ def check_script(
     module: bool = False,
     train: bool = False,
     say: Say = lambda text: None,
-    done: Callable[[Report], None] = lambda report: None,
+    done: Done = lambda report, further: None,
     strict: bool = False,
 ) -> list[Report]:
-    """Run a script (or module) up to its training and walk it; returns one report per walked training.
+    """Run a script (or module) up to its training and walk it, and go on to the next; one report per walked training.
 
     Args:
         train: then train for real if no error was found.
-        done: called with each report as soon as it is ready.
+        done: called with each report as soon as the script no longer runs on behind it.
         strict: raise our own errors instead of recording them (tests).
 
     Raises:
@@ -51,7 +52,7 @@ def check_script(
     if not module and not path.is_file():
         raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
-    session = Session(shown, options, train=train, say=say, done=done, strict=strict)
+    session = Session(shown, options, train=train, say=say, done=done, strict=strict, every=not train)
     anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
     with contextlib.ExitStack() as stack:

@@ -12,18 +12,24 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.base import Adapter
+from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
-from trainwright.seams.failures.blame import is_own
+from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.watchdog import OutOfTime
 from trainwright.seams.intercept import listening
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.listening.hearing import heard_by, paused
 from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.found_loops import callers
+from trainwright.seams.loops.shortened_loop import can_shorten
 from trainwright.seams.loops.training_loop import loop_of_error
+from trainwright.seams.loops.trainings_behind import behind_call, behind_loops, loops_of_training
 from trainwright.seams.processes import unconnected
+from trainwright.seams.source.places import place_of, show
 from trainwright.stages.setup import RankFacts
 from trainwright.walk.before_training import judge, refused_facts
 from trainwright.walk.closing import stops
@@ -40,11 +46,7 @@ MOST_ATTEMPTS = 4
 
 
 class Session(Walks):
-    """One observed run of a script: it is notified of the script's actions and walks its trainings.
-
-    Args:
-        train: let the training continue for real after a walk without errors.
-    """
+    """One observed run of a script: it is notified of the script's actions and walks its trainings."""
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return one report per walked training, or one that says why there was none."""
@@ -56,8 +58,8 @@ class Session(Walks):
     def _run(self, start: Callable[[], Any]) -> list[Report]:
         try:
             self._listen(start)
-        except WalkFinished:
-            pass
+        except (WalkFinished, OutOfTime) as ended:
+            self._end_following(ended)
         except KeyboardInterrupt:
             if self._seen and self._seen.trained:  # it was the real training that was interrupted
                 raise
@@ -65,14 +67,20 @@ class Session(Walks):
         except SystemExit as error:
             if self._seen and self._seen.trained:  # the script's own exit status, after its training
                 raise
+            self._end_following(error)
             self._ended(f"The script called sys.exit({error.code!r}) before it reached a training call.")
         except UsageError:  # what a notebook has that cannot be run here
             raise
         except Exception as error:  # the user's script raised: that is what we came to see
             self._raised(error)
+        finally:
+            self._end_following()
+            self._tell()
         if self._own_error is not None:
             raise self._own_error
         if not self.reports and not self._followed and not self._report_of_children():
+            if self._options.training is not None and self._onward.number:
+                self._ended(f"There is no training {self._options.training}: {self._onward.number} were reached.")
             self._ended("The script ended without reaching a training call or loop that Trainwright recognizes.")
         return self.reports
 
@@ -131,40 +139,70 @@ class Session(Walks):
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """Handle a training call: walk it; then train for real, or leave the script."""
         assert self._seen is not None
-        if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
+        if self._is_running:
+            return original()
+        if self._followed or (self._is_left and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
         self._require(*TRAINER)
         self._ranks = Ranks()
         if self._ranks.position is not None:
             self._walk_as_rank(lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame))
-        self._walk_training(trainer, frame)
+        self._reach_call(frame)
+        if self._onward.walks_this:
+            self._walk_training(trainer, frame)
         if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
             self._walk = self._new_walk()
             return original()
-        raise WalkFinished
+
+        def run(seconds: float) -> tuple[Any, bool]:
+            from trainwright.adapters.trainer.shortened import train_shortly
+
+            return train_shortly(trainer, original, seconds)
+
+        return self._run_shortly(run)
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Handle a backward pass or optimizer step: if it is in the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
-        if self._walking or seen.trained or (loop := self._finder.find(frame, seen, backward=backward)) is None:
+        if self._walking or self._is_running or seen.trained:
+            return
+        if (loop := self._finder.find(frame, seen, backward=backward)) is None:
             return
         self._require(*LOOP, *self._beside_loop())
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
-        if self.reports:
+        if self._is_left:
             self._swallowed += 1
             if self._swallowed == MOST_SWALLOWED:
                 self._leave()
-        else:
+            raise WalkFinished
+        around = list(callers(loop.frame))
+        loops = loops_of_training(loop, around, seen)
+        with undisturbed():
+            behind = behind_loops(loops, around) if self._every and can_shorten(loops) else []
+        self._reach(Place(show(loop.file), loop.line), behind)
+        if self._onward.walks_this:
             self._walk_loop(loop)
-        raise WalkFinished
+        self._shorten(loops)
+
+    @property
+    def _is_left(self) -> bool:
+        """Whether the script was told to end, or is not to go on."""
+        return bool(self.reports) and not self._onward.under_way
+
+    def _reach_call(self, frame: FrameType) -> None:
+        """Record that a call of this frame begins a training."""
+        with undisturbed():
+            behind = behind_call([frame, *callers(frame)]) if self._every else []
+        self._reach(place_of(frame), behind)
 
     def _leave(self) -> None:
         """End the process when a bare `except:` around the loop's step has kept the script alive after its check."""
         if self._leaving is not None:
             self._leaving.close()
+        self._tell()
         sys.stdout.flush()
         print(
             "trainwright: a bare `except:` in the script caught the end of the check, so the process exits here.",
@@ -176,7 +214,7 @@ class Session(Walks):
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
         self._say = self._walk.say = lambda text: None
-        self._done = lambda report: self._ranks.put_report(report)
+        self._done = lambda report, further: self._ranks.put_report(report)
         self._leaving = None
         try:
             work()
@@ -199,30 +237,50 @@ class Session(Walks):
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
         """Handle a call of a Lightning Trainer's `fit`: walk what it would train, and leave the script."""
-        if self._seen and self._seen.trained:
+        if (self._seen and self._seen.trained) or self._is_running:
             return original()
-        if not self.reports:
-            self._require(*LIGHTNING, *packages_of(trainer))
+        if self._is_left:
+            raise WalkFinished
+        self._require(*LIGHTNING, *packages_of(trainer))
+        self._reach_call(frame)
+        if self._onward.walks_this:
             self._walk_fit(trainer, frame, given)
-        raise WalkFinished
+
+        def run(seconds: float) -> tuple[Any, bool]:
+            from trainwright.adapters.lightning.shortened import fit_shortly
+
+            return fit_shortly(trainer, original, seconds)
+
+        return self._run_shortly(run)
 
     def on_model_fit(
         self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
         """Handle a call of a model's `fit`: walk it; then train for real, or leave the script."""
         assert self._seen is not None
-        if self.reports and not self._train:  # the script caught WalkFinished and goes on
+        if self._is_running:
+            return original({})
+        if self._is_left and not self._train:  # the script caught WalkFinished and goes on
             raise WalkFinished
         self._require(*packages_of(model))
-        changed = self._walk_model_fit(model, frame, given)
+        self._reach_call(frame)
+        changed = self._walk_model_fit(model, frame, given) if self._onward.walks_this else {}
         if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(model))
             self._walk = self._new_walk()
             return original(changed)
-        raise WalkFinished
+
+        def run(seconds: float) -> tuple[Any, bool]:
+            from trainwright.adapters.keras.shortened import fit_shortly
+
+            return fit_shortly(model, {**given, **changed}, original, seconds)
+
+        return self._run_shortly(run)
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """Handle a `trainer.evaluate()` or `predict()` that raised before training: walk, which will find the cause."""
+        if self._onward.number:  # it was trained shortly: this may be a consequence
+            return
         self._require(*TRAINER)
         self._walk_training(trainer, frame)
         raise WalkFinished
@@ -279,6 +337,10 @@ class Session(Walks):
             self._own_error = error
             return
         if self._followed or self._report_of_children():
+            return
+        if self._onward.under_way:
+            self._end_following(error)
+            self._ended(f"Before it reached training {self._options.training}, the script raised {failure_of(error)}.")
             return
         if self.reports:
             if self._seen and self._seen.trained:

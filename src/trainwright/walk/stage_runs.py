@@ -10,6 +10,9 @@ from trainwright.core.finding import Finding, Severity
 from trainwright.core.report import StageRun, Status
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.dataset import CENSUS_LABELS
+from trainwright.stages.learning import LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
     here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
     mended = {f.name for f in walk.findings if walk.tried(f)}
     unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
-    measured = [f for f in walk.facts.values() if f.stage == stage]
+    measured = [f for f in walk.facts.values() if f.stage == stage and not isinstance(f, OddRowFacts)]
     if stage in walk.failures or unmended:
         why = ", ".join(f.name for f in unmended) or str(walk.failures[stage])
         return StageRun(stage=stage, status=Status.FAILED, why=why, seconds=seconds)
@@ -44,9 +47,27 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
             return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
     names = ", ".join(dict.fromkeys(f.name for f in here))
     why = f"with a warning: {names}" if names else describe(measured[0])
+    if stage == Stage.DATASET and not names:
+        why += _of_all_rows(walk)
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
         return StageRun(stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds)
-    return StageRun(stage=stage, status=Status.PASSED, why=why, seconds=seconds)
+    status = Status.UNSHOWN if not names and nothing_learned(measured) else Status.PASSED
+    return StageRun(stage=stage, status=status, why=why, seconds=seconds)
+
+
+def _of_all_rows(walk: Walk) -> str:
+    """How many rows were read to find the extreme ones, of sets that were not read to their end."""
+    facts = walk.facts.get(OddRowFacts)
+    readings = facts.readings if isinstance(facts, OddRowFacts) else {}
+    partly = {n: r for n, r in readings.items() if r.rows is None or r.read < r.rows or r.read > CENSUS_LABELS}
+    told = [f"{r.read:,} of {f'{r.rows:,}' if r.rows is not None else 'the'} {n} rows" for n, r in partly.items()]
+    return f"; searched for extremes: {', '.join(told)}" if told else ""
+
+
+def nothing_learned(facts: Sequence[Facts]) -> bool:
+    """Whether a stage that trains was walked without showing that anything was learned."""
+    shown = [not one.shown for one in facts if isinstance(one, LearningFacts)]
+    return any(shown) or any(one.unlearned for one in facts if isinstance(one, OverfitFacts))
 
 
 def _why_unseen(walk: Walk, stage: Stage) -> str:

@@ -13,6 +13,8 @@ from trainwright.core.finding import Finding
 from trainwright.core.repair import Repair
 from trainwright.core.rule import Rule
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome, Trial
+from trainwright.stages.learning import LearningFacts, Longer
+from trainwright.stages.optimizer import OptimizerFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
@@ -31,24 +33,46 @@ class Train:
     """Stop once the loss is at most this fraction of the first one; 0: take all steps."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Learn:
+    """Train over fresh batches and look at held-out rows; the answer is LearningFacts."""
+
+    planned: int | None
+    seconds: float
+    changes: tuple[Repair, ...] = ()
+
+
+# The share of the time left that showing whether the training learns may take.
+LEARNING_SHARE = 0.4
+# If fewer updates fit into that time, nothing is shown.
+FEWEST_AFFORDED = 16
 # With fewer steps, only few models show the difference between a rate that works and one that does not.
 FEWEST_STEPS = 6
 
 
-def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
-    """Run a rule, carry out its trials and send it their outcomes. An error in the rule itself is recorded."""
+def experiment(walk: Walk, rule: Rule, *, trials: bool = True) -> Generator[Any, Any, list[Finding] | None]:
+    """Run a rule, carry out its trials and send it their outcomes. An error in the rule itself is recorded.
+
+    Args:
+        trials: False: a rule that asks for a trial is left, and None returned.
+    """
     findings: list[Finding] = []
     try:
         answer = rule.function(**{n: walk.facts.get(kind) for n, kind, _ in rule.parameters})
-        sent: Outcome | None = None
+        sent: Outcome | LearningFacts | None = None
         while answer is not None:
             try:
-                item = answer.send(sent) if sent is not None else next(answer)  # type: ignore[union-attr]
+                item = answer.send(sent) if sent is not None else next(answer)  # type: ignore[union-attr, arg-type]
             except StopIteration:
                 break
             sent = None
+            if not isinstance(item, Finding) and not trials:
+                return None
             if isinstance(item, Trial):
                 sent = yield from run_trial(walk, item)
+            elif isinstance(item, Longer):
+                walk.say(f"experiment: {item.change.does}")
+                sent = yield from learn(walk, (item.change,))
             else:
                 findings.append(
                     replace(
@@ -62,6 +86,18 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
     except Exception as error:  # a rule of ours is wrong: it must not end the user's walk
         walk.internal_error(f"rule {rule.code} {rule.name}", error)
     return findings
+
+
+def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, LearningFacts, LearningFacts]:
+    """A training that is looked at on held-out rows, if the budget allows enough updates."""
+    optimizer = walk.facts.get(OptimizerFacts)
+    planned = optimizer.planned_updates if isinstance(optimizer, OptimizerFacts) else None
+    seconds = LEARNING_SHARE * walk.clock.left
+    if walk.step_seconds * FEWEST_AFFORDED > seconds:
+        return LearningFacts(
+            planned=planned, cut=f"fewer than {FEWEST_AFFORDED} updates fit into the budget of {walk.clock.budget:g} s"
+        )
+    return (yield Learn(planned=planned, seconds=seconds, changes=changes))
 
 
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:

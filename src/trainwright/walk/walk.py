@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.base import Run
@@ -19,7 +19,11 @@ from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.words import Words
+from trainwright.walk.aftermath import Aftermath, alike, same_fault
+from trainwright.walk.clock import Clock
+from trainwright.walk.profile import profile_of
 from trainwright.walk.stage_runs import stage_run
+from trainwright.walk.verdict import verdict_of
 
 # The stages that a stage requires: if one of them failed, it is blocked.
 _NEEDS = {
@@ -34,43 +38,9 @@ _NEEDS = {
     Stage.BASELINE: (Stage.OVERFIT,),
 }
 
-
 ITSELF_FAILED = "internal error in Trainwright"
-
 # The share of the remaining budget that an experiment may take: finding the cause matters more than the last stages.
 EXPERIMENT_SHARE = 0.8
-
-
-# A walk must end within one and a half times its budget; restoring everything takes the rest.
-HARD_SHARE = 1.25
-
-
-@dataclass
-class Clock:
-    """The time limit of a walk, in seconds."""
-
-    budget: float
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def spent(self) -> float:
-        """Seconds since the walk began."""
-        return time.monotonic() - self.started
-
-    @property
-    def left(self) -> float:
-        """Seconds left of the budget, at least one."""
-        return max(1.0, self.budget - self.spent)
-
-    @property
-    def hard_left(self) -> float:
-        """Seconds until running code is stopped: work begun within the budget may exceed it by a quarter."""
-        return max(0.5, HARD_SHARE * self.budget - self.spent)
-
-    @property
-    def over(self) -> bool:
-        """Whether the budget is spent."""
-        return self.spent >= self.budget
 
 
 Ignored = Callable[[Finding], bool]
@@ -109,7 +79,8 @@ class Walk:
         self._strict = strict
         self.seconds: dict[Stage, float] = {}
         self.failures: dict[Stage, Failure] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self.waiting: list[Finding] = []
+        """Found before the last repair, and not judged again since."""
         self._cut_off: list[str] = []
         self.skipped: dict[Stage, str] = {}
         self.blocked: dict[Stage, str] = {}
@@ -117,6 +88,7 @@ class Walk:
         self.fixed: set[int] = set()
         self._through: set[int] = set()
         self._failed_repairs: set[str] = set()
+        self.aftermath = Aftermath()
         repair_log.begin()
 
     # What was measured
@@ -132,6 +104,7 @@ class Walk:
         for one in facts if isinstance(facts, tuple) else (facts,):
             if isinstance(one, Facts):
                 self.facts[type(one)] = one
+                self.aftermath.measured(one)
                 failure = getattr(one, "failure", None) or getattr(one, "second_failure", None)
                 self._seen_at(one.stage, failure)
 
@@ -147,6 +120,7 @@ class Walk:
 
     def _seen_at(self, stage: Stage, failure: Failure | None) -> None:
         """Record that a stage was measured with the current repairs in force, and what it raised, if anything."""
+        self.aftermath.walked(stage, failed=failure is not None)
         mended = {id(f) for f in self.findings if id(f) in self.fixed and f.stage == stage}
         self.failures.pop(stage, None)
         self._through -= mended
@@ -154,6 +128,11 @@ class Walk:
             self.failures[stage] = failure
         else:
             self._through |= mended
+
+    @property
+    def step_seconds(self) -> float:
+        """How long a step takes; 0 until steps have been timed."""
+        return self._step_seconds
 
     @property
     def knows_step_seconds(self) -> bool:
@@ -225,12 +204,12 @@ class Walk:
         """The rules that need only the setup facts and so can run even if no training was reached."""
         return [r for r in self._rules if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual]
 
-    def explained(self, stage: Stage) -> bool:
+    def explained(self, stage: Stage, found: Sequence[Finding] = ()) -> bool:
         """Whether the cause of this stage's failure is already known; anything else may be its consequence."""
         silent = {r.code for r in self._rules if not r.raises}
         return stage in self.failures and any(
             f.stage <= stage and f.severity == Severity.ERROR and f.code not in silent and id(f) not in self.fixed
-            for f in self.findings
+            for f in (*self.findings, *found)
         )
 
     def failed_before(self, stage: Stage) -> bool:
@@ -242,24 +221,46 @@ class Walk:
     @property
     def unmended(self) -> bool:
         """Whether there is an error or warning that no repair has removed."""
-        return any(f.severity != Severity.NOTE and id(f) not in self.fixed for f in self.findings)
+        return self.unmended_with(())
+
+    def unmended_with(self, found: Sequence[Finding]) -> bool:
+        """The same, with findings that are not kept yet."""
+        return any(f.severity != Severity.NOTE and id(f) not in self.fixed for f in (*self.findings, *found))
+
+    def has_cause_with(self, found: Sequence[Finding]) -> bool:
+        """Whether an unrepaired error or warning, kept or not yet, says why, not only that nothing is learned."""
+        return any(f.severity != Severity.NOTE and id(f) not in self.fixed for f in self._causes(found))
+
+    def _causes(self, found: Sequence[Finding] = ()) -> list[Finding]:
+        general = {r.code for r in self._rules if r.general}
+        return [f for f in (*self.findings, *found) if f.code not in general]
+
+    @property
+    def broken(self) -> bool:
+        """Whether a stage failed, or an error stands that no repair has removed."""
+        errors = (f for f in self.findings if f.severity == Severity.ERROR)
+        return bool(self.failures) or any(id(f) not in self.fixed for f in errors)
 
     def keep(self, finding: Finding) -> bool:
         """Keep a finding unless it is ignored or already known; returns whether it was kept."""
-        key = (finding.name, finding.message)
-        if key in self._seen or self._ignored(finding):
-            if any((f.name, f.message) == key and id(f) in self.fixed for f in self.findings):
-                self._unmend(key)
+        if self.is_known(finding):
             return False
-        self._seen.add(key)
         self.findings.append(finding)
+        if finding.stage == Stage.BASELINE and finding.severity != Severity.NOTE and finding in self._causes():
+            self.findings = self._causes()
         return True
 
-    def _unmend(self, key: tuple[str, str]) -> None:
-        """Record that a fault is still found after its repair."""
-        for found in self.findings:
-            if (found.name, found.message) == key:
-                self.fixed.discard(id(found))
+    def is_known(self, finding: Finding) -> bool:
+        """Whether a finding is ignored, or is one that was kept before; a repair of it, then, did not take effect."""
+        again = [f for f in self.findings if self._is_again(f, finding)]
+        self.fixed -= {id(f) for f in again}
+        return bool(again) or self._ignored(finding)
+
+    def _is_again(self, known: Finding, finding: Finding) -> bool:
+        if same_fault(known, finding):
+            return True
+        # Its numbers have changed with the repair of another fault.
+        return id(known) not in self.fixed and known.after_repair != finding.after_repair and alike(known, finding)
 
     def repair_allowed(self, most: int) -> bool:
         """Whether one more repair may be applied."""
@@ -268,6 +269,7 @@ class Walk:
     def mended(self, finding: Finding) -> None:
         """Record that a finding's repair is in force."""
         self.fixed.add(id(finding))
+        self.aftermath.repaired(finding)
         self.repaired = (*self.repaired, finding.name)
         for stage in [s for s in self.failures if s >= finding.stage]:
             del self.failures[stage]
@@ -319,7 +321,7 @@ class Walk:
             self.blocked[stage] = ITSELF_FAILED
             self.internal_error(f"measuring {stage.label}", error)
             return
-        self.failures[stage] = failure_of(error)
+        self._seen_at(stage, failure_of(error))
 
     # What becomes of it
 
@@ -343,6 +345,8 @@ class Walk:
             start_seconds=self.start_seconds,
             findings=tuple(sorted(findings, key=_order)),
             stages=stages,
+            verdict=verdict_of(self, failed),
+            profile=profile_of(self),
             message=message,
             failure=failed[0] if failed else None,
             internal_errors=tuple(self.internal_errors),
@@ -361,14 +365,21 @@ class Walk:
         return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
     def tried(self, finding: Finding) -> bool:
-        """Whether calls used a finding's repair, and its stage was measured with it in force and passed."""
+        """Whether a finding's repair was seen to remove it.
+
+        Calls used it, its stage was measured with it in force and passed, and what lies behind is no worse than without.
+        """
         return (
             id(finding) in self.fixed
             and id(finding) in self._through
             and finding.stage not in self.failures
             and finding.repair is not None
             and repair_log.was_made(finding.repair)
+            and not self.aftermath.worse(finding, self._stands)
         )
+
+    def _stands(self, finding: Finding) -> bool:
+        return any(alike(f, finding) and not self.tried(f) for f in self.findings)
 
 
 def _order(finding: Finding) -> tuple[int, int]:

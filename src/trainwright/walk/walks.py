@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
 from trainwright.core import cells
+from trainwright.core.finding import Place
 from trainwright.core.report import Report
 from trainwright.errors import UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import failure_of, is_own
+from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.hearing import Hearing, paused
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.found_loops import Loop
+from trainwright.seams.loops.shortened_loop import ShortenedLoop
+from trainwright.seams.loops.trainings_behind import optimizers_of
 from trainwright.seams.processes import group_kept
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import pending
@@ -30,12 +34,15 @@ from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
 from trainwright.walk.library_warnings import judged, with_warnings
 from trainwright.walk.loop_finder import LoopFinder
+from trainwright.walk.onward import Onward
 from trainwright.walk.pending import PendingTraining
 from trainwright.walk.processes import Ranks, remarks, report_of_children
 from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
+Done = Callable[[Report, int], None]
+"""Takes a report, and how many further ones follow at once."""
 A = TypeVar("A", bound=Adapter)
 
 
@@ -44,6 +51,7 @@ class Walks:
 
     Args:
         train: after a walk that found no error, let the training continue for real.
+        every: after a walk that found no error, end its training early and go on to the script's next one.
     """
 
     def __init__(
@@ -53,8 +61,9 @@ class Walks:
         *,
         train: bool = False,
         say: Say = lambda text: None,
-        done: Callable[[Report], None] = lambda report: None,
+        done: Done = lambda report, further: None,
         strict: bool = False,
+        every: bool = False,
     ) -> None:
         self.reports: list[Report] = []
         self._script = script
@@ -76,6 +85,17 @@ class Walks:
         self._ranks = Ranks()
         self._followed = False
         self._swallowed = 0
+        self._every = every
+        self._onward = Onward(options.budget, options.training)
+        self._going: bool | None = None
+        """Whether the script goes on behind the training that was reached; None: not decided."""
+        self._has_gone_on = False
+        """Whether the script has gone on behind a training: what it prints, and what we print, is kept away."""
+        self._running = False
+        """Whether a training runs for real until it is ended early."""
+        self._loop: ShortenedLoop | None = None
+        self._waiting = 0
+        """How many of the reports await the end of the script, because it goes on behind their trainings."""
         self._began: float | None = None
         """When the script began, until its first walk; real training before a second walk is not part of the start."""
         self.restart = False
@@ -89,7 +109,7 @@ class Walks:
         """
 
         def ending() -> str:
-            told = "" if self._train and not anew else training.not_walked
+            told = "" if self._train and not anew else self._not_walked(training.not_walked)
             return " ".join(t for t in (told, self._decide_restart() if anew else "") if t)
 
         return self._walk_adapter(training.make, ending)
@@ -123,8 +143,7 @@ class Walks:
             said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
-            if self._leaving is not None and not self._train:  # what it does in `finally` is no training's result
-                self._leaving.enter_context(away(Tally()))
+            self._keep_away()
             return adapter
         except Exception as error:
             if is_own(error, measuring=True):  # nothing can be said or trained after it
@@ -134,6 +153,106 @@ class Walks:
             raise WalkFinished from error  # out, past the user's handlers
         finally:
             self._walking = False
+
+    def _keep_away(self) -> None:
+        """From now on, keep away what the script does: it is no training's result."""
+        if self._leaving is not None and not self._train:
+            self._leaving.enter_context(onward_aside(Tally()) if self._every else away(Tally()))
+
+    # The script's further trainings
+
+    def _reach(self, where: Place, behind: Sequence[Place]) -> None:
+        """Record that a training was reached, and set the time for its walk."""
+        self._onward.reach(where, behind if self._every else ())
+        self._going = None
+        if self._every:
+            self._walk.clock.budget = self._onward.walk_seconds
+
+    def _not_walked(self, told: str) -> str:
+        """The remark on the trainings behind, which are not walked.
+
+        Args:
+            told: what is said if the code around the training does not show any.
+        """
+        self._onward.walked()
+        behind = self._onward.behind
+        if not behind or self._goes_on():
+            return "" if behind else told
+        lines = ", ".join(str(place) for place in behind)
+        stopping = stops(self._walk.report()) or self._walk.interrupted
+        why = "the errors above come first" if stopping else self._onward.why_no_further
+        return f"The training that follows at {lines} was not walked: {why}."
+
+    def _goes_on(self) -> bool:
+        """Whether the script is to go on to its next training, after the walk of this one; decided once."""
+        if self._going is None:
+            self._going = bool(self._every and self._onward.further) and self._ranks.position is None
+            if self._going and self._onward.walks_this:
+                self._going = not (stops(self._walk.report()) or self._walk.interrupted)
+        return self._going
+
+    def _go_on(self) -> float:
+        """Let the script go on; returns the seconds that its training may still run for real.
+
+        Raises:
+            WalkFinished: if it is not to go on.
+        """
+        if not self._goes_on():
+            raise WalkFinished
+        self._keep_away()
+        self._walk = self._new_walk()
+        self._has_gone_on = True
+        self._onward.go_on()
+        return self._onward.run_seconds
+
+    def _run_shortly(self, run: Callable[[float], tuple[Any, bool]]) -> Any:
+        """Let a training run for real for a short time, and go on behind it; returns what its call returns."""
+        seconds = self._go_on()
+        self._running = True
+        try:
+            result, ended = run(seconds)
+        finally:
+            self._running = False
+        if ended:
+            self._onward.ended_early.append(self._onward.number)
+        return result
+
+    def _shorten(self, loops: Sequence[Loop]) -> None:
+        """Let the loops of a training run for real for a short time, and go on behind them."""
+        seconds, number = self._go_on(), self._onward.number
+
+        def left() -> None:
+            from trainwright.adapters.torch.trained_earlier import note_loaders, note_trained
+
+            for optimizer in optimizers_of(loops[0], self._seen or Seen()):
+                note_trained(optimizer)
+            note_loaders(loops[0])
+            if loop.was_ended:
+                self._onward.ended_early.append(number)
+
+        self._loop = loop = ShortenedLoop(loops, seconds, left)
+        loop.begin()
+
+    @property
+    def _is_running(self) -> bool:
+        """Whether a training runs for real until it is ended early."""
+        return self._running or (self._loop is not None and self._loop.runs)
+
+    def _end_following(self, error: BaseException | None = None) -> None:
+        """Stop following the script, and say why a training that it was to reach was not walked."""
+        if self._loop is not None:
+            self._loop.end()
+        self._onward.stop()
+        if self._onward.under_way and self.reports and (said := self._onward.remark(error)):
+            last = self.reports[-1]
+            self.reports[-1] = replace(last, message=f"{last.message} {said}".strip())
+
+    def _tell(self) -> None:
+        """Hand over the reports that have waited for the script's end."""
+        waiting = self.reports[len(self.reports) - self._waiting :] if self._waiting else []
+        self._waiting = 0
+        for index, report in enumerate(waiting, start=1):
+            self._done(report, len(waiting) - index)
 
     def _ended_by(self, error: Exception) -> None:
         """Handle a user's exception that came before there was anything to walk."""
@@ -157,8 +276,28 @@ class Walks:
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))
             return
-        self.reports.append(report)
-        self._done(report)
+        self.reports.append(report := self._numbered(report))
+        if self._has_gone_on or (self._onward.number and self._goes_on()):
+            self._waiting += 1
+        else:
+            self._done(report, 0)
+
+    def _numbered(self, report: Report) -> Report:
+        """The report of one of several trainings, without what was said of those before it."""
+        if self._onward.number < 2 and not self._onward.behind:
+            return report
+        report = replace(report, training=self._onward.number, begins=self._onward.where)
+        if not self._every or not self.reports:
+            return report
+        known = {(f.name, f.where) for one in self.reports for f in one.findings}
+        repeated = [f.name for f in report.findings if (f.name, f.where) in known]
+        said = [f"As in an earlier training: {', '.join(dict.fromkeys(repeated))}."] if repeated else []
+        return replace(
+            report,
+            findings=tuple(f for f in report.findings if (f.name, f.where) not in known),
+            warnings=tuple(w for w in report.warnings if all(w not in one.warnings for one in self.reports)),
+            message=" ".join([*said, *self._onward.before, report.message]).strip(),
+        )
 
     def _new_walk(self) -> Walk:
         return Walk(
@@ -188,7 +327,7 @@ class Walks:
         report = report_of_children()
         if report is not None:
             self.reports.append(report)
-            self._done(report)
+            self._done(report, 0)
         return report is not None
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:

@@ -18,16 +18,21 @@ from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
 from trainwright.adapters.keras.later_predictions import reshuffled_predictions
+from trainwright.adapters.keras.learning import FitLearner
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitTraining
+from trainwright.adapters.keras.worst_rows import try_rows
+from trainwright.adapters.learning.certificate import learn
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.learning import LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.reading import EpochFacts
 from trainwright.stages.setup import SetupFacts
@@ -190,6 +195,13 @@ class KerasAdapter:
             "predictions": tuple(c for p, _ in told for c in p) if complete else (),
             "labels": tuple(c for _, t in told for c in t) if complete else (),
         }
+
+    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+        return learn(FitLearner(self.fit), planned=planned, seconds=seconds, seed=seed, changes=changes)
+
+    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
+        with quiet():
+            return try_rows(self.fit, dataset, seconds)
 
     def apply(self, repair: Repair) -> None:
         with quiet():

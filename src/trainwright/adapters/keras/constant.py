@@ -5,20 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.probes.constant import JudgedLoss, answers
-from trainwright.seams.keras.loss import KeptLoss
+from trainwright.probes.row_losses import loss_rows
+from trainwright.seams.keras.loss import KeptLoss, aligned
 from trainwright.tensors.keras import objects as tensors
 
 
 def judged(kept: KeptLoss) -> JudgedLoss:
-    """One loss call; if the loss weights its rows, its value is unknown."""
+    """One loss call; if the loss weights its rows, its value is known by row only."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
-    known = kept.value is not None and kept.weight is None
+    value = float(tensors.to_numpy(kept.value).mean()) if kept.value is not None else np.nan
+    factors = tensors.to_numpy(kept.weight) if kept.weight is not None else None
+    options = kept.kind.options
     return JudgedLoss(
         function=kept.kind.function,
         shape=scores.shape,
         class_axis=-1,
         targets=targets,
-        value=float(tensors.to_numpy(kept.value).mean()) if known else np.nan,
-        options=kept.kind.options,
+        value=value if factors is None else np.nan,
+        options=options,
         answers=answers(kept.kind.function, scores, targets, of_indices=bool(kept.kind.sparse)),
+        rows=loss_rows(kept.kind.function, *aligned(kept), value, options, class_axis=-1, factors=factors),
     )

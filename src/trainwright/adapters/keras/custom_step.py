@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainwright.adapters.keras.backend import number
+from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.tensors.keras.which_keras import keras
 
@@ -33,7 +34,7 @@ class OwnStep:
             if keras.config.backend() == "jax":
                 logs = self._of_states(packed(tensors), update=update)
             else:
-                logs = model.train_step(packed(tensors))
+                logs = passed_on(model.train_step, packed(tensors))
         record.loss = loss_of(logs)
         return logs
 
@@ -45,7 +46,7 @@ class OwnStep:
             model.optimizer.variables,
             model.metrics_variables,
         )
-        logs, states = model.train_step(tuple([v.value for v in part] for part in parts), data)
+        logs, states = passed_on(model.train_step, tuple([v.value for v in part] for part in parts), data)
         for part, values in zip(parts, states) if update else ():
             for variable, value in zip(part, values):
                 variable.assign(value)

@@ -14,7 +14,14 @@ from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
-from trainwright.probes.forward import ignored_inputs, is_affine, leaking_rows, moved, same_for_other_inputs
+from trainwright.probes.forward import (
+    ignored_inputs,
+    is_affine,
+    leaking_rows,
+    moved,
+    placed_rows,
+    same_for_other_inputs,
+)
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.stages.forward import Origin
@@ -33,6 +40,7 @@ class Probes:
     other_rows_from: str = ""
     affine: bool | None = None
     leaking_rows: float | None = None
+    placed_rows: float | None = None
     ignored_inputs: tuple[str, ...] = ()
     predicts_next_token: bool = False
     future_leak: float | None = None
@@ -45,9 +53,9 @@ class KerasModel:
 
     fit: FitTraining
 
-    def answer(self, inputs: Batch, *, training: bool = False) -> np.ndarray | None:
+    def answer(self, inputs: Batch, *, training: bool = False, seed: int = 0) -> np.ndarray | None:
         """The first tensor of its output (rows, …); None if it raises."""
-        found = self._answered(inputs, training=training)
+        found = self._answered(inputs, training=training, seed=seed)
         return tensors.to_numpy(found[0]) if found else None
 
     def all_answers(self, inputs: Batch) -> list[np.ndarray]:
@@ -55,8 +63,8 @@ class KerasModel:
         found, loss = self._answered(inputs), self.fit.look_at(inputs)[1]
         return [*(tensors.to_numpy(t) for t in found), *([] if loss is None else [np.asarray(loss)])]
 
-    def _answered(self, inputs: Batch, *, training: bool = False) -> list[Any]:
-        seed_everything(self.fit.model, 0)
+    def _answered(self, inputs: Batch, *, training: bool = False, seed: int = 0) -> list[Any]:
+        seed_everything(self.fit.model, seed)
         try:
             answer = self.fit.answer(inputs, training=training)
         except Exception as error:  # a batch that raises is reported with the step
@@ -122,6 +130,7 @@ def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probe
     if base.ndim and len(base) == batch.rows:
         leak = leaking_rows(model, base, batch, (0,))
         found.leaking_rows = leak[0] if leak is not None else None
+        found.placed_rows = placed_rows(model, base, batch)
     found.affine = is_affine(model, base, batch)
     _other_rows(fit, batch, found)
     if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:

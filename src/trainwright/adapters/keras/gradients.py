@@ -45,7 +45,7 @@ def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None
         clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=bool(norms) or not found,
-        accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
+        accumulation=fit.window,
         backwards=(None,),
         plain_lists=tuple(unlisted_layers(fit.model, record.unlisted)) if strayed else (),
         cuts=tuple(_cuts(record, lost, nothing=not norms)),

@@ -38,6 +38,12 @@ def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[s
     return found
 
 
+def accumulated_batches(optimizer: Any) -> int:
+    """How many batches the optimizer, or the one whose loss it scales, accumulates for an update."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return getattr(inner, "gradient_accumulation_steps", None) or 1
+
+
 def _config(optimizer: Any) -> dict[str, Any]:
     try:
         return dict(optimizer.get_config())

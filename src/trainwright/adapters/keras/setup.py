@@ -14,7 +14,7 @@ import numpy as np
 
 from trainwright.adapters.keras.backend import Backend, takes_all_memory
 from trainwright.adapters.keras.calls import callbacks_of, own_code
-from trainwright.adapters.keras.optimizer import optimizer_places, resolved
+from trainwright.adapters.keras.optimizer import accumulated_batches, optimizer_places, resolved
 from trainwright.adapters.keras.schedule import setting_callback
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
@@ -77,6 +77,7 @@ def setup_facts(
             overrides=tuple(_overrides(model)),
             model_class=type(model).__name__,
             loads_checkpoint=_loads_checkpoint(model, seen),
+            trained_before=any(v in seen.trained_earlier for v in weights),
             parameters=sum(_size(v) for v in weights),
             trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
             frozen_at=_frozen_at(seen),
@@ -87,7 +88,7 @@ def setup_facts(
                 model.dtype_policy.name, "fp32"
             ),
             batch_size=batch_size or 0,
-            accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
+            accumulation=accumulated_batches(model.optimizer),
             epochs=float(epochs),
             planned_updates=planned_updates,
             ranks=seen.ranks,

@@ -122,6 +122,7 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
         other_rows_from=probes.other_rows_from,
         affine=probes.affine,
         leaking_rows=probes.leaking_rows,
+        placed_rows=probes.placed_rows,
         ignored_inputs=probes.ignored_inputs,
         predicts_next_token=probes.predicts_next_token,
         future_leak=probes.future_leak,

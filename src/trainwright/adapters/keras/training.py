@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from trainwright.adapters.keras.fit_call import FitCall
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
 from trainwright.adapters.keras.input.fit_data import POOLED, FitData, fit_data
 from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.adapters.keras.repairs import change_parts
 from trainwright.adapters.keras.setup import compile_places
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
@@ -258,16 +260,26 @@ class FitTraining:
                 record.loss, record.trained = number(loss), variables
         return record
 
-    def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
-        """Take one step with its update; the record includes any exception.
+    def take_step(self, batch: Batch, number_of_step: int, further: Iterator[Batch] | None = None) -> StepRecord:
+        """Take one step with its update; the record includes any exception, and the loss of the last batch.
 
+        An optimizer that accumulates updates with the last of its batches.
         A loss scale that starts too large skips updates until it was halved often enough: the step is taken again.
         """
+        for accumulated in itertools.islice(further or itertools.repeat(batch), self.window - 1):
+            record = self._take_step(accumulated)
+            if record.failure is not None:
+                return record
         before = self._loss_scale()
         record = self._take_step(batch)
         while before is not None and (now := self._loss_scale()) is not None and 1 <= now < before:
             before, record = now, self._take_step(batch)
         return record
+
+    @property
+    def window(self) -> int:
+        """How many batches the optimizer accumulates for an update."""
+        return accumulated_batches(self.model.optimizer)
 
     def _loss_scale(self) -> float | None:
         scale = getattr(self.model.optimizer, "dynamic_scale", None)
@@ -325,11 +337,11 @@ class FitTraining:
             raise record.error
         return math.nan if record.loss is None else record.loss
 
-    def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
-        """The record and loss of the batch in evaluation mode, without updates."""
-        observer = self.observer(detail=False, training=False)
+    def look_at(self, batch: Batch, *, training: bool = False) -> tuple[StepRecord, Any]:
+        """The record and loss of the batch without updates, in evaluation mode unless told otherwise."""
+        observer = self.observer(detail=False, training=training)
         with observer, catching(observer.record):
-            observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
+            observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=training))
         return observer.record, observer.record.loss
 
     def answer(self, batch: Batch, *, training: bool = False) -> Any:

@@ -56,6 +56,7 @@ class LightningBody:
         self.where = fit.where
         self.drawn: dict[Any, Any] = {}
         self.keeps_draw = False
+        self.clears_between_passes = False
         self.modules: list[nn.Module] = [fit.module]
         self._seen = seen
         self._round = 0
@@ -175,6 +176,10 @@ class LightningBody:
     def item(self, drawn: Any, count: int) -> Any:
         """The batch itself; this body counts its own rounds."""
         return drawn
+
+    def rounds_left(self, count: int) -> int | None:
+        """Unknown: its rounds go on from one pass to the next."""
+        return None
 
     def batch_of(self, drawn: Any) -> Any:
         """The batch itself."""

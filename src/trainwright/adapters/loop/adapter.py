@@ -17,14 +17,17 @@ from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
+from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.loop import evaluation, setup, step_facts
 from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.data_sets import ReadSet, read_sets
+from trainwright.adapters.loop.learning import LoopLearner
 from trainwright.adapters.loop.lost_modes import lost_modes
 from trainwright.adapters.loop.paired_rows import mispaired_rows
 from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows, labels_of_batches, step_on_columns
 from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.loop.worst_rows import try_rows
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
@@ -35,6 +38,7 @@ from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_order
+from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
@@ -43,6 +47,8 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.equal_rows import Mispaired
 from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.learning import CARRIED, TWO_LOSSES, LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.order import BatchOrder
 from trainwright.stages.setup import SetupFacts
@@ -58,6 +64,8 @@ class LoopAdapter:
     def __init__(self, body: Body, seen: Seen) -> None:
         self.training = LoopTraining(body, seen)
         self.framework = body.framework
+        self._data: Any = None
+        """The training set, once it was read."""
 
     def measure_setup(self) -> SetupFacts:
         return setup.setup_facts(self.training)
@@ -66,6 +74,7 @@ class LoopAdapter:
         training = self.training
         with quiet():
             read, held = read_sets(training)
+        self._data = read.data
         loader = setup.first_loader(training)
         accepts = tuple(k for item in read.split.items[:1] for k in item if k not in read.label_names)
         train = measure_split(read.split, read.label_names, accepts)
@@ -77,11 +86,12 @@ class LoopAdapter:
         return DatasetFacts(
             train=try_extremes(train, accepts, batch_size or MOST_ROWS, step),
             evaluation=evaluation,
+            evaluation_place=held.labels_at if held is not None else None,
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
             mispaired=self._mispaired(),
-            sampler=sampler_facts(loader, read.split, train),
+            sampler=sampler_facts(loader, read.split, train, _loaders(training)),
             renumbered=renumbered(read.split, held.split if held else None, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
             label_copy=label_copy_of(read.split, train, accepts),
@@ -116,6 +126,8 @@ class LoopAdapter:
         found = between(read.split, train, held.split if held else None, evaluation, accepts)
         if isinstance(read.data, Columns) and read.data.drawn:  # episodes number their classes anew
             found |= {"contradictions": None}
+        else:
+            found |= {"transfer": transfer_of(read.split, train, held.split if held else None, evaluation, accepts)}
         if isinstance(read.data, Columns) and found["overlap"]:
             with quiet():
                 drawn = drawn_rows(self.training, read.data)
@@ -231,21 +243,34 @@ class LoopAdapter:
         enough: float = 0.0,
     ) -> Run:
         if not self.training.parts.single:
-            return Run(skipped="two losses are minimized in turn, each with its own optimizer")
+            return Run(skipped=TWO_LOSSES)
         run = runs.train(
             self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
         )
         if batches == 1 and _rises(run.losses) and self.training.carries():
-            return Run(
-                skipped="the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
-            )
+            return Run(skipped=CARRIED)
         return run
+
+    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+        if not self.training.parts.single:
+            return LearningFacts(planned=planned, unknown=TWO_LOSSES)
+        return learn(LoopLearner(self.training), planned=planned, seconds=seconds, seed=seed, changes=changes)
+
+    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
+        if not self.training.parts.single or not self.training.items:
+            return OddRowFacts()
+        return try_rows(self.training, self._data, dataset, seconds)
 
     def apply(self, repair: Repair) -> None:
         self.training.apply(repair)
 
     def put_back(self) -> None:
         self.training.put_back()
+
+
+def _loaders(training: LoopTraining) -> list[Any]:
+    """All loaders of the script that its names lead to."""
+    return [v for v in training.scope.values() if isinstance(v, torch.utils.data.DataLoader)]
 
 
 def _rises(losses: Sequence[float]) -> bool:

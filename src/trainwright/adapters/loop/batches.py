@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import wrapt
@@ -29,15 +30,34 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
     """Draw the first batches; returns what the user's loader raised, and the collator that recorded the rows."""
     training.reset()
     training.drawn, training.views = None, {}
-    collators: list[tuple[Any, Any, RecordingCollator]] = []
-    workers: list[tuple[Any, int, Any]] = []
+    drawn: list[Any] = []
+    failure = None
+    with drawing(training) as collators:
+        try:
+            for item in training.body.items():
+                drawn.append(item)
+                if len(drawn) == POOLED:
+                    break
+        except Exception as error:  # the user's data or collator raised, which is a finding
+            failure = failure_of(error)
+    training.drawn = drawn
+    return failure, collators[-1] if collators else None
+
+
+@contextlib.contextmanager
+def drawing(training: LoopTraining) -> Iterator[list[RecordingCollator]]:
+    """Draw batches inside as the loop draws them, without workers; yields the collators of the loaders that begin."""
+    collators: list[tuple[Any, Any]] = []
+    recorders: list[RecordingCollator] = []
+    workers: list[tuple[Any, int]] = []
 
     def begun(loader: Any) -> None:
         if not any(known is loader for known in training.loaders):
             training.loaders.append(loader)
         recorder = RecordingCollator(mended_collator(training, loader.collate_fn))
-        collators.append((loader, loader.collate_fn, recorder))
-        workers.append((loader, loader.num_workers, loader.multiprocessing_context))
+        collators.append((loader, loader.collate_fn))
+        recorders.append(recorder)
+        workers.append((loader, loader.num_workers))
         loader.collate_fn, loader.num_workers = recorder, 0
 
     def batch(iterator: Any, draw: Any) -> Any:
@@ -47,24 +67,15 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
         return draw()
 
     seed_everything(1)
-    drawn: list[Any] = []
-    failure = None
     try:
         with quiet(), muted(), watching_loaders(begun, batch):
-            for item in training.body.items():
-                drawn.append(item)
-                if len(drawn) == POOLED:
-                    break
-    except Exception as error:  # the user's data or collator raised, which is a finding
-        failure = failure_of(error)
+            yield recorders
     finally:
-        for loader, collator, _ in collators:
+        for loader, collator in collators:
             loader.collate_fn = collator
-        for loader, count, _ in workers:
+        for loader, count in workers:
             loader.num_workers = count
         training.body.start_over()
-    training.drawn = drawn
-    return failure, collators[-1][2] if collators else None
 
 
 def mended_collator(training: LoopTraining, collator: Any) -> Any:

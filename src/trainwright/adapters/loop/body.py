@@ -29,6 +29,9 @@ class Body(Protocol):
     modules: list[nn.Module]
     """Modules that it trains, if they are known beforehand."""
 
+    clears_between_passes: bool
+    """Whether the gradients are cleared before each pass of the loop."""
+
     @property
     def places(self) -> Mapping[str, Place]:
         """The user's lines that the body itself knows, by role (stages.setup.SetupFacts.places)."""
@@ -46,6 +49,9 @@ class Body(Protocol):
 
     def item(self, drawn: Any, count: int) -> Any:
         """An item as the loop would yield it the `count`-th time (from 0)."""
+
+    def rounds_left(self, count: int) -> int | None:
+        """How many rounds the loop's pass still has when it has made `count`; None: it goes on."""
 
     def batch_of(self, drawn: Any) -> Any:
         """The batch in a loop item, without `enumerate`'s number."""

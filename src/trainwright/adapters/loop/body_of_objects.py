@@ -45,6 +45,7 @@ class ObjectsBody:
         self.places: dict[str, Place] = {}
         self.drawn: dict[Any, Any] = {}
         self.keeps_draw = False
+        self.clears_between_passes = False
         self.modules: list[nn.Module] = [model]
         own = {
             "model": model,
@@ -65,6 +66,10 @@ class ObjectsBody:
     def item(self, drawn: Any, count: int) -> Any:
         """The batch itself."""
         return drawn
+
+    def rounds_left(self, count: int) -> int | None:
+        """Unknown: its rounds go on from one pass to the next."""
+        return None
 
     def batch_of(self, drawn: Any) -> Any:
         """The batch itself."""

@@ -67,6 +67,9 @@ def run_body(
     # A `while` loop iterates over nothing, so its item is the same in every round.
     drawn = turn.item if turn.item is not None else training.items[turn.number % len(training.items)]
     item = training.body.item(drawn, training.count)
+    if training.count and training.body.clears_between_passes and _left(training, training.count - 1) == 1:
+        for parameter in parameters:  # what code around the loop does before each pass
+            parameter.grad = None
     training.count += 1
     seed_everything(FIRST_BATCH_SEED + turn.number)
     wrapped = scaled_steps(training.optimizers, training.scope.values())
@@ -81,6 +84,16 @@ def run_body(
         step_heard(),
     ):
         training.body.run(item, turn.number)
+
+
+def rounds_to_update(training: LoopTraining) -> int:
+    """How many rounds the next update takes at most: at the end of a pass, what is left of it comes before the window."""
+    left = _left(training, training.count)
+    return training.rounds if left is None or left >= training.rounds else left + training.rounds
+
+
+def _left(training: LoopTraining, count: int) -> int | None:
+    return training.body.rounds_left(count)
 
 
 def _metrics_mended(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:

@@ -7,15 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 
 from trainwright.adapters.data.reading import read_split
-from trainwright.adapters.loop.named_rows import NamedRows, NamedStream, coarser_position
+from trainwright.adapters.loop.evaluated_rows import evaluated_rows
+from trainwright.adapters.loop.named_rows import HELD_OUT, NamedRows, NamedStream, coarser_position
 from trainwright.adapters.loop.sliced_rows import Columns, rows_of_script
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
+from trainwright.adapters.torch.sampler import sampler_of
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.loops.found_loops import Loop, callers
+from trainwright.seams.source.written import assignment_place
 from trainwright.stages.dataset import Split
+
+_OF_ALL_ROWS = (RandomSampler, SequentialSampler)
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class ReadSet:
     split: Split
     label_names: tuple[str, ...]
     labels_at: Place | None = None
-    """The line that gives the loop its labels, if it has no loader."""
+    """The line that gives the loop its labels, if it has no loader; of evaluation rows, the line that evaluates them."""
     data: Any = None
     """The dataset itself."""
 
@@ -42,10 +49,18 @@ def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
     split = _as_the_loss_sees(read_split("train", _named(data, names)), cut)
     labels = (cut.name,) if cut is not None else _label_names(training, split)
     held = evaluation_set(training, data)
+    if (named := _named_held_out(training, data)) is not None and held is None:
+        return ReadSet(split, labels, labels_at, data), ReadSet(replace(split, name="evaluation"), labels, named)
     if held is None:
-        return ReadSet(split, labels, labels_at, data), None
+        return ReadSet(split, labels, labels_at, data), _without_loader(training, split, labels)
     evaluated = _as_the_loss_sees(read_split("evaluation", _named(held, names)), cut)
     return ReadSet(split, labels, labels_at, data), ReadSet(evaluated, labels)
+
+
+def _without_loader(training: LoopTraining, train: Split, labels: tuple[str, ...]) -> ReadSet | None:
+    """The rows that the script's code passes to the model to evaluate it; None if there are none."""
+    found = evaluated_rows(training, train, labels)
+    return ReadSet(read_split("evaluation", found[0]), labels, found[1]) if found is not None else None
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,23 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
     """The dataset of the script's first evaluation loader."""
     return next((v.dataset for _, v in training.evaluation_loaders() if v.dataset is not train), None)
+
+
+def _named_held_out(training: LoopTraining, train: Any) -> Place | None:
+    """The line that names a loader as one of held-out rows, although it reads all rows of the training set."""
+    loop = getattr(training.body, "loop", None)
+    for frame in [loop.frame, *callers(loop.frame)] if isinstance(loop, Loop) and training.loaders else ():
+        for name, value in frame.f_locals.items():
+            if not isinstance(value, DataLoader) or not any(word in name.lower() for word in HELD_OUT):
+                continue
+            both = (value, training.loaders[0])
+            if (
+                value.dataset is train
+                and value is not both[1]
+                and all(type(sampler_of(v)) in _OF_ALL_ROWS for v in both)
+            ):
+                return assignment_place(frame.f_code.co_filename, name, frame.f_lineno, of_call=False)
+    return None
 
 
 def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from trainwright.adapters.loop.best_values import BestValues
 from trainwright.adapters.loop.body_run import eager
 from trainwright.adapters.loop.counters import Added, as_facts, find_counters
 from trainwright.adapters.loop.quotients import measure_quotients
+from trainwright.adapters.loop.retained_graphs import retained_graphs
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
@@ -97,7 +99,9 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
             failure = _raised(training, seen) if not seen.late else None
         if seen.stopped:
             raise OutOfTime
-        return _facts(training, seen, lifted, failure)
+        facts = _facts(training, seen, lifted, failure)
+        longer = functools.partial(run_passes, training, lifted, 2 * batches, frozenset())
+        return replace(facts, **retained_graphs(training, seen, longer)) if failure is None else facts
     finally:
         lifted.start_over()
         training.reset()
@@ -198,14 +202,10 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
         try:
             code.run()
         except Exception as error:  # after the last pass, or in code that plots and stores its results
-            if len(seen.watch.calls) > before or _of_metrics(error):
+            if len(seen.watch.calls) > before or failure_of(error).function.startswith(_METRICS):
                 seen.error = error
                 return
         returned = code.namespace.pop(RETURNED, None)
-
-
-def _of_metrics(error: BaseException) -> bool:
-    return failure_of(error).function.startswith(_METRICS)
 
 
 @dataclass
@@ -267,21 +267,26 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
         return None
     last = seen.watch.calls[-1] if seen.watch.calls else None
     failure = failure_of(error)
-    if (last is None or last.trained) and not _with_a_batch(seen, failure):
+    if (last is None or last.trained) and not (_with_a_batch(seen, failure) or _comparing(seen, failure)):
         return None
     # An evaluation does not call backward: that was another training step, which the gradients stage reports.
     of_training = failure.function.startswith("torch.autograd")
     return failure if failure.where is not None and not of_training else None
 
 
+def _comparing(seen: Seen, failure: Failure) -> bool:
+    """Whether it was raised by a comparison with labels, such as the accuracy of a training batch."""
+    raised = ((c.failure, c.where) for _, c in seen.watch.comparisons if c.operation != "-")
+    return any(f is not None and (f.message, where) == (failure.message, failure.where) for f, where in raised)
+
+
 def _with_a_batch(seen: Seen, failure: Failure) -> bool:
     """Whether it was raised inside the loop that had drawn a batch for evaluation, before the model was called."""
     if seen.drawn_at is None or failure.where is None:
         return False
-    place, file = seen.drawn_at
+    (place, file), at = seen.drawn_at, failure.where
     tree = syntax_tree(file)
     drawing = [n for n in ast.walk(tree) if isinstance(n, _DRAWING) and _begins_at(n, place.line)] if tree else []
-    at = failure.where
     return at.file == place.file and any(n.lineno <= at.line <= (n.end_lineno or n.lineno) for n in drawing)
 
 
@@ -318,7 +323,6 @@ def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failur
         training_mode=any(c.training for c in noisy),
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
-        **_kept(seen, training, evaluations),
         **_of_pass(seen, lifted),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
     )
@@ -335,20 +339,6 @@ def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, .
             continue
         found.setdefault((comparison.operation, comparison.where), comparison)
     return tuple(found.values())
-
-
-def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> dict[str, Any]:
-    """Facts about the graphs of evaluated batches that are alive at the same time."""
-    held = [(c, size) for c, size in seen.kept if any(c is e for e in evaluations)]
-    others = [v for v in seen.loaders if not any(v is known for known in training.loaders)]
-    lengths = [len(v) for v in others if hasattr(v.dataset, "__len__")]
-    if len(held) < 2:
-        return {}
-    return {
-        "kept_graphs": len(held),
-        "graph_bytes": max(size for _, size in held),
-        "loader_batches": max(lengths, default=None),
-    }
 
 
 def _of_pass(seen: Seen, lifted: LiftedPass | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.listening.seen import Construction
+from trainwright.seams.loops.between_passes import clears_between_passes
 from trainwright.seams.loops.discarded_training import names_trained_later
 from trainwright.seams.loops.found_loops import Loop, Statement, called_in, callers, loops_at, rebound_by_hand
 from trainwright.seams.loops.lengths import count_of
@@ -57,6 +58,7 @@ class LiftedBody:
         self._callers = list(callers(loop.frame))
         self.trained_later = names_trained_later(loop, self._callers)
         self.spent = spent_iterator(loop)
+        self.clears_between_passes = clears_between_passes(loop, self._callers)
         files = {loop.file, *(frame.f_code.co_filename for frame in self._callers)}
         self.names_read = frozenset(name for file in files for name in names_read(file))
         self.framework = framework_of(self.scope.values())
@@ -136,6 +138,10 @@ class LiftedBody:
         """The number that the loop would have reached, while it runs."""
         first, most = self._first or 0, self._most
         return first + self._stride * (count % most if most > 0 else count)
+
+    def rounds_left(self, count: int) -> int | None:
+        """How many rounds the loop's pass still has when it has made `count`; None if it does not number them."""
+        return self._most - count % self._most if self._kind and self._most > 0 else None
 
     def batch_of(self, drawn: Any) -> Any:
         """The batch in an item."""

@@ -11,7 +11,7 @@ from trainwright.adapters.data.reading import as_mapping
 
 # Values that stand for classes are seen this often on average; ids and measurements are not.
 _EACH_SEEN = 4
-_HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
+HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 
 class NamedRows:
@@ -154,19 +154,19 @@ def around(loader: Any) -> list[Any]:
 def evaluation_loaders(
     scope: Mapping[str, Any],
     trained: Sequence[Any],
-    later: frozenset[str] = frozenset(),
+    other: frozenset[str] = frozenset(),
     used: frozenset[str] | None = None,
 ) -> list[tuple[str, Any]]:
     """A script's loaders with names that suggest evaluation, otherwise any that the loop does not draw from.
 
     Args:
-        later: the names that the script's later trainings use; not for evaluation, unless the name says so.
+        other: the names that the script's other trainings use; not for evaluation, unless the name says so.
         used: the names that the script's code reads; None: unknown. A loader that nothing reads is not for evaluation.
     """
     own = [loader.dataset for loader in trained]
     loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]
     found = [(n, v) for n, v in loaders if not any(v.dataset is d for d in own)]
-    named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in _HELD_OUT)]
+    named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in HELD_OUT)]
     if not named and any("train" in n.lower() for n, _ in found):
         return []
-    return named or [("evaluation", v) for n, v in found if n not in later and (used is None or n in used)]
+    return named or [("evaluation", v) for n, v in found if n not in other and (used is None or n in used)]

@@ -37,6 +37,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         places=find_places(training),
         model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
         loads_checkpoint=any(m in training.seen.loadings for m in model.modules()),
+        trained_before=any(p in training.seen.trained_earlier for p in model.parameters()),
         unmatched_checkpoints=tuple(training.seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),

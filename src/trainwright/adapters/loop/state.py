@@ -46,6 +46,7 @@ class LoopState:
         self._loose = [(t, t.detach().clone()) for t in self.loose]
         self._schedules = [(s, dict(s.__dict__)) for s in schedules]
         self._scalers = [(v, v.state_dict()) for v in scalers_of(self._values)]
+        self._models: list[ModelState] = []
         self._take()
         self._given = (self._attributes, self._models, self._optimizer_states)
         self._changed: list[AttributeState] = []
@@ -53,7 +54,7 @@ class LoopState:
     def _take(self) -> None:
         inner = [m for top in self.modules for m in top.modules()]
         self._attributes = AttributeState([*inner, *_framework_state(self._values)])
-        self._models = [ModelState(m) for m in self.modules]
+        self._models = [ModelState(m, known=self._models) for m in self.modules]
         self._optimizer_states = [OptimizerState(o) for o in self._optimizers]
 
     def put_back(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ import torch
 from torch import nn
 
 from trainwright.adapters.data.reading import length
+from trainwright.adapters.loop.accelerate import scalers_of
 from trainwright.adapters.loop.batches import step_on_rows
-from trainwright.adapters.loop.gradients import cuts_of_their_step
+from trainwright.adapters.loop.gradients import changes_of_window, cuts_of_their_step
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import POOLED
@@ -20,6 +22,7 @@ from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, stay_identical, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
+from trainwright.core.repair import Seam
 from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.step_record import StepRecord
@@ -32,6 +35,9 @@ from trainwright.tensors.torch import objects as tensors
 # For up to this many cuts, test whether gradients arrive without them; each test takes a step.
 MOST_SUSPECTS = 6
 
+# A dozen further steps of a slower one would leave no time for anything else, and lose what this one has shown.
+SLOW_SECONDS = 6.0
+
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
 
@@ -41,12 +47,15 @@ def measure_step(training: LoopTraining) -> StepFacts:
     training.reset()
     with training.ready(0):
         watch = GraphWatch(training.model, training.active.all, detail=True)
+        started = time.monotonic()
         record, passed = training.observe(turns[0], detail=True, watch=watch)
+        slow = time.monotonic() - started > SLOW_SECONDS
         gradients = _gradients(training, record, passed, watch)
         forward = _forward(training, record, turns)
         loss = loss_facts(record, training.view(turns[0]), training.label_of(turns[0]))
     training.reset()
-    return _further(training, record, (forward, loss, gradients), turns)
+    facts = forward, loss, gradients
+    return facts if slow and record.failure is None else _further(training, record, facts, turns)
 
 
 def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
@@ -176,6 +185,12 @@ def _gradients(training: LoopTraining, record: StepRecord, passed: Passed, watch
     )
 
 
+def _loss_scale(training: LoopTraining) -> float | None:
+    """The scale of the script's gradient scaler."""
+    scalers = [s for s in scalers_of(training.scope.values()) if s.is_enabled()]
+    return float(scalers[0].get_scale()) if len(scalers) == 1 else None
+
+
 def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]) -> StepFacts:
     """The facts with the results of further steps, each from the initial weights."""
     forward, loss, gradients = facts
@@ -189,6 +204,13 @@ def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns
     if gradients is not None:
         with training.ready(0):
             gradients = replace(gradients, cuts=tuple(_tried(training, turns[0], gradients)))
+        training.reset()
+        with training.ready(0):
+            if any(r.seam == Seam.OPTIMIZER for r in training.active.all):
+                training.build_optimizer()
+            gradients = replace(
+                gradients, window_changes=changes_of_window(training, turns), loss_scale=_loss_scale(training)
+            )
         training.reset()
         with training.ready(0):
             gradients = further_steps(gradients, training, training.take(POOLED, seed=0))

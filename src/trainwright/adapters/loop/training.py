@@ -1,7 +1,7 @@
 """A handwritten training loop as steps that can be taken: its body, its batches, and all that a step changes.
 
-The body is run unchanged. Gates decide whether it changes weights or rates. Its random draws repeat when the same batch
-is requested; what it prints or writes is discarded.
+The body is run unchanged. Gates decide whether it changes weights or rates. Its random draws repeat with the same batch;
+what it prints or writes is discarded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.loop import gradients
 from trainwright.adapters.loop.batches import form_pool
 from trainwright.adapters.loop.body import Body
-from trainwright.adapters.loop.body_run import left_at_backward, run_body
+from trainwright.adapters.loop.body_run import left_at_backward, rounds_to_update, run_body
 from trainwright.adapters.loop.first_turns import find_first_parts
 from trainwright.adapters.loop.named_rows import evaluation_loaders, names_of_items
 from trainwright.adapters.loop.parts import Parts, label_name, names_of_inputs
@@ -32,6 +32,7 @@ from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.optimizer import peak_rates, set_rates
 from trainwright.adapters.torch.schedule import DryRun, planned_schedule
+from trainwright.adapters.torch.trained_earlier import known_loaders
 from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
@@ -58,7 +59,6 @@ class LoopTraining:
         self.active = ActiveRepairs()
         self.seen = seen
         self.loaders: list[Any] = []
-        self.warmup_updates = 0
         self.optimizers = [o for o in seen.optimizers if hasattr(o, "param_groups")]
         self.schedules = list(seen.schedules)
         self.state = LoopState(self.scope, self.optimizers, self.schedules, body.modules)
@@ -70,9 +70,8 @@ class LoopTraining:
         self.collating: list[Repair] = []
         self.silent: set[int] = set()
         """Turns that do not train."""
-        self.arguments = SimpleNamespace(
-            dataloader_drop_last=False, per_device_train_batch_size=0, per_device_eval_batch_size=0
-        )
+        sizes = {"per_device_train_batch_size": 0, "per_device_eval_batch_size": 0}
+        self.arguments = SimpleNamespace(dataloader_drop_last=False, **sizes)
         """The equivalent of a Trainer's arguments, as far as repairs change them."""
         self.left: dict[int, torch.Tensor | None] = {}
         """The gradients that the body left behind without updating, by the parameter's id."""
@@ -80,7 +79,7 @@ class LoopTraining:
         """Whether the last step taken as in training began without gradients; None: it did not call backward."""
         self.seed = 0
         self.rate_factors: dict[int, list[float]] = {}
-        self.count = self.first = 0
+        self.count = self.first = self.warmup_updates = 0
         self._dry: DryRun | None = None
         self.bare_failure = False
         """Whether the unchanged body raises."""
@@ -275,8 +274,8 @@ class LoopTraining:
 
     def evaluation_loaders(self) -> list[tuple[str, Any]]:
         """The script's evaluation loaders, under the names used in the report."""
-        later: frozenset[str] = getattr(self.body, "trained_later", frozenset())
-        return evaluation_loaders(self.scope, self.loaders, later, getattr(self.body, "names_read", None))
+        other = known_loaders(self.scope, self.seen) | getattr(self.body, "trained_later", frozenset())
+        return evaluation_loaders(self.scope, self.loaders, other, getattr(self.body, "names_read", None))
 
     def as_left(self) -> None:
         """Restore the gradients that the body left behind; an observation shows those of its step."""
@@ -295,26 +294,28 @@ class LoopTraining:
             asked_at=self.seen.asked_at,
         )
 
-    def take_step(self, turn: Turn, number: int) -> StepRecord:
+    def take_step(self, turn: Turn, number: int, further: Iterator[Turn] | None = None) -> StepRecord:
         """Make one update, with all its rounds; the record's loss is that of the first round."""
-        share = short_runs.rate_share(number, self.warmup_updates)
+        share, rounds = short_runs.rate_share(number, self.warmup_updates), rounds_to_update(self)
         record, passed = self.observe(turn, number, live=True, rate_share=share)
-        for _ in range(self.rounds - 1):
+        for _ in range(rounds - 1):
             if passed.steps or record.failure is not None:
                 break
-            further, passed = self.observe(turn, number, live=True, rate_share=share)
-            record = further if record.loss is None else replace(record, failure=further.failure)
+            turn = next(further, turn) if further else turn
+            after, passed = self.observe(turn, number, live=True, rate_share=share)
+            record = after if record.loss is None else replace(record, failure=after.failure)
         return record
 
-    def look(self, turn: Turn) -> Look | None:
+    def look(self, turn: Turn, *, by_row: bool = False, training: bool = False) -> Look | None:
         """The batch in evaluation mode, without updates; None if the loop puts the model in training mode itself."""
         for module in self.model.modules():
-            module.training = False
-        with JudgedLosses() as seen:
+            module.training = training
+        with JudgedLosses(by_row) as seen:
             record, _ = self.observe(turn, until_backward=True)
-        if record.failure is not None or record.training or record.loss is None:
+        if record.failure is not None or (record.training and not by_row) or record.loss is None:
             return None
-        return Look(loss=record.loss, losses=seen.calls, scores=record.scores, labels=self.label_of(turn))
+        labels = None if by_row else self.label_of(turn)  # the first view of a batch restores the weights
+        return Look(loss=record.loss, losses=seen.calls, scores=record.scores, labels=labels)
 
     def loss_of(self, turn: Turn) -> float:
         """The current loss of a batch, always with the same random numbers."""
@@ -388,10 +389,8 @@ class LoopTraining:
 
     def tokenizer(self) -> Any:
         """A tokenizer in the script's scope."""
-        for value in self.scope.values():
-            if hasattr(value, "pad_token_id") and hasattr(value, "decode") and callable(value):
-                return value
-        return None
+        found = (v for v in self.scope.values() if hasattr(v, "pad_token_id") and hasattr(v, "decode") and callable(v))
+        return next(found, None)
 
     def put_back(self) -> None:
         """Undo everything."""

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 import wrapt
 
+from trainwright.probes.equal_inputs import equal_inputs
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.stages.batch import (
+    EqualInputs,
     ImageFacts,
     LabelMaskFacts,
     measure_images,
@@ -20,8 +22,11 @@ from trainwright.stages.batch import (
     measure_label_mask,
     real_positions,
 )
+from trainwright.tensors.torch.objects import to_numpy
 
 POOLED = 8
+_NUMBERS = (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.bool, torch.uint8, torch.int8, torch.int16,
+            torch.int32, torch.int64)  # fmt: skip
 
 
 class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -111,10 +116,11 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
 def several_batches_facts(
     batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any, tokenizer: Any
 ) -> dict[str, Any]:
-    """Counts over the first batches: labels that count, padding."""
+    """What the first batches show: labels that count, padding, inputs that are all the same."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
     facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))}
+    facts["equal_inputs"] = _equal_inputs(batches, label_key)
     if not all(_is_tokens(b.get("input_ids")) for b in batches):
         return facts
     _, pad_id, eos_id = special_ids(model, tokenizer)
@@ -123,6 +129,21 @@ def several_batches_facts(
     if pad_id is not None or all(_mask_of(b) is not None for b in batches):
         facts["padding_shares"] = tuple(float(1 - _real(b, pad_id, eos_id).mean()) for b in batches)
     return facts
+
+
+def _equal_inputs(batches: Sequence[Mapping[str, Any]], label_key: str | None) -> EqualInputs | None:
+    if not label_key or not all(isinstance(b.get(label_key), torch.Tensor) and b[label_key].dim() for b in batches):
+        return None
+    tensors = [{k: v for k, v in b.items() if isinstance(v, torch.Tensor)} for b in batches]
+    if not all(_is_plain(t) for b in tensors for t in b.values()):
+        return None
+    rows = [{k: to_numpy(v) for k, v in b.items()} for b in tensors]
+    return equal_inputs([({k: v for k, v in b.items() if k != label_key}, b[label_key]) for b in rows])
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether NumPy has such numbers; it has no sparse, nested or quantized ones."""
+    return tensor.layout == torch.strided and not tensor.is_nested and tensor.dtype in _NUMBERS
 
 
 def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int | None]:

@@ -13,7 +13,7 @@ from torch import nn
 
 from trainwright.core.repair import Repair, Seam
 from trainwright.probes.forward import moved
-from trainwright.seams.state.snapshot import AttributeState, RandomState
+from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
 from trainwright.seams.torch.answers import scores_of
 from trainwright.seams.torch.evaluation import tensors_in
 from trainwright.seams.torch.trace import Made, Trace
@@ -41,8 +41,12 @@ class Probe:
     """The loader's batch size; 0: there is no loader."""
 
     @torch.no_grad()
-    def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
-        """The model's output, in evaluation mode or its present modes; modes, buffers and random state are restored."""
+    def call(self, inputs: Mapping[str, Any], *, training: bool = False, seed: int = 0) -> Any:
+        """The model's output, in evaluation mode or its present modes; modes, buffers and random state are restored.
+
+        Args:
+            seed: of the random numbers; 0: as they are.
+        """
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
         named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
@@ -51,11 +55,13 @@ class Probe:
         with left_as_it_was(self.model), watched:
             for module in self.model.modules() if not training else ():
                 module.training = False
+            if seed:
+                seed_everything(seed)
             return self.model(*positional, **named)
 
-    def answer(self, inputs: Mapping[str, Any], *, training: bool = False) -> np.ndarray | None:
+    def answer(self, inputs: Mapping[str, Any], *, training: bool = False, seed: int = 0) -> np.ndarray | None:
         """The model's scores (rows, …); None if it returns none."""
-        found = scores_of(self.call(inputs, training=training))
+        found = scores_of(self.call(inputs, training=training, seed=seed))
         return tensors.to_numpy(found) if found is not None else None
 
     def all_answers(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:

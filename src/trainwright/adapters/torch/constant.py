@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.probes.constant import JudgedLoss, answers
+from trainwright.probes.row_losses import loss_rows
 from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
@@ -19,8 +20,13 @@ _WATCHED = {getattr(F, name): name for name in (*CLASS_LOSSES, *ELEMENTWISE)}
 
 @dataclass
 class JudgedLosses(TorchFunctionMode):
-    """Records the arguments of every loss call while it is active."""
+    """Records the arguments of every loss call while it is active.
 
+    Args:
+        by_row: also compute the loss of each row, which may take as long as the model does.
+    """
+
+    by_row: bool = False
     calls: list[JudgedLoss] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -38,8 +44,13 @@ class JudgedLosses(TorchFunctionMode):
         targets = named.pop("target", args[1] if len(args) > 1 else None)
         if not isinstance(given, torch.Tensor) or not isinstance(targets, torch.Tensor) or len(args) > 2:
             return
-        if result.numel() != 1 or named.get("reduction", "mean") != "mean":
-            return
+        if result.numel() == 1 and named.get("reduction", "mean") == "mean":
+            self.note(function, given, targets, float(result.detach()), named)
+
+    def note(
+        self, function: str, given: torch.Tensor, targets: torch.Tensor, value: float, named: dict[str, Any]
+    ) -> None:
+        """Record a loss call: its scores, its targets, its value and its options."""
         scores, aims = tensors.to_numpy(given), tensors.to_numpy(targets)
         if not aims.ndim:  # a loop over single rows has a target without any axis
             scores, aims = scores.reshape(1, *scores.shape), aims.reshape(1)
@@ -48,8 +59,9 @@ class JudgedLosses(TorchFunctionMode):
             function=function,
             shape=scores.shape,
             targets=aims,
-            value=float(result.detach()),
+            value=value,
             options=options,
             answers=answers(function, scores, aims),
+            rows=loss_rows(function, scores, aims, value, options) if self.by_row else None,
         )
         self.calls.append(call)

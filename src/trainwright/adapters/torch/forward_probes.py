@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,20 @@ import torch
 
 from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
-from trainwright.probes.forward import LEAKS_BEYOND, ignored_inputs, is_affine, leaking_rows, same_for_other_inputs
+from trainwright.probes.forward import (
+    LEAKS_BEYOND,
+    ignored_inputs,
+    is_affine,
+    leaking_rows,
+    placed_rows,
+    same_for_other_inputs,
+)
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
 
+# With a slow model, probes that would begin after this time are left out.
+SECONDS = 15.0
 # Do not try more rows than this many times the batch.
 MOST_ROWS_FACTOR = 4
 # Batch sizes to try if the first batch fails.
@@ -36,16 +46,19 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     found |= _other_rows(probe)
     if base is None or not np.isfinite(base).all():
         return found
-    rows = rows_of(probe.inputs)
+    rows, started = rows_of(probe.inputs), time.monotonic()
     for measure in (
         _other_inputs,
         _ignored_inputs,
         _affine,
         _leaking_rows,
+        _placed_rows,
         future_leak,
         unmasked_padding,
         padding_let_in,
     ):
+        if time.monotonic() - started > SECONDS:
+            break
         with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)
     return found
@@ -145,6 +158,18 @@ def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     alone = take_rows(probe.inputs, [row] * rows)
     traces = [probe.trace(i, functools.partial(_row, rows=rows, row=row)) for i in (probe.inputs, alone)]
     return {"leaking_rows": leak, "leaking_row": row, "leak_from": first_difference(*traces)}
+
+
+def _placed_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+    """How much the outputs of equal rows differ, where nothing that is random makes them differ."""
+    if probe.batch_size != rows or len(base) != rows or _relates_rows(probe, rows):
+        return {}  # without a loader, the first axis may be time
+    change = placed_rows(probe, base, probe.inputs)
+    if change is None or change <= LEAKS_BEYOND:
+        return {"placed_rows": change}
+    equal = take_rows(probe.inputs, [0] * rows)
+    traces = [probe.trace(equal, functools.partial(_row, rows=rows, row=row)) for row in (0, rows - 1)]
+    return {"placed_rows": change, "placed_from": first_difference(*traces)}
 
 
 def _relates_rows(probe: Probe, rows: int) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from trainwright.adapters.torch.optimizer import update_growth
@@ -17,11 +18,13 @@ from trainwright.probes.gradients import accumulated, share_added
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.torch_patches import unclipped
 from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
-from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.gradients import CLIPPED, GradientFacts
 from trainwright.tensors.torch import objects as tensors
 
-# Three copies of all gradients are held at once, so larger models are excluded (3.6 GB of float32).
+# Each step takes seconds where there are more numbers than this.
 MOST_NUMBERS = 300_000_000
+# Numbers of a parameter's gradient that are kept: products of two gradients need no more.
+MOST_COPIED = 1_000_000
 # Number of micro-batches for measuring accumulation; more would show the same.
 MOST_MICRO_BATCHES = 4
 SECONDS = 10.0
@@ -73,9 +76,11 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
             count = min(facts.accumulation, MOST_MICRO_BATCHES)
             window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
             if window is not None:
-                facts = replace(facts, **accumulated(window.together, window.alone))
-                growth = update_growth(steps.trained_with(), facts.accumulation)
-                facts = replace(facts, update_growth=growth)
+                found = accumulated(window.together, window.alone, window.reached, count=window.count)
+                facts = replace(facts, **found if window.scale_known else {**found, "accumulated_share": None})
+    if facts.accumulation > 1 or any(change.kind == CLIPPED for change in facts.window_changes):
+        with tolerated():
+            facts = replace(facts, update_growth=update_growth(steps.trained_with(), max(2, facts.accumulation)))
     return facts
 
 
@@ -90,9 +95,12 @@ def _with_anomaly(facts: GradientFacts, steps: TorchTraining, batch: Any) -> Gra
 def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | None, Failure | None]:
     """How much of the first batch's gradient remains in the second step's, as training goes from one to the other."""
     found: list[Gradient] = []
+    started = time.monotonic()
     try:
         for batch, seed, cleared in ((second, 11, True), (first, 12, True), (second, 11, False)):
             found.append(steps.step_as_training(batch, seed=seed, cleared=cleared))
+            if len(found) == 1 and time.monotonic() - started > SECONDS / 3:
+                return None, None
     except Exception as error:  # the user's step raised, which is a finding
         return None, failure_of(error)
     finally:
@@ -121,9 +129,13 @@ def clear(model: nn.Module) -> None:
 
 
 def gradients_now(model: nn.Module) -> Gradient:
-    """A copy of the current gradients, by parameter."""
-    return {
-        n: np.array(tensors.to_numpy(p.grad.to_dense() if p.grad.is_sparse else p.grad))
-        for n, p in model.named_parameters()
-        if p.grad is not None
-    }
+    """A copy of the current gradients, by parameter; of large ones a sample with the same products on average."""
+    return {n: _copied(p.grad) for n, p in model.named_parameters() if p.grad is not None}
+
+
+def _copied(gradient: torch.Tensor) -> np.ndarray:
+    dense = gradient.to_dense() if gradient.is_sparse else gradient
+    step = dense.numel() // MOST_COPIED + 1
+    if step == 1:
+        return np.array(tensors.to_numpy(dense))
+    return np.array(tensors.to_numpy(dense.reshape(-1)[::step])) * np.float32(step**0.5)

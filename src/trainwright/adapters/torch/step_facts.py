@@ -153,10 +153,10 @@ def stay_identical(
     for _ in range(STEPS_UNTIL_DIFFERENT):
         step()
         with torch.no_grad():
-            moved = [p for p in named.values() if p.grad is not None and not p.grad.is_sparse]
-            norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)
-            for parameter in moved:  # one step length for all, so that a gradient of rounding noise stays small
-                parameter.sub_(STEP_LENGTH * parameter.grad / norm)
+            moved = [(p, p.grad.to_dense()) for p in named.values() if p.grad is not None]
+            norm = sum(float(gradient.norm()) ** 2 for _, gradient in moved) ** 0.5 or 1e-12
+            for parameter, gradient in moved:  # one step length for all: a gradient of rounding noise stays small
+                parameter.sub_(STEP_LENGTH * gradient / norm)
     return tuple(
         replace(p, identical_after_steps=units_equal(tensors.to_numpy(named[p.name]), 0))
         if p.name in suspects and named[p.name].grad is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,12 @@ class Window:
     together: Gradient
     alone: Sequence[Gradient]
     """Of the loss without division by the number of micro-batches."""
+    reached: Gradient = field(default_factory=dict)
+    """What the last backward pass left of it, before it was clipped, or changed by other statements; empty: unknown."""
+    count: int = 0
+    """How many micro-batches were accumulated, if those of `alone` came several times; 0: each of them once."""
+    scale_known: bool = True
+    """Whether the division is certain, so that the sizes can be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +64,13 @@ class TorchTraining(Training, Protocol):
     def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
         """The same batch with only some of its rows."""
 
-    def look(self, batch: Any) -> Look | None:
-        """The batch in evaluation mode, without updates; None if that raised or is not possible."""
+    def look(self, batch: Any, *, by_row: bool = False, training: bool = False) -> Look | None:
+        """The batch in evaluation mode, without updates; None if that raised or is not possible.
+
+        Args:
+            by_row: with the loss of each row; in training mode if the loop sets that itself.
+            training: in training mode; the caller restores what that changes.
+        """
 
     def second_step(self, batch: Any) -> Failure | None:
         """What a second step raises after a first one."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run
+from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import rows_of
@@ -16,8 +17,10 @@ from trainwright.adapters.torch.optimizer import optimizer_facts
 from trainwright.adapters.torch.schedule import dry_run
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
 from trainwright.adapters.trainer import data_sets, evaluation, setup, step_facts
+from trainwright.adapters.trainer.learning import TrainerLearner
 from trainwright.adapters.trainer.row_changes import collator_masks, dropped_columns, token_rows
 from trainwright.adapters.trainer.training import TrainerTraining
+from trainwright.adapters.trainer.worst_rows import try_rows
 from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
@@ -25,6 +28,8 @@ from trainwright.seams.torch.workers import spawned_workers
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.learning import LearningFacts
+from trainwright.stages.odd_rows import OddRowFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.torch import objects as tensors
@@ -162,6 +167,12 @@ class HFTrainerAdapter:
         return runs.train(
             self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
         )
+
+    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+        return learn(TrainerLearner(self.training), planned=planned, seconds=seconds, seed=seed, changes=changes)
+
+    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
+        return try_rows(self.training, dataset, seconds)
 
     def apply(self, repair: Repair) -> None:
         self.training.apply(repair)

@@ -16,6 +16,7 @@ from trainwright.adapters.data.texts import text_facts, tokenizer_facts
 from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.probes.splits.census import measure_split
+from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
@@ -62,6 +63,7 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
             if s is not None
         },
         label_place=setup.label_place(frame, train.labels.column if train.labels else ""),
+        transfer=transfer_of(read, train, held, evaluation, accepts),
         **between(read, train, held, evaluation, accepts),
     )
 

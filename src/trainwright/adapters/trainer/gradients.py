@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.torch.gradients import clear, gradients_now
@@ -17,27 +18,36 @@ if TYPE_CHECKING:
 
 def accumulate(training: TrainerTraining, batches: Sequence[Mapping[str, Any]]) -> Window:
     """What the Trainer's accumulation over these micro-batches does."""
-    trainer, args, count = training.trainer, training.trainer.args, len(batches)
-    given = args.gradient_accumulation_steps
     with Observer(training.wrapped, training.active.all):
         alone = []
-        object.__setattr__(args, "gradient_accumulation_steps", 1)
         try:
             for i, batch in enumerate(batches):
                 clear(training.model)
-                alone.append(gradient_of(training, batch, [batch], 20 + i))
+                with accumulating(training, 1):
+                    alone.append(gradient_of(training, batch, [batch], 20 + i))
             clear(training.model)
-            object.__setattr__(args, "gradient_accumulation_steps", count)
-            trainer.current_gradient_accumulation_steps = count
-            for i, batch in enumerate(batches):
-                trainer.accelerator.gradient_state._set_sync_gradients(i == count - 1)
-                together = gradient_of(training, batch, batches, 20 + i)
+            with accumulating(training, len(batches)) as begin:
+                for i, batch in enumerate(batches):
+                    begin(i)
+                    together = gradient_of(training, batch, batches, 20 + i)
         finally:
-            trainer.current_gradient_accumulation_steps = 1
-            trainer.accelerator.gradient_state._set_sync_gradients(True)
-            object.__setattr__(args, "gradient_accumulation_steps", given)
             clear(training.model)
     return Window(together, alone)
+
+
+@contextmanager
+def accumulating(training: TrainerTraining, count: int) -> Iterator[Callable[[int], None]]:
+    """Accumulate so many micro-batches an update; yields what to call before each, with its number from 0."""
+    trainer, args = training.trainer, training.trainer.args
+    state, given = trainer.accelerator.gradient_state, args.gradient_accumulation_steps
+    object.__setattr__(args, "gradient_accumulation_steps", count)
+    trainer.current_gradient_accumulation_steps = count
+    try:
+        yield lambda number: state._set_sync_gradients(number == count - 1)
+    finally:
+        state._set_sync_gradients(True)
+        trainer.current_gradient_accumulation_steps = 1
+        object.__setattr__(args, "gradient_accumulation_steps", given)
 
 
 def gradient_of(

@@ -40,5 +40,5 @@ def apply_to_trainer(training: TrainerTraining, repair: Repair) -> None:
         if method != "log":  # the training logs nothing
             setattr(trainer, method, setup.without_arguments(trainer, method, names))
     trainer._signature_columns = None
-    training.start = ModelState(trainer.model)
+    training.start = ModelState(trainer.model, known=[training.start])
     training.start_modules = AttributeState(trainer.model.modules())

@@ -298,6 +298,7 @@ def setup_facts(
         overrides=tuple(overridden_methods(trainer, ignored)),
         model_class=type(model).__name__,
         loads_checkpoint=model in seen.loadings,
+        trained_before=any(p in seen.trained_earlier for p in model.parameters()),
         unmatched_checkpoints=tuple(seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
@@ -25,7 +26,8 @@ from trainwright.adapters.torch.optimizer import set_rates
 from trainwright.adapters.torch.schedule import stand_in_schedule
 from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.adapters.trainer import versions
-from trainwright.adapters.trainer.gradients import accumulate, gradient_of
+from trainwright.adapters.trainer.gradients import accumulate, accumulating, gradient_of
+from trainwright.adapters.trainer.learning import noting_smoothed
 from trainwright.adapters.trainer.repairs import apply_to_trainer
 from trainwright.adapters.trainer.state import FurtherModels, script_state
 from trainwright.adapters.trainer.trainer_copy import copy_of_trainer, enable_checkpointing
@@ -177,13 +179,24 @@ class TrainerTraining:
             seed_everything(seed + 1)
             yield
 
-    def compute(self, batch: Mapping[str, Any], record: StepRecord, watch: GraphWatch | None = None) -> None:
-        """Forward, loss and backward on one batch, as the Trainer does them."""
+    def compute(
+        self,
+        batch: Mapping[str, Any],
+        record: StepRecord,
+        watch: GraphWatch | None = None,
+        further: Iterator[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Forward, loss and backward on one batch and those accumulated with it, as the Trainer does them."""
+        window = [batch, *itertools.islice(further or (), self.trainer.args.gradient_accumulation_steps - 1)]
         self.wrapped.zero_grad()
         cuts = any(r.seam == Seam.CUT for r in self.active.all)
-        with watch or (GraphWatch(self.trainer.model, self.active.all) if cuts else contextlib.nullcontext()):
-            loss = self.step_on(batch, [batch])
-        record.loss = float(loss.detach().float().mean())
+        watched = watch or (GraphWatch(self.trainer.model, self.active.all) if cuts else contextlib.nullcontext())
+        losses = []
+        with watched, accumulating(self, len(window)) as begin:
+            for number, one in enumerate(window):
+                begin(number)
+                losses.append(float(self.step_on(one, window).detach().float().mean()))
+        record.loss = sum(losses)
 
     def step_on(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]]) -> torch.Tensor:
         """Forward, loss and backward on one batch of an accumulation window; returns the loss."""
@@ -243,19 +256,26 @@ class TrainerTraining:
         """The number of rows in a batch."""
         return rows_of(batch)
 
-    def take_step(self, batch: Mapping[str, Any], number: int) -> StepRecord:
+    def take_step(
+        self, batch: Mapping[str, Any], number: int, further: Iterator[Mapping[str, Any]] | None = None
+    ) -> StepRecord:
         """Take one step with its update; the record includes any exception."""
         with Observer(self.wrapped, self.active.all).catching() as record:
-            self.compute(batch, record)
+            self.compute(batch, record, further=further)
             self.update(rate_share=short_runs.rate_share(number, self.warmup_updates))
         return record
 
-    def look(self, batch: Mapping[str, Any]) -> Look | None:
+    def look(self, batch: Mapping[str, Any], *, by_row: bool = False, training: bool = False) -> Look | None:
         """The batch in evaluation mode, without updates."""
         trainer, given = self.trainer, self.mended_batch(batch)
-        trainer.model.eval()
+        trainer.model.train(training)
         observer, loss = Observer(self.wrapped, self.active.all), math.nan
-        with JudgedLosses() as seen, observer.catching() as record, torch.no_grad():
+        with (
+            JudgedLosses(by_row) as seen,
+            noting_smoothed(trainer, seen),
+            observer.catching() as record,
+            torch.no_grad(),
+        ):
             loss = float(trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given))))
         if record.failure is not None:
             return None

@@ -109,7 +109,7 @@ MESSAGES = (
         or a GradScaler. Load it in float32 and let autocast use fp16, or train in bf16 without a scaler. With
         PEFT, convert the trainable adapter weights to float32.
         """,
-        rules=("unscaled-loss",),
+        rules=("misused-scaler",),
     ),
     KnownMessage(
         texts=("No inf checks were recorded for this optimizer",),
@@ -120,7 +120,7 @@ MESSAGES = (
         copy. With LoRA, check that the adapter is trainable.
         """,
         rules=(
-            "unscaled-loss",
+            "misused-scaler",
             "no-gradient",
             "unregistered-parameters",
         ),
@@ -141,6 +141,7 @@ MESSAGES = (
         or by hand and by the library (clipping in Accelerate or the Trainer): call it only in the step that
         updates, followed by `scaler.step` and `scaler.update()`.
         """,
+        rules=("misused-scaler",),
     ),
     KnownMessage(
         texts=("step() has already been called since the last update()",),
@@ -148,6 +149,7 @@ MESSAGES = (
         `scaler.step(optimizer)` ran twice without `scaler.update()`. Call `update()` once after the steps of
         all optimizers.
         """,
+        rules=("misused-scaler",),
     ),
     KnownMessage(
         texts=("gradients from `parameters` is non-finite, so it cannot be clipped",),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.labels.inputs import Inputs, read_as_tokens, read_inputs
+from trainwright.probes.labels.ridge import accuracies, kernels, leave_one_out, products, score_of, targets_of, unit
 from trainwright.stages.alignment import Alignment
 
 # Rows of the first attempt, and of the second one if the first finds nothing: about 0.5 s and 2 s on one core.
@@ -95,26 +96,26 @@ def _chosen(rows: int, most: int) -> np.ndarray:
 
 
 def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
-    targets = _targets(labels, kind)
+    targets = targets_of(labels, kind)
     random = np.random.default_rng(0)
     orders = [random.permutation(len(labels)) for _ in range(PERMUTATIONS)]
-    best, accuracies = -np.inf, (0.0, 0.0)
+    best, hits = -np.inf, (0.0, 0.0)
     numbered: tuple[float, float] | None = None
-    for kernel in _kernels(inputs):
+    for kernel in kernels(inputs):
         numbered = numbered or _numbering_errors(kernel, labels)
-        predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
-        score = _score(predicted, targets, orders)
+        predicted = leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
+        score = score_of(predicted, targets, orders)
         if score > best:
-            best, accuracies = score, _accuracies(predicted, targets, orders)
+            best, hits = score, accuracies(predicted, targets, orders)
         if best > PLAINLY_LEARNT:
             break
     words_alone = best <= PLAINLY_LEARNT and inputs.kind != "numbers"
     return Alignment(
         rows=len(labels),
         score=float(best),
-        control_score=_control(inputs) if best <= PLAINLY_LEARNT else float("nan"),
-        accuracy=accuracies[0] if kind == "class" else None,
-        permuted_accuracy=accuracies[1] if kind == "class" else None,
+        control_score=control(inputs) if best <= PLAINLY_LEARNT else float("nan"),
+        accuracy=hits[0] if kind == "class" else None,
+        permuted_accuracy=hits[1] if kind == "class" else None,
         single=inputs.single,
         classes=targets.shape[1] if kind == "class" else None,
         likeness=_likeness(inputs) if words_alone else None,
@@ -127,24 +128,24 @@ def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
 
 def _likeness(inputs: Inputs) -> float:
     """The similarity (cosine of weighted words) of a row to its nearest neighbor, the median over the rows."""
-    similar = _linear(_unit(inputs.features[:FIRST_ROWS]))
+    similar = products(unit(inputs.features[:FIRST_ROWS]))
     np.fill_diagonal(similar, 0.0)
     return float(np.median(similar.max(axis=1)))
 
 
 def _pair_control(inputs: Inputs) -> float:
     """The score of labels that only pairs of words determine: whether two sums over the words agree."""
-    table = _unit(inputs.features[:FIRST_ROWS])
-    kernel, scores = _linear(table) ** 2, []
+    table = unit(inputs.features[:FIRST_ROWS])
+    kernel, scores = products(table) ** 2, []
     for seed in range(CONTROLS):
         random = np.random.default_rng(seed)
         half = np.asarray(random.random(table.shape[1]) < 0.5)
         sums = [table[:, part] @ random.choice([-1.0, 1.0], int(part.sum())) for part in (half, ~half)]
         left, right = (s > np.median(s) for s in sums)
-        targets = _targets((left == right).astype(int), "class")
+        targets = targets_of((left == right).astype(int), "class")
         orders = [random.permutation(len(table)) for _ in range(PERMUTATIONS)]
-        predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
-        scores.append(_score(predicted, targets, orders) if len(set(left == right)) > 1 else 0.0)
+        predicted = leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
+        scores.append(score_of(predicted, targets, orders) if len(set(left == right)) > 1 else 0.0)
     return float(np.median(scores))
 
 
@@ -161,87 +162,13 @@ def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, fl
         others = [tuple(random.permutation(count)) for _ in range(NUMBERINGS)]
     columns = np.stack([np.asarray(p, dtype=float)[index] for p in (tuple(range(count)), *others)], axis=1)
     columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-    predicted = _leave_one_out(kernel, columns)
+    predicted = leave_one_out(kernel, columns)
     fit = (predicted * columns).mean(axis=0) / (predicted.std(axis=0) + 1e-12)
     errors = 1 - np.maximum(fit, 0.0) ** 2
     return float(errors[0]), float(np.median(errors[1:]))
 
 
-def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
-    """(rows, columns), centered: one column per class, with rare and frequent classes weighted equally; or ranks."""
-    if kind == "real":
-        ranks: np.ndarray = np.argsort(np.argsort(labels)).astype(np.float64)
-        centred: np.ndarray = (ranks - ranks.mean()) / ranks.std()
-        return centred[:, None]
-    one_hot: np.ndarray = (labels[:, None] == np.unique(labels)[None]).astype(np.float64)
-    share = one_hot.mean(axis=0)
-    weighed: np.ndarray = (one_hot - share) / np.sqrt(share)
-    return weighed
-
-
-def _kernels(inputs: Inputs) -> Any:
-    """The probes' kernels, each with a mean diagonal of 1: linear, pairs of words, near neighbors."""
-    if inputs.kind != "numbers":
-        length = np.log1p(inputs.lengths)
-        length = (length - length.mean()) / (length.std() or 1.0)
-        near = np.exp(-0.5 * (length[:, None] - length[None]) ** 2)
-        words = _linear(_unit(inputs.features))
-        yield words + 0.1 * near
-        yield words**2  # every two words of a row, wherever they stand: agreement, negation
-        if inputs.more is not None:
-            yield 0.5 * words + 0.5 * _linear(_unit(inputs.more)) + 0.1 * near
-        if inputs.odd is not None and inputs.odd.shape[1]:
-            yield _linear(inputs.odd) / inputs.odd.shape[1]
-        return
-    linear = _linear(inputs.features) / inputs.features.shape[1]
-    squares = np.diag(linear)
-    distance = np.maximum(squares[:, None] + squares[None] - 2 * linear, 0.0)
-    yield linear
-    middle = np.median(distance[distance > 0]) if (distance > 0).any() else 1.0
-    yield np.exp(-distance / middle)
-    yield np.exp(-8 * distance / middle)
-    if inputs.more is not None and inputs.more.shape[1]:
-        yield _linear(inputs.more) / inputs.more.shape[1]
-
-
-def _unit(table: np.ndarray) -> np.ndarray:
-    size = np.linalg.norm(table, axis=1, keepdims=True)
-    return table / np.where(size > 0, size, 1.0)
-
-
-def _linear(table: np.ndarray) -> np.ndarray:
-    table = table.astype(np.float32)
-    return np.asarray(table @ table.T, dtype=np.float64)
-
-
-def _leave_one_out(kernel: np.ndarray, targets: np.ndarray, penalty: float = 1.0) -> np.ndarray:
-    """Each row's prediction by ridge regression on all other rows, in closed form.
-
-    With H = K (K + penalty I)^-1 the left-out residual of row i is (y - Hy)_i / (1 - H_ii).
-    """
-    inverse = np.linalg.inv(kernel + penalty * np.mean(np.diag(kernel)) * np.eye(len(kernel)))
-    return np.asarray(targets - (inverse @ targets) / np.diag(inverse)[:, None])
-
-
-def _score(predicted: np.ndarray, targets: np.ndarray, orders: list[np.ndarray]) -> float:
-    """How much better the labels fit than their permutations, in the permutations' standard deviations."""
-    width = targets.shape[1]
-    fits = [float((predicted[:, :width] * targets).mean())]
-    for number, order in enumerate(orders, 1):
-        fits.append(float((predicted[:, number * width : (number + 1) * width] * targets[order]).mean()))
-    return (fits[0] - float(np.mean(fits[1:]))) / (float(np.std(fits[1:], ddof=1)) or 1e-12)
-
-
-def _accuracies(predicted: np.ndarray, targets: np.ndarray, orders: list[np.ndarray]) -> tuple[float, float]:
-    width = targets.shape[1]
-    shares = []
-    for number, order in enumerate([np.arange(len(targets)), *orders]):
-        guess = predicted[:, number * width : (number + 1) * width].argmax(axis=1)
-        shares.append(float((guess == targets[order].argmax(axis=1)).mean()))
-    return shares[0], float(np.mean(shares[1:]))
-
-
-def _control(inputs: Inputs) -> float:
+def control(inputs: Inputs) -> float:
     """The score of a label made from half of the features, for a probe on the other half; the best of several halves.
 
     Only rows of nearly equal length are exchanged, so length plays no role.
@@ -257,18 +184,18 @@ def _control(inputs: Inputs) -> float:
 
 def _score_of_half(inputs: Inputs, table: np.ndarray, random: np.random.Generator) -> float:
     half = random.random(table.shape[1]) < 0.5
-    table = table if inputs.kind == "numbers" else _unit(table)
+    table = table if inputs.kind == "numbers" else unit(table)
     left, right = table[:, half], table[:, ~half]
     if 0 in (left.shape[1], right.shape[1]):
         return 0.0
     direction = _main_direction(left - left.mean(axis=0))
     ranks = np.argsort(np.argsort(direction))
-    targets = _targets((ranks * 2 >= len(ranks)).astype(int), "class")
+    targets = targets_of((ranks * 2 >= len(ranks)).astype(int), "class")
     orders = [_order_within_lengths(inputs.lengths[: len(table)], random) for _ in range(PERMUTATIONS)]
-    other = right if inputs.kind == "numbers" else _unit(right)
-    kernel = _linear(other) / (np.mean((other**2).sum(axis=1)) or 1.0)
-    predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
-    return _score(predicted, targets, orders)
+    other = right if inputs.kind == "numbers" else unit(right)
+    kernel = products(other) / (np.mean((other**2).sum(axis=1)) or 1.0)
+    predicted = leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
+    return score_of(predicted, targets, orders)
 
 
 def _main_direction(table: np.ndarray) -> np.ndarray:

@@ -13,8 +13,10 @@ import numpy as np
 
 from trainwright.probes.splits.extremes import extreme_rows
 from trainwright.probes.splits.labels import measure_labels
+from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
+from trainwright.stages.odd_rows import OddRow
 from trainwright.stages.order import Extremes
 
 # At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.
@@ -65,8 +67,22 @@ def measure_split(
         failed_row=split.failed_row,
         row_hashes=tuple(hashed),
         hash_rows=rows,
+        odd=tuple(_odd_rows(split, names)),
+        read=max(split.read, len(split.items), *(len(d) for d in split.digests.values()), 0),
         extremes=tuple(_extremes(split, [n for n in names if n not in _NUMBERING], label, single)),
     )
+
+
+def _odd_rows(split: Split, names: Sequence[str]) -> list[OddRow]:
+    """The extreme rows of whole columns, and of the sampled items for other columns."""
+    found = OddRows()
+    for name in names:
+        column = split.columns.get(name)
+        if column is not None:
+            found.add_column(name, column, range(len(column)))
+        else:
+            found.add_column(name, stacked([item.get(name) for item in split.items]), split.indices)
+    return found.found()
 
 
 def _extremes(split: Split, names: Sequence[str], label: str | None, real_labels: bool) -> Iterator[Extremes]:

@@ -30,7 +30,7 @@ MOST_UPDATES = 120
 FAR_ABOVE = 2.0
 
 
-@rule("TW901", Severity.WARNING, residual=True)
+@rule("TW901", Severity.WARNING, residual=True, general=True)
 def worse_than_constant(
     baseline: BaselineFacts, overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Diagnosis:

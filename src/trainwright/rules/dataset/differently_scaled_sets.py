@@ -14,7 +14,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.dataset import DatasetFacts, Scaling
 from trainwright.stages.setup import SetupFacts
 
 # Beyond the noise of the evaluation rows, in standard errors; and enough to matter, in shares of the targets' variance.
@@ -25,7 +25,7 @@ SURE, ENOUGH = 4.0, 0.1
 def differently_scaled_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """One set is scaled, the other is not."""
     seen = dataset.scaling
-    if seen is None or seen.gain <= ENOUGH or seen.gain_deviations <= SURE:
+    if seen is None or not harms(seen):
         return
     yield Finding(
         message=f"{seen.column} is scaled differently in evaluation and training: a feature has mean "
@@ -38,7 +38,9 @@ def differently_scaled_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterato
             "evaluation_deviation": seen.evaluation_deviation,
             "far_share": round(seen.far_share, 3),
         },
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER)
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET)
+        or dataset.evaluation_place
+        or setup.place(Role.TRAINER)
         if seen.training_is_scaled
         else setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
@@ -52,3 +54,8 @@ def differently_scaled_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterato
             safety=Safety.UNSAFE,
         ),
     )
+
+
+def harms(seen: Scaling | None) -> bool:
+    """Whether evaluation rows are predicted clearly better with the scale of the training rows."""
+    return seen is not None and seen.gain > ENOUGH and seen.gain_deviations > SURE

@@ -6,7 +6,9 @@ Evidence: A ridge regression on words, pixels or columns predicts the labels of 
 random permutations of them, although it does learn the labels of the other set, or the labels next to the same columns
 in a table of the script, or a label made from half of the inputs given the other half. For two classes of similar
 sentences, the probe must also be able to learn from pairs of words. Alternatively, a label number stands for one class
-in the training set and for another in the evaluation set. Or the step was seen to reorder the inputs of a batch and not its labels.
+in the training set and for another in the evaluation set: by the class names, or because a probe of the training rows
+finds the classes of the evaluation rows under other numbers, always the same. Or the step was seen to reorder the inputs of a
+batch and not its labels.
 Fix (manual): Shuffle, sort, split and merge inputs and labels together, in one table.
 """
 
@@ -25,6 +27,7 @@ from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, LabelFacts
 from trainwright.stages.equal_rows import Mispaired
 from trainwright.stages.setup import SetupFacts
+from trainwright.stages.transfer import Transfer
 
 # In standard deviations of the permutations' scores. The best of four probes on shuffled labels stays under 3 in
 # 99 of 100 sets; real labels of 300 tweets in three classes reach 6, of 1,200 they reach 27.
@@ -40,6 +43,7 @@ MOST_MORE_ROWS = 1.5
 # word shows. For two classes of such rows, the probe must be known to learn from pairs of words. The median tweet (of
 # 400 to 1,200) has a similarity of 0.3 to its nearest neighbor; made-up sentences of few words have 0.6 or more.
 ALIKE = 0.45
+FEWEST_RENUMBERED = 2
 
 
 @rule("TW105", Severity.ERROR, raises=False)
@@ -47,6 +51,9 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     """Labels that a probe learns no better than a permutation of them."""
     if (other := _numbered_otherwise(dataset)) is not None:
         yield _of_names(*other, setup)
+        return
+    if dataset.transfer is not None and dataset.transfer.renumbered:
+        yield _of_numbers(dataset.transfer, dataset, setup)
         return
     if (seen := dataset.mispaired) is not None:
         yield _in_step(seen, setup)
@@ -67,7 +74,8 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
         yield _finding("training", train, proof, where or setup.place(Role.TRAINER))
     elif train is not None and evaluation is not None and train.score > LEARNT and evaluation.score < NOTHING_LEARNT:
         if evaluation.rows >= FEWEST_ROWS_ALONE:
-            where = setup.place(Role.EVAL_DATASET, Role.EVAL_DATASET_MADE, Role.TRAINER)
+            where = setup.place(Role.EVAL_DATASET, Role.EVAL_DATASET_MADE) or dataset.evaluation_place
+            where = where or setup.place(Role.TRAINER)
             yield _finding("evaluation", evaluation, _proof_of_other("training", train), where)
 
 
@@ -98,6 +106,33 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
         repair=_renumber(held.column, [train.class_names.index(name) for name in held.class_names]) if known else None,
         fix=Fix(
             does="use the same class numbering in both sets: encode before the split, or cast both to one ClassLabel(names=…)"
+        ),
+    )
+
+
+def _of_numbers(seen: Transfer, dataset: DatasetFacts, setup: SetupFacts) -> Finding:
+    (first, other), *_ = seen.renumbered
+    classes = dataset.train.labels.classes if dataset.train.labels is not None else 0
+    return Finding(
+        # Two classes change places where a feature that tells them in training tells the opposite in evaluation, too.
+        severity=Severity.WARNING if classes > FEWEST_RENUMBERED else Severity.NOTE,
+        message=f"evaluation rows with the label {other} look like training rows with the label {first}"
+        + (f", and {len(seen.renumbered) - 1} more classes have another number" if len(seen.renumbered) > 1 else ""),
+        measured={
+            "renumbered": ", ".join(f"{a}: {b}" for a, b in seen.renumbered[:20]),
+            "gain": round(seen.gain, 4),
+            "gain_renumbered": round(seen.renumbered_gain, 4),
+        },
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET)
+        or dataset.evaluation_place
+        or setup.place(Role.TRAINER),
+        proof=Proof(
+            f"a probe fitted to the training rows saves {max(seen.gain, 0.0):.0%} of a constant prediction's error on "
+            f"{seen.rows:,} evaluation rows, and {seen.renumbered_gain:.0%} with these classes exchanged; their numbers were "
+            "read off other rows than those"
+        ),
+        fix=Fix(
+            does="number the classes of both sets alike: fit one encoder on the training labels and use it for both"
         ),
     )
 

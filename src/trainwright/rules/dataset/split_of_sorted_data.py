@@ -3,7 +3,7 @@
 Why it matters: The evaluation set contains other classes than the training set, so its score means nothing, and some
 classes are never learned.
 Evidence: The lengths of runs of equal labels in both sets, which show the sorting, and how little their classes
-overlap.
+overlap; or that one set goes on with the class that the other ends with, and they share no other.
 Fix (unsafe): Shuffle before the split, or use a stratified split.
 """
 
@@ -24,6 +24,8 @@ from trainwright.stages.setup import SetupFacts
 # Total variation distance between the sets' class distributions: two halves of a sorted set of two classes have 1, two
 # random halves of 100 rows stay under 0.2.
 DIFFERENT = 0.5
+# Where one set begins with the class that the other ends with and they share no other, chance would do for less.
+DIFFERENT_IN_ORDER = 0.25
 # How many times longer the runs of equal labels are than in shuffled rows; a shuffled set has 1.
 SORTED = 4.0
 FEWEST_ROWS = 16
@@ -48,11 +50,15 @@ def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFac
             "train_run": round(labels.mean_run, 1),
             "evaluation_run": round(held.mean_run, 1),
         },
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_DATASET, Role.TRAINER),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET)
+        or dataset.evaluation_place
+        or setup.place(Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"{moved:.0%} of the rows would have to change their class for the two sets to have the same distribution"
         ),
-        repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew),
+        repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew)
+        if dataset.evaluation_place is None
+        else None,
         fix=Fix(does=f"shuffle before the split: {setup.words.stratified_split}", safety=Safety.UNSAFE),
     )
 
@@ -71,7 +77,18 @@ def is_sorted_split(dataset: DatasetFacts) -> bool:
         return False
     if not dataset.train.labels_complete or min(labels.counted, held.counted) < FEWEST_ROWS:
         return False
-    return _sorted(labels) and _sorted(held) and _distance(labels, held) >= DIFFERENT
+    least = DIFFERENT_IN_ORDER if _continues(labels, held) else DIFFERENT
+    return _sorted(labels) and _sorted(held) and _distance(labels, held) >= least
+
+
+def _continues(labels: LabelFacts, held: LabelFacts) -> bool:
+    """Whether the evaluation rows go on where the training rows end: with their last class, and no other one of theirs."""
+    shared = labels.census.keys() & held.census.keys()
+    if len(shared) != 1 or not labels.first_rows or not held.first_rows or labels.classes < 2:
+        return False
+    (value,) = shared
+    rows = labels.first_rows, held.first_rows
+    return rows[0].get(value) == max(rows[0].values()) and rows[1].get(value) == min(rows[1].values())
 
 
 def _sorted(labels: LabelFacts) -> bool:

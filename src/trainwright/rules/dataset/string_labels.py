@@ -2,7 +2,9 @@
 
 Why it matters: The collator stops with a message about tensors or padding that does not mention the labels.
 Evidence: The counts of the label column, and the error that forming a batch raised, or a batch without a label tensor.
+Or the error of the line that makes a tensor of them, and the texts that it was given.
 Error: `too many dimensions 'str'`
+Error: `can't convert np.ndarray of type numpy.str_`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `Invalid dtype: str`
 Error: `Cast string to … is not supported`
@@ -12,31 +14,32 @@ Fix (safe): Number the labels in the sorted order of all labels (`class_encode_c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import MOST_CLASSES, DatasetFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages.setup import SetupFacts, TextLabels
 
 
 @rule("TW103", Severity.ERROR)
-def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A label column of text that the collator does not convert to numbers."""
-    labels = dataset.train.labels
-    if labels is None or labels.kind != "text" or not labels.census:
+def string_labels(dataset: DatasetFacts | None, batch: BatchFacts | None, setup: SetupFacts) -> Iterator[Finding]:
+    """A label column of text that the collator, or the line that makes a tensor of it, does not convert to numbers."""
+    if setup.text_labels is not None and setup.failure is not None:
+        yield _made_a_tensor(setup.text_labels, setup.failure)
+    labels = dataset.train.labels if dataset is not None else None
+    if dataset is None or batch is None or labels is None or labels.kind != "text" or not labels.census:
         return
     if batch.failure is None and batch.labels is not None:
         return  # the collator encodes them
     held = dataset.evaluation.labels if dataset.evaluation else None
     names = sorted({str(v) for census in (labels.census, held.census if held else {}) for v in census})
-    few = len(names) <= MOST_CLASSES
-    shown = ", ".join(repr(n) for n in names[:4]) + (", …" if len(names) > 4 else "")
+    few, shown = len(names) <= MOST_CLASSES, _shown(names)
     proof = str(batch.failure) if batch.failure else "a batch has no label tensor"
     yield Finding(
         message=f'the label column "{labels.column}" contains {len(names)} different texts ({shown}); the loss expects numbers',
@@ -51,6 +54,28 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
             safety=Safety.SAFE if few else Safety.MANUAL,
         ),
     )
+
+
+def _made_a_tensor(labels: TextLabels, failure: Failure) -> Finding:
+    """Labels of text that end the script before training, where a tensor is made of them."""
+    named, count = labels.expression, len(labels.names)
+    numerals = all(name.strip().lstrip("-").isdigit() for name in labels.names)
+    return Finding(
+        message=f"{named} holds {count} different texts ({_shown(labels.names)}) in {labels.rows:,} rows; a tensor holds numbers",
+        measured={"texts": count, "rows": labels.rows},
+        where=failure.where,
+        proof=Proof(f"making a tensor of them raised {failure}"),
+        fix=Fix(
+            does=f"convert the numerals first: [int(v) for v in {named}]"
+            if numerals
+            else f"number them first: names = sorted(set({named})), then [names.index(v) for v in {named}]",
+            safety=Safety.SAFE,
+        ),
+    )
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(repr(n) for n in names[:4]) + (", …" if len(names) > 4 else "")
 
 
 def _encode(column: str, names: list[str]) -> Repair:

@@ -10,8 +10,10 @@ after it, in the training set only.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
+from statistics import fmean, pvariance
 from typing import Any
 
 from trainwright.core.finding import Finding, Proof, Severity
@@ -25,6 +27,8 @@ from trainwright.stages.setup import SetupFacts
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
+# Two draws from the same few patterns coincide more often by this many standard errors once in a thousand times.
+SURE = 3.0
 # Two texts with this many characters, or rows with this many tokens, are not identical by chance, unless they are filled
 # in from a few patterns: then rows of the training set repeat as well.
 LONG_TEXT, LONG_TOKENS = 40, 12
@@ -34,6 +38,11 @@ FEWEST_DIFFERING = 4
 # Replicates are measured again and have other labels; a blank image counts as one row, however often it occurs.
 COPIED_LABELS = 0.95
 FEWEST_COPIED = 8
+# Draws with equal chances occur as often as a Poisson distribution says: its variance is its mean. Rows that were
+# resampled from a set of their own size occur 1.6 times.
+FEWEST_DRAWN = 2.0
+MOST_ONCE = 0.1
+LEAST_SPREAD, MOST_SPREAD = 0.5, 2.0
 
 
 @rule("TW113", Severity.WARNING)
@@ -45,13 +54,13 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
     if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
         return
-    chosen = (_rich(train) and own < SMALLEST_SHARE) or _are_copies(dataset)
-    if share < SMALLEST_SHARE or (not chosen and share - own < SMALLEST_SHARE):
+    chosen = (_rich(train) and own < SMALLEST_SHARE) or (_are_copies(dataset) and not _are_drawn(train, held))
+    if share < SMALLEST_SHARE or (not chosen and share - own < max(SMALLEST_SHARE, SURE * _noise(own, train, held))):
         return
     (first, twin), *_ = dataset.overlap_rows
     # The rows of a stream are numbered differently in the next pass.
     numbered = held.kind == "map" and held.hashed_all
-    whole = numbered and len(dataset.overlap_rows) == dataset.overlap < held.hashed
+    whole = numbered and dataset.evaluation_place is None and len(dataset.overlap_rows) == dataset.overlap < held.hashed
     yield Finding(
         message=f"{dataset.overlap} of {held.hashed} evaluation rows ({share:.0%}) have the inputs of a training row; "
         f"row {first} is training row {twin}",
@@ -61,7 +70,9 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
             "share": round(share, 4),
             "repeated_within_training": round(own, 4),
         },
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET)
+        or dataset.evaluation_place
+        or setup.place(Role.TRAINER),
         proof=Proof(
             f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
             f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"
@@ -94,6 +105,11 @@ def _repeated_share(split: SplitFacts) -> float:
     return sum(n for n in counts.values() if n > 1) / max(1, split.hashed)
 
 
+def _noise(own: float, train: SplitFacts, held: SplitFacts) -> float:
+    """The standard error of the difference between two shares, of evaluation rows and of training rows, that are equal."""
+    return math.sqrt(own * (1 - own) * (1 / held.hashed + 1 / train.hashed))
+
+
 def _rich(split: SplitFacts) -> bool:
     """Whether rows contain so much that no two are identical by chance."""
     label = split.labels.column if split.labels else None
@@ -112,6 +128,17 @@ def _are_copies(dataset: DatasetFacts) -> bool:
     if copies is None or held is None or len(dataset.train.hashes & held.hashes) < FEWEST_COPIED:
         return False
     return copies.nearest_differing >= FEWEST_DIFFERING and copies.same_label_share >= COPIED_LABELS
+
+
+def _are_drawn(train: SplitFacts, held: SplitFacts) -> bool:
+    """Whether both sets are draws from few rows: then nearly all repeat, and how often varies as it does by chance.
+
+    Copies that were made before the split occur equally often, or a few of them do.
+    """
+    counts = list(Counter((*train.row_hashes, *held.row_hashes)).values())
+    mean = fmean(counts)
+    once = sum(n == 1 for n in counts) / sum(counts)
+    return mean >= FEWEST_DRAWN and once <= MOST_ONCE and LEAST_SPREAD < pvariance(counts) / mean < MOST_SPREAD
 
 
 def _listed(rows: list[int]) -> str:

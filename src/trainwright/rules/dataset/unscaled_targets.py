@@ -19,7 +19,7 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.tensors import Tensors
-from trainwright.core.trial import Trial
+from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches, scale_learning_rate
 from trainwright.stages.batch import BatchFacts
@@ -39,6 +39,8 @@ STEPS = 16
 BATCHES = 3
 # A full training goes further than the trial's few steps; a higher rate makes up for that, within limits.
 MOST_HASTE = 10.0
+# A loss above this share of the loss of the best constant prediction: next to nothing was learned of the inputs.
+AT_CONSTANT = 0.95
 
 
 @rule("TW107", Severity.WARNING)
@@ -62,7 +64,8 @@ def unscaled_targets(
     never_negative = loss.call is not None and loss.call.activation in NEVER_NEGATIVE
     moved = 0.0 if never_negative else centre
     how = "scaled" if never_negative else "standardized"
-    haste = min(MOST_HASTE, max(1.0, (optimizer.planned_updates or STEPS) / STEPS))
+    planned = optimizer.planned_updates
+    haste = MOST_HASTE if planned is None else min(MOST_HASTE, max(1.0, planned / STEPS))
     seen = yield Trial(
         change=_standardise(key, moved, spread, how), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
     )
@@ -73,7 +76,7 @@ def unscaled_targets(
         before=tuple(x / spread**power for x in seen.before),
         start=(),
     )
-    if not outcome.clearly_better or min(outcome.before) <= 1.0:
+    if not outcome.clearly_better or not _at_constant(seen, spread**power):
         return
     yield Finding(
         message=f"the targets have mean {_plain(centre)} and standard deviation {_plain(spread)}: after {outcome.steps} updates the loss "
@@ -92,6 +95,16 @@ def unscaled_targets(
             safety=Safety.UNSAFE,
         ),
     )
+
+
+def _at_constant(seen: Outcome, of_mean: float) -> bool:
+    """Whether the unscaled targets leave the loss at that of a constant prediction on the same rows, on each seed.
+
+    Args:
+        of_mean: the squared loss of predicting the mean of all rows, if that of these rows is not known.
+    """
+    constants = seen.constant or tuple(of_mean / AT_CONSTANT for _ in seen.before)
+    return all(reached > AT_CONSTANT * constant for reached, constant in zip(seen.before, constants))
 
 
 def _plain(value: float) -> str:

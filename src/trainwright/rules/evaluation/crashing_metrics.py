@@ -99,7 +99,8 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
     failure = evaluation.metrics_failure
     failed = next((c for c in evaluation.comparisons if c.failure is not None), None)
-    if failure is None or (failed is not None and (on_scores(failed) or by_equality(failed))):
+    pairs = any(c.of_pair and on_scores(c) for c in evaluation.comparisons)
+    if failure is None or pairs or (failed is not None and (on_scores(failed) or by_equality(failed))):
         return
     met = f" comparing predictions of shape {compared(failed)}" if failed is not None else ""
     yield Finding(

@@ -32,7 +32,7 @@ def evaluation_on_training_data(
     yield Finding(
         message=f"the evaluation set consists of the {train.rows:,} rows of the training set",
         measured={"rows": train.rows, "compared": train.hashed, "different": 0},
-        where=setup.place(Role.EVAL_DATASET, Role.TRAINER),
+        where=setup.place(Role.EVAL_DATASET) or dataset.evaluation_place or setup.place(Role.TRAINER),
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),
         fix=Fix(
             does="split before training (train_test_split), and pass the held-out part as "

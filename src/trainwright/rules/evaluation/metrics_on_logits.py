@@ -3,11 +3,13 @@
 Why it matters: It raises an error after a whole epoch, with a message only about shapes; or it raises nothing and
 returns 0.
 Evidence: Given (N, C) scores, it fails, or rates perfect ones and their opposite the same. Given classes, it works, and
-rates the labels themselves best. In a loop: non-integer scores are compared with classes by ==.
+rates the labels themselves best. In a loop: non-integer scores, or the pair of scores and places that max returns, are
+compared with classes by ==.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
 Error: `The size of tensor a (…) must match the size of tensor b (…) at non-singleton dimension`
+Error: `'bool' object has no attribute '…'`
 Fix (safe): Take the argmax over the classes first.
 """
 
@@ -79,10 +81,8 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             continue
         wide = prod(one.scores) > prod(one.labels.shape)
         classes = "the largest score in each row" if wide else "the sign of each score's distance to the middle"
-        raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share:.1%} equal"
         yield Finding(
-            message=f"the evaluation compares scores of shape {compared(one)} by {one.operation} and {raised}; "
-            f"{classes} is right for {one.right_share:.1%}",
+            message=f"the evaluation compares {_what(one)}; {classes} is right for {one.right_share:.1%}",
             measured={
                 "scores": str(one.predictions.shape),
                 "labels": str(one.labels.shape),
@@ -98,6 +98,14 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
                 safety=Safety.SAFE,
             ),
         )
+
+
+def _what(one: Comparison) -> str:
+    if one.of_pair:
+        labels = f"labels of shape {one.labels.shape}"
+        return f"the pair of largest scores and places with {labels} by {one.operation}; a tuple equals no tensor"
+    raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share or 0.0:.1%} equal"
+    return f"scores of shape {compared(one)} by {one.operation} and {raised}"
 
 
 def _seen(one: Comparison) -> str:

@@ -2,7 +2,8 @@
 
 Why it matters: The run is killed during its first evaluation, often without a message.
 Evidence: The number of rows times the scores per row times their size in bytes, compared with the machine's memory. In
-a loop: the graphs of evaluated batches that are still held when the pass ends (a note if they fit in memory).
+a loop: the graphs of evaluated batches that are still held when a pass ends, and when a longer one does (a note if they
+fit in memory).
 Fix (manual): Keep only what the metrics need: use preprocess_logits_for_metrics or prediction_loss_only. In a loop:
 evaluate under torch.no_grad(), or accumulate .item().
 """
@@ -60,9 +61,17 @@ def _graphs(evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
         measured={"graph_bytes": evaluation.graph_bytes, "batches": batches, "needed_bytes": needed},
         where=evaluation.evaluated_at[0] if evaluation.evaluated_at else None,
         severity=Severity.ERROR if too_much else Severity.NOTE,
-        proof=Proof(f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"),
+        proof=Proof(_measured_twice(evaluation)),
         fix=Fix(
             does=f"evaluate {setup.words.without_gradients}, or add up loss.item() and keep outputs.detach()",
             safety=Safety.SAFE,
         ),
     )
+
+
+def _measured_twice(evaluation: EvaluationFacts) -> str:
+    kept, fewer = evaluation.kept_graphs, evaluation.kept_of_fewer
+    if kept == fewer:
+        return f"after all {kept} batches the graphs of all {kept} were held"
+    mib = evaluation.graph_bytes / MIB
+    return f"a pass that evaluates {fewer} batches ends with {fewer} graphs held, a longer one with {kept}: {mib:,.3g} MiB more each"

@@ -1,9 +1,9 @@
-"""TW312 crossed-samples: a row's output depends on the other rows in its batch.
+"""TW312 crossed-samples: a row's output depends on the other rows in its batch, or on its place among them.
 
 Why it matters: The model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
 Evidence: In evaluation mode, row 0's output changes when the other rows are replaced; the finding names the first call
-where this happens. Or the scores given to the loss sum to one over the rows. Scores that compare rows with each other
-(N, N), and batch statistics, are not reported.
+where this happens. Or copies of one row have different outputs in different places of the batch. Or the scores given to
+the loss sum to one over the rows. Scores that compare rows with each other (N, N), and batch statistics, are not reported.
 Fix (manual): Use permute or transpose instead of view or reshape to swap dimensions, and batch_first=True for recurrent
 and attention layers. Do not take a softmax or mean over dimension 0.
 """
@@ -23,6 +23,8 @@ from trainwright.stages.setup import SetupFacts
 
 # Relative to the output's scale; batched products differ by about 1e-6 between batches.
 LEAKING_BEYOND = 1e-3
+# Products in 16 bits may round equal rows in different places of a batch differently, by a hundredth at most.
+PLACED_BEYOND = 0.02
 _OVER_CLASSES = "take the softmax over the classes: dim=-1 instead of dim=0"
 
 
@@ -35,6 +37,8 @@ def crossed_samples(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
         yield _leak(forward, forward.leaking_rows or 0.0, over_rows, setup)
     elif over_rows is not None:
         yield _normalised_over_rows(over_rows, setup)
+    elif forward.placed_rows is not None and forward.placed_rows > PLACED_BEYOND and not leaks:
+        yield _placed(forward, forward.placed_rows, setup)
 
 
 def _compares_rows(forward: ForwardFacts) -> bool:
@@ -57,6 +61,24 @@ def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup:
             does=_OVER_CLASSES
             if softmax
             else "keep the rows separate: permute instead of view, batch_first=True, or a dimension other than 0"
+        ),
+    )
+
+
+def _placed(forward: ForwardFacts, change: float, setup: SetupFacts) -> Finding:
+    """Positions that are added along the batch, say."""
+    origin = forward.placed_from
+    first = f", from {origin.operation} on" if origin else ""
+    return Finding(
+        message=f"the outputs of equal rows differ by {change:.2g} of their scale, by their place in the batch alone{first}",
+        measured={"relative_change": change, "operation": origin.operation if origin else ""},
+        where=(origin.where if origin else None) or setup.place(Role.MODEL),
+        proof=Proof(
+            "the batch was filled with copies of its first row, in evaluation mode, twice with other random numbers"
+        ),
+        fix=Fix(
+            does="let no value depend on the row's number: positions belong to the axis of the sequence, which comes second "
+            "if the batch comes first"
         ),
     )
 

@@ -18,6 +18,7 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.rules.layer_sizes import size_mismatch
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -42,7 +43,10 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
                 safety=Safety.UNSAFE,
             ),
         )
-    elif forward.failure is not None and forward.works_at_rows is not None and forward.failure.where is not None:
+        return
+    if forward.failure is None or forward.works_at_rows is None or size_mismatch(forward) is not None:
+        return
+    if forward.failure.where is not None:
         yield Finding(
             message=f"the model fails with the {batch.rows} rows of a batch but works with {forward.works_at_rows}: {forward.failure}",
             measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},

@@ -4,6 +4,9 @@ Why it matters: The step raises an error on its first batch; the message names a
 the script.
 Evidence: The error of the step, on a GPU or with the CPU standing in for one, and the two devices in it.
 Error: `Expected all tensors to be on the same device, but found at least two devices`
+Error: `Expected all tensors to be on the same device, but got`
+Error: `is not on the expected device`
+Error: `tensors are not at the same device, found input tensor at`
 Error: `Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same`
 Fix (safe): Move the model once, and each tensor of the batch in the step, to the same device.
 """
@@ -24,6 +27,16 @@ from trainwright.stages.setup import SetupFacts
 _NAMED = re.compile(
     r"same device, but found at least two devices, (?P<one>[\w:]+) and (?P<other>[\w:]+)!(?: \((?P<which>.*?)\))?"
 )
+# Meta tensors' shape functions; torch since 2.8, which names the argument; recurrent layers; an index.
+_OTHERS = (
+    re.compile(r"Tensor on device (?P<one>[\w:]+) is not on the expected device (?P<other>[\w:]+)!"),
+    re.compile(
+        r"same device, but got (?P<which>\w+) is on (?P<one>[\w:]+), different from other tensors on (?P<other>[\w:]+)"
+    ),
+    re.compile(r"found input tensor at (?P<one>[\w:]+) and (?P<which>\w+) tensor at (?P<other>[\w:]+)"),
+)
+_WITHOUT_VALUES = "the meta device keeps shapes and no values"
+_OF_META = ("on meta tensors", "from a meta tensor", "out of meta tensor")
 _TYPES = re.compile(r"Input type \(\w+\.(?P<one>\w+\.)?\w+\) and weight type \(\w+\.(?P<other>\w+\.)?\w+\)")
 
 
@@ -55,8 +68,13 @@ def _devices(failure: Failure | None) -> tuple[str, str, str] | None:
     if found := _NAMED.search(failure.message):
         which = found["which"] or ""
         return found["one"], found["other"], f" ({which})" if which else ""
-    if "on meta tensors" in failure.message or "from a meta tensor" in failure.message:
-        return "meta", "cpu", " (the meta device keeps shapes and no values)"
+    if any(text in failure.message for text in _OF_META):
+        return "meta", "cpu", f" ({_WITHOUT_VALUES})"
+    for pattern in _OTHERS:
+        if found := pattern.search(failure.message):
+            one, other = found["one"], found["other"]
+            which = _WITHOUT_VALUES if "meta" in (one, other) else found.groupdict().get("which")
+            return one, other, f" ({which})" if which else ""
     found = _TYPES.search(failure.message)
     kinds = [(found[name] or "cpu").rstrip(".") for name in ("one", "other")] if found else []
     return (kinds[0], kinds[1], " (the input and the weight)") if len(set(kinds)) == 2 else None

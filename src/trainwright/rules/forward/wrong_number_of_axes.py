@@ -42,7 +42,8 @@ def wrong_number_of_axes(
     does = (
         f"flatten the input of {name} to {found.wanted} values per row: x.flatten(1)"
         if found.lacks_flatten
-        else f"add a channel dimension to the input of {name}: x.unsqueeze(1)"
+        else f"add {'a dimension for its one feature' if found.lacks_columns else 'a channel dimension'} to the input "
+        f"of {name}: x.unsqueeze(1)"
     )
     yield Finding(
         message=found.message,

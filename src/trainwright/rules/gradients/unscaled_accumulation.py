@@ -22,8 +22,6 @@ from trainwright.stages.setup import SetupFacts
 
 # The ratio is 1, k or 1/k; unequal token counts in the micro-batches move it by a few hundredths.
 WITHIN = 0.15
-# An update that grows less than this does not depend on the gradient's size.
-SAME_UPDATE = 1.1
 
 
 @rule("TW509", Severity.WARNING)
@@ -38,9 +36,8 @@ def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: Los
     if factor is None:
         return
     too = "large" if factor > 1 else "small"
-    harmless = gradients.update_growth is not None and gradients.update_growth < SAME_UPDATE
     yield Finding(
-        severity=Severity.NOTE if harmless else Severity.WARNING,
+        severity=Severity.NOTE if gradients.size_is_divided_out else Severity.WARNING,
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
         f"so with {gradients.accumulation} of them per update it is {gradients.accumulation} times too {too}",
         measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},

@@ -31,7 +31,9 @@ _TIMES_SQUARE = 10.0
 def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """A first loss far above an uninformed model's, fixed by smaller scores."""
     call = loss.call
-    if call is None or loss.expected is None or setup.loads_checkpoint or call.failure or call.inputs.non_finite:
+    if call is None or loss.expected is None or call.failure or call.inputs.non_finite:
+        return
+    if setup.loads_checkpoint or setup.trained_before:
         return
     value = call.plain_value if call.function == "cross_entropy" else call.value
     times = _TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE

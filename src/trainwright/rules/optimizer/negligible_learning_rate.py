@@ -31,7 +31,8 @@ def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, s
     """A rate with which not even all planned steps lower the loss, and a usual one that does."""
     rate, updates = optimizer.learning_rate, optimizer.planned_updates
     adaptive = optimizer.kind in ADAPTIVE
-    usual = (PRETRAINED_RATE if setup.loads_checkpoint else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE
+    loaded = setup.loads_checkpoint or setup.trained_before
+    usual = (PRETRAINED_RATE if loaded else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE
     if not overfit.slow or not updates or not 0 < rate * CHOSEN_FACTOR < usual:
         return
     share = mean(tuple(factor for _, factor in optimizer.schedule)) if optimizer.schedule else 1.0

@@ -52,6 +52,8 @@ class Redirection:
 
     begun: bool = False
     """Whether something was requested without which the script would have stopped."""
+    moving: bool = False
+    """Whether a tensor is being moved: under a mode, torch calls the patched `to` again with the CPU as its device."""
     own_error: Exception | None = None
     """An exception in this code that is not the script's fault."""
 
@@ -79,6 +81,15 @@ class Redirection:
         """Record a request for another missing feature."""
         self.further[word] = None
         self._begin()
+
+    @contextmanager
+    def one_move(self) -> Iterator[None]:
+        """Take the calls within as parts of one move of a tensor."""
+        self.moving = True
+        try:
+            yield
+        finally:
+            self.moving = False
 
     def _begin(self) -> None:
         self.begun = True

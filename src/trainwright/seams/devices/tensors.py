@@ -57,9 +57,10 @@ def _patch_moves(torch: Any, patches: Patches) -> None:
     @functools.wraps(move)
     def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         redirection = current()
-        if redirection is None or not redirection.absent:
+        if redirection is None or not redirection.absent or redirection.moving:
             return move(self, *args, **kwargs)
-        return _moved(torch, move, redirection, self, args, kwargs)
+        with redirection.one_move():
+            return _moved(torch, move, redirection, self, args, kwargs)
 
     @functools.wraps(to_cuda)
     def cuda(self: Any, device: Any = None, *args: Any, **kwargs: Any) -> Any:

@@ -105,12 +105,17 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         return not any(is_users(code.co_filename) for code, _, _ in frames)
     if _raised_elsewhere_by_us(error):
         return True
-    if own and all(name.startswith(_ARITHMETIC) for name in modules[own[-1] + 1 :]):
+    if own and all(n.startswith(_ARITHMETIC) or _is_mode(f[0]) for f, n in list(zip(frames, modules))[own[-1] + 1 :]):
         return not _of_the_device(error)
     if not measuring:
         return False
     failure = told(error)
     return failure.where is None and not failure.function.startswith(_PIPELINES)
+
+
+def _is_mode(code: CodeType) -> bool:
+    """Whether a frame is of a torch function mode of ours, which our own calls of torch pass through as well."""
+    return code.co_name == "__torch_function__" and is_ours(code.co_filename)
 
 
 def is_own_call(frame: FrameType | None) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.commands import asks_only
-from trainwright.seams.isolation.silence import muted, replaced
+from trainwright.seams.isolation.silence import away, muted, replaced
+from trainwright.seams.isolation.tally import Tally
 
 _REFUSED: tuple[tuple[Any, str], ...] = ((builtins, "input"), (os, "system"), (os, "_exit"))
 
@@ -33,8 +34,26 @@ def aside() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def onward_aside(tally: Tally) -> Iterator[None]:
+    """The same for a script that goes on behind a training; what it saves can be loaded again."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(away(tally, saves=True))
+        stack.enter_context(replaced(builtins, "input", _refuse))
+        stack.enter_context(replaced(time, "sleep", _nothing))
+        for name in ("_exit", "execv", "execve"):
+            stack.enter_context(replaced(os, name, _refused_here(getattr(os, name))))
+        yield
+
+
 def _refuse(*args: Any, **kwargs: Any) -> Any:
     raise of_pipeline(NotForALook("Trainwright does not allow this during a walk"))
+
+
+def _refused_here(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a call that would end this process; in a process that the script started, it is made."""
+    own = os.getpid()
+    return lambda *args: _refuse() if os.getpid() == own else original(*args)
 
 
 def _unread(quiet: Any) -> Callable[..., Any]:

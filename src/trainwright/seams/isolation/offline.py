@@ -275,9 +275,14 @@ def _patch_mlflow(module: Any) -> None:
     _now.replace(module.MlflowClient, "__init__", _instead("MLflow", original, init))
 
 
+MOST_RUNS = 32
+
+
 def _mlflow_as_before(module: Any, put: Callable[..., Any], before: Any, variable: str | None) -> None:
     with contextlib.suppress(Exception):  # MLflow's own: the run no longer exists
-        while module.active_run() is not None:
+        for _ in range(MOST_RUNS):  # one run may lie within another
+            if module.active_run() is None:
+                break
             module.end_run()
     put(before[0] if before else "")
     os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(MLFLOW_TRACKING_URI=variable)

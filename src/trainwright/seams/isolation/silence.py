@@ -50,6 +50,9 @@ _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("h5py._hl.attrs", "AttributeManager", ("__setitem__", "create", "modify")),
     ("h5py._hl.files", "File", ("flush",)),
 )  # fmt: skip
+# Those among them by which a script saves what it may load again, or on whose records it goes on.
+_SAVING = frozenset(["save_state", "save_model", "save_pretrained", "_save_checkpoint", "log", "save_checkpoint", "save",
+                     "save_weights", "export", "write"])  # fmt: skip
 # Functions that take the path of a file to write or read and do not use the built-in `open`: module, owner, name, the
 # argument's position and name; the next argument may be the mode.
 _NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
@@ -78,6 +81,7 @@ _STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _away: contextlib.ExitStack | None = None
 _late: Callable[[str], None] | None = None
 _in_step = False
+_saves = False
 
 
 def is_away() -> bool:
@@ -86,16 +90,22 @@ def is_away() -> bool:
 
 
 @contextlib.contextmanager
-def away(tally: Tally) -> Iterator[None]:
+def away(tally: Tally, *, saves: bool = False) -> Iterator[None]:
     """Discard everything that the code inside prints, writes, logs, tracks or sends; count what was discarded.
 
     This includes files, writers, handlers and connections that were open before. All are restored at the end.
+
+    Args:
+        saves: frameworks' own calls that save or keep records are made, so that the code can load what it saved; what
+            they write is redirected.
     """
-    global _away, _late
+    global _away, _late, _saves
     if _away is not None:
-        yield
+        with _without_saving() if _saves and not saves else contextlib.nullcontext():
+            yield
         return
     desk = Desk()
+    _saves = saves
     try:
         with contextlib.ExitStack() as stack:
             _away = stack
@@ -115,9 +125,34 @@ def away(tally: Tally) -> Iterator[None]:
             yield
     finally:
         _away = _late = None
+        _saves = False
         _forget_folders(desk)
         tally.files |= desk.touched
         desk.clear()
+
+
+@contextlib.contextmanager
+def _without_saving() -> Iterator[None]:
+    """Inside `away` with `saves`, also leave out the calls that save."""
+    global _saves
+    _saves = False
+    try:
+        with contextlib.ExitStack() as stack:
+            for module in {row[0] for row in _SILENT} & sys.modules.keys():
+                for owner, name, value in _silent_calls(module):
+                    if name in _SAVING and owner is not None and hasattr(owner, name):
+                        stack.enter_context(replaced(owner, name, value))
+            yield
+    finally:
+        _saves = True
+
+
+def _silent_calls(module: str) -> Iterator[Change]:
+    """The replacements of a module's calls that save or draw."""
+    for path, names in (row[1:] for row in _SILENT if row[0] == module):
+        value = Nothing() if module.startswith("h5py") else None
+        owner = _named(module, path)
+        yield from ((owner, n, _standing_for(getattr(owner, n, None), _giving(value))) for n in names)
 
 
 @contextlib.contextmanager
@@ -205,10 +240,7 @@ class _Libraries:
         if module == "loguru._handler":
             yield loaded.Handler, "emit", _counted(self._tally, "records", None)
         yield from self._others[module](loaded) if module in self._others else ()
-        for path, names in (row[1:] for row in _SILENT if row[0] == module):
-            value = Nothing() if module.startswith("h5py") else None
-            owner = _named(module, path)
-            yield from ((owner, n, _standing_for(getattr(owner, n, None), _giving(value))) for n in names)
+        yield from (change for change in _silent_calls(module) if not (_saves and change[1] in _SAVING))
         for table, write in ((_NATIVE, True), (_READING, False)):
             for _, path, name, position, keyword in (row for row in table if row[0] == module):
                 if (owner := _named(module, path)) is not None and hasattr(owner, name):

@@ -26,6 +26,11 @@ class Given:
     where: Place
     values: np.ndarray
 
+    @property
+    def name(self) -> str:
+        """The layer's path."""
+        return self.module
+
 
 @contextlib.contextmanager
 def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Given]]:

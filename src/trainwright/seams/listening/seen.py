@@ -119,6 +119,8 @@ class Seen:
     """Facts about each process of a distributed training; empty if there is only one."""
     unmatched: WeakIdentityDictionary[UnmatchedCheckpoint] = field(default_factory=WeakIdentityDictionary)
     """What the last load of a state dict into each model matched, if that was hardly anything."""
+    trained_earlier: WeakIdentityDictionary[bool] = field(default_factory=WeakIdentityDictionary)
+    """Parameters that a training before the walked one has trained, and the loaders that it drew from."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
 

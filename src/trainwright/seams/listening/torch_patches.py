@@ -284,6 +284,17 @@ def patch_backward(module: Any) -> None:
 
 
 _unclipped: list[bool] = []
+_on_clip: list[tuple[Callable[[], None], Callable[[], None]]] = []
+
+
+@contextmanager
+def watching_clips(begun: Callable[[], None], ended: Callable[[], None]) -> Iterator[None]:
+    """Report the beginning and end of each call of torch's gradient clipping while the context lasts."""
+    _on_clip.append((begun, ended))
+    try:
+        yield
+    finally:
+        _on_clip.pop()
 
 
 @contextmanager
@@ -301,16 +312,38 @@ def patch_clipping(module: Any) -> None:
 
     @functools.wraps(by_norm)
     def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
-        return passed_on(by_norm, parameters, float("inf") if _unclipped else max_norm, *args, **kwargs)
+        given = _listed(parameters)
+        limit = max_norm if _clips(given) else float("inf")
+        for begun, _ in _on_clip:
+            begun()
+        answer = passed_on(by_norm, given, limit, *args, **kwargs)
+        for _, ended in _on_clip:
+            ended()
+        return answer
 
     @functools.wraps(by_value)
-    def clip_grad_value_(*args: Any, **kwargs: Any) -> None:
-        if not _unclipped:
-            passed_on(by_value, *args, **kwargs)
+    def clip_grad_value_(parameters: Any, *args: Any, **kwargs: Any) -> None:
+        given = _listed(parameters)
+        for begun, _ in _on_clip:
+            begun()
+        if _clips(given):
+            passed_on(by_value, given, *args, **kwargs)
+        for _, ended in _on_clip:
+            ended()
 
     owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
     for owner in (o for o in owners if o is not None):
         owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
+
+
+def _listed(parameters: Any) -> list[Any]:
+    return [parameters] if hasattr(parameters, "grad_fn") else list(parameters)
+
+
+def _clips(parameters: list[Any]) -> bool:
+    from trainwright.tensors.torch import objects as tensors
+
+    return not _unclipped and tensors.is_clipped(parameters)
 
 
 def _is_step_by_hand(

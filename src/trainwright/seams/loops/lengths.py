@@ -47,7 +47,9 @@ def _length(node: ast.expr, scope: Scope) -> int | None:
     if name in _COUNTED and len(given) == 1:
         count = _number(given[0], scope)
         return count if count is not None else _length(given[0], scope)
-    if given and not _repeats(node, scope):
+    if name == "DataLoader" or any(k.arg == "batch_size" for k in node.keywords):
+        return _batches(node, scope)
+    if given and not _repeats(node, scope) and not _cuts_rows(node, scope):
         return _length(given[-1] if name == "map" else given[0], scope)
     return None
 
@@ -67,6 +69,30 @@ def _pieces(call: ast.Call, scope: Scope) -> int | None:
         return number
     length = _length(whole, scope)
     return None if length is None else -(-length // number)
+
+
+def _batches(call: ast.Call, scope: Scope) -> int | None:
+    """The number of batches: `DataLoader(rows, batch_size=32)`, `minibatches(x, y, batch_size=32)`."""
+    named = {k.arg: k.value for k in call.keywords}
+    if "batch_sampler" in named:
+        return _length(named["batch_sampler"], scope)
+    data = named.get("sampler") or (call.args[0] if call.args else named.get("dataset"))
+    by = named.get("batch_size") or (call.args[1] if len(call.args) > 1 else ast.Constant(1))
+    size, whole = _number(by, scope), _length(data, scope) if data is not None else None
+    if not size or size < 1 or whole is None:
+        return None
+    dropped = "drop_last" in named and bool(_number(named["drop_last"], scope))
+    return whole // size if dropped else -(-whole // size)
+
+
+def _cuts_rows(call: ast.Call, scope: Scope) -> bool:
+    """Whether a function of the user's is given an array of rows: it may yield any number of batches."""
+    if not users_functions(resolve(call.func, scope)):
+        return False
+    try:
+        return hasattr(_value(call.args[0], scope), "shape")
+    except Exception:  # an unbound name, a user's object that raises
+        return False
 
 
 def _repeats(call: ast.Call, scope: Scope) -> bool:

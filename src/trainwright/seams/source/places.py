@@ -59,12 +59,23 @@ def _forget_files() -> None:
     is_ours.cache_clear()
 
 
+def _resolved(file: str) -> str:
+    """The file's path without links in its folders; frameworks' files are thousands, in some hundred folders."""
+    folder, name = os.path.split(file)
+    return str(_real_folder(folder or os.curdir, Path.cwd()) / name)
+
+
+@cache
+def _real_folder(folder: str, beside: Path) -> Path:
+    return Path(beside, folder).resolve()
+
+
 @cache
 def is_users(file: str) -> bool:
     """Whether a code file is the user's: not a library's, ours or built in."""
     if file.startswith("<"):
         return file.startswith("<ipython") or file.startswith("<stdin")
-    path = str(Path(file).resolve())
+    path = _resolved(file)
     return path.startswith(_walked) or (
         not path.startswith((*_LIBRARIES, _OURS))
         and "site-packages" not in path
@@ -85,7 +96,7 @@ def is_ours(file: str) -> bool:
     """Whether a code file is Trainwright's own."""
     if file.startswith("<"):
         return False
-    path = str(Path(file).resolve())
+    path = _resolved(file)
     return path.startswith(_OURS) and not path.startswith(_walked)
 
 

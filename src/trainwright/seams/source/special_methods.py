@@ -39,10 +39,9 @@ def misspelled_methods(
     scopes = list(scopes)
     values = [value for scope in scopes for value in scope.values()]
     files = {str(scope.get("__file__") or "") for scope in scopes}
-    found: dict[type, None] = {}
-    for value in (*values, *objects):
-        kinds = value if isinstance(value, type) else type(value)
-        found |= dict.fromkeys(kind for kind in kinds.__mro__ if _functions(kind))
+    kinds = dict.fromkeys(value if isinstance(value, type) else type(value) for value in (*values, *objects))
+    classes = dict.fromkeys(base for kind in kinds for base in kind.__mro__)
+    found = [kind for kind in classes if _functions(kind)]
     files |= {f.__code__.co_filename for kind in found for f in _functions(kind)}
     mains = (s.get("__file__") for s in scopes if s.get("__name__") == "__main__")
     roots = {Path(file).resolve().parent for file in mains if isinstance(file, str)}

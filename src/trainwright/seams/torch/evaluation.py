@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch.kept_graphs import KeptGraphs
 from trainwright.seams.torch.loss import LOSSES
-from trainwright.seams.torch.marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
+from trainwright.seams.torch.marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, largest_of, scores_for
 from trainwright.seams.torch.noise import active_noise
 from trainwright.seams.torch.numpy_outputs import watched
 from trainwright.seams.torch.versions import register_after_calls
@@ -208,7 +208,8 @@ class EvaluationWatch(TorchFunctionMode):
         self.meetings.append(Meeting(calls, kind, where, _user_lines()))
 
     def _compare(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        pair = list(args[:2]) if len(args) > 1 else [*args[:1], kwargs.get("other")]
+        given = list(args[:2]) if len(args) > 1 else [*args[:1], kwargs.get("other")]
+        pair = [largest_of(v) for v in given]
         marks = [self._marks.get(t) if isinstance(t, torch.Tensor) else None for t in pair]
         mark = marks[0] or marks[1]
         if mark is None:
@@ -224,15 +225,28 @@ class EvaluationWatch(TorchFunctionMode):
         left = marks[0] is not None
         rest = {k: v for k, v in kwargs.items() if k != "other"}
         word = _EQUALITIES.get(name) or _DIFFERENCES[name]
-        result, after = self._met(
-            word, pair[0 if left else 1], labels, mark, lambda x, y: func(x, y, *args[2:], **rest), left
-        )
+        predictions, whole = (pair[0], given[0]) if left else (pair[1], given[1])
+
+        def run(x: Any, y: Any) -> Any:
+            if whole is not predictions and (x is predictions or y is predictions):
+                return NotImplemented  # torch's answer for a tuple, of which Python makes False
+            return func(x, y, *args[2:], **rest)
+
+        result, after = self._met(word, predictions, labels, mark, run, left, of_pair=whole is not predictions)
         if isinstance(result, torch.Tensor):
             self._marks[result] = after
         return result
 
     def _met(
-        self, word: str, predictions: Any, labels: Any, mark: Mark, run: Callable[[Any, Any], Any], left: bool
+        self,
+        word: str,
+        predictions: Any,
+        labels: Any,
+        mark: Mark,
+        run: Callable[[Any, Any], Any],
+        left: bool,
+        *,
+        of_pair: bool = False,
     ) -> tuple[Any, Mark]:
         """Compare predictions with labels, with the repairs in force; returns the result and its mark."""
         where = user_place(sys._getframe(2))
@@ -249,7 +263,7 @@ class EvaluationWatch(TorchFunctionMode):
         values = [as_tensor(v) for v in (predictions, labels, result)]
         if values[0] is not None and values[1] is not None:
             comparison = comparison_of(word, values[0], values[1], values[2], mark, scores, where, failure)
-            self.comparisons.append((last, comparison))
+            self.comparisons.append((last, replace(comparison, of_pair=of_pair and predictions is given)))
         self._meet(mark.calls, word, where)
         if error is not None:
             raise error

@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import nn
 
 from trainwright.core.finding import Place
-from trainwright.seams.listening.torch_patches import watching_backward
+from trainwright.seams.listening.torch_patches import watching_backward, watching_clips
 from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.source.places import user_place
+from trainwright.seams.torch.gradient_changes import GradientChanges
+from trainwright.stages.gradients import BACKWARD, CLEARED, CLIPPED, STEP, GradientChange
 
 # A step that updates more often than this is really an epoch, and is cut short.
 MOST_STEPS = 32
 # Two gradients that are equal up to a factor have a cosine of 1 up to rounding.
 PARALLEL_WITHIN = 1e-4
+# As many values of each show it.
+MOST_COMPARED = 1_000_000
 
 
 @dataclass(kw_only=True)
@@ -46,6 +51,8 @@ class Passed:
     """Whether no gradient existed when the first backward pass began; None: there was no backward pass."""
     reached: dict[int, torch.Tensor] = field(default_factory=dict)
     """By parameter id: the gradient after the last backward pass, if it is recorded."""
+    changes: list[GradientChange] = field(default_factory=list)
+    """What happened to the gradients, if they are recorded."""
     wiped: set[int] = field(default_factory=set)
     """Ids of parameters whose gradient was gone when their optimizer was to step, if gradients are recorded."""
     wiped_at: Place | None = None
@@ -60,14 +67,27 @@ class Passed:
         return self.calls.count("step")
 
 
+def _sample(gradient: torch.Tensor) -> torch.Tensor:
+    """Evenly spaced values of a large gradient."""
+    flat = (gradient.to_dense() if gradient.is_sparse else gradient).reshape(-1)
+    return flat[:: flat.numel() // MOST_COMPARED + 1]
+
+
+def _are_equal(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two gradients are equal; False if one is sparse, which torch does not compare."""
+    return left.layout == right.layout == torch.strided and bool(torch.equal(left, right))
+
+
 def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool:
     """Whether gradients equal others times a single number."""
     if not pairs or any(left is None for left, _ in pairs):
         return False
+    if all(left is not None and _are_equal(left, right) for left, right in pairs):
+        return any(bool(right.any()) for _, right in pairs)
     products = [0.0, 0.0, 0.0]
     for left, right in pairs:
         assert left is not None
-        one, other = left.detach().double(), right.double()
+        one, other = (_sample(t.detach()).double() for t in (left, right))
         for i, (x, y) in enumerate(((one, other), (one, one), (other, other))):
             products[i] += float((x * y).sum())
     both, first, second = products
@@ -151,6 +171,8 @@ class Gates:
         self._keep = keep
         self._stepped = 0
         self._cleared_at: Place | None = None
+        self._changes = GradientChanges(parameters if keep else ())
+        self._changes.found = self.passed.changes
 
     @contextmanager
     def closed(self) -> Iterator[Passed]:
@@ -161,10 +183,14 @@ class Gates:
             optimizer.zero_grad = functools.partial(self._clear, optimizer.zero_grad)
         for schedule in self._schedules:
             schedule.step = functools.partial(self._schedule, schedule)
+        clear = nn.Module.zero_grad
+        nn.Module.zero_grad = self._clearing(clear)
+        clipped = functools.partial(self._changes.end, CLIPPED)
         try:
-            with watching_backward(self._note_begin, self._note_reached):
+            with watching_backward(self._note_begin, self._note_reached), watching_clips(self._changes.begin, clipped):
                 yield self.passed
         finally:
+            nn.Module.zero_grad = clear
             for owner, attributes in kept:
                 for name in ("step", "zero_grad"):
                     if name in attributes:
@@ -182,6 +208,10 @@ class Gates:
             self.passed.places.setdefault(kind, place)
 
     def _note_begin(self) -> None:
+        if self._changes.look():  # by hand, which is clearing all the same
+            self.passed.calls.append("zero_grad")
+            self.passed.lines.append(None)
+        self._changes.begin()
         self._note("backward")
         self._cleared_at = None
         if self.passed.began_clear is None:
@@ -191,6 +221,7 @@ class Gates:
             self.passed.began_clear = not any(bool(g.any()) for g in dense)
 
     def _note_reached(self) -> None:
+        self._changes.end(BACKWARD)
         for parameter in self._parameters if self._keep else ():
             self.passed.reached.pop(id(parameter), None)
             if parameter.grad is not None:
@@ -201,6 +232,8 @@ class Gates:
             raise LoopLeft
         self._stepped += 1
         self._note("step")
+        self._changes.begin()
+        self._changes.end(STEP)
         self.passed.stepped.append(optimizer)
         if not any(o is optimizer for o in self.passed.optimizers):
             self.passed.optimizers.append(optimizer)
@@ -224,8 +257,15 @@ class Gates:
         loose = (p for p in self._parameters if id(p) not in held)
         for parameter in (*loose, *(p for g in optimizer.param_groups for p in g["params"])):
             if parameter.grad is not None and id(parameter) not in self.passed.gradients:
-                self.passed.gradients[id(parameter)] = parameter.grad.detach().clone()
+                self.passed.gradients[id(parameter)] = self._kept(parameter)
         return answer
+
+    def _kept(self, parameter: torch.Tensor) -> torch.Tensor:
+        """A copy of a parameter's gradient: that of its last backward pass, if nothing has changed it since."""
+        reached, gradient = self.passed.reached.get(id(parameter)), parameter.grad
+        assert gradient is not None
+        same = reached is not None and _are_equal(reached, gradient)
+        return reached if reached is not None and same else gradient.detach().clone()
 
     def _note_wiped(self, optimizer: Any) -> None:
         """Record whether all gradients for an optimizer's parameters are gone before its first step."""
@@ -240,7 +280,16 @@ class Gates:
     def _clear(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         self._note("zero_grad")
         self._cleared_at = user_place()
-        return original(*args, **kwargs)
+        self._changes.begin()
+        answer = original(*args, **kwargs)
+        self._changes.end(CLEARED)
+        return answer
+
+    def _clearing(self, original: Any) -> Any:
+        def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            return self._clear(original, module, *args, **kwargs)
+
+        return zero_grad
 
     def _schedule(self, schedule: Any, *args: Any, **kwargs: Any) -> None:
         self._note("schedule")

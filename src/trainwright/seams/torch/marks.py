@@ -86,11 +86,20 @@ def as_tensor(value: Any) -> torch.Tensor | None:
     return value if isinstance(value, torch.Tensor) else None
 
 
+def largest_of(value: Any) -> Any:
+    """The values of a pair of values and their places, as max, min and topk return it; anything else as it is."""
+    is_pair = isinstance(value, tuple) and isinstance(getattr(value, "indices", None), torch.Tensor)
+    return value.values if is_pair else value
+
+
 def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
     """The model's outputs for these labels, over all calls that they belong to."""
     rows = len(labels)
     if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
         return as_tensor(predictions)
+    is_real = isinstance(predictions, torch.Tensor) and predictions.is_floating_point()
+    if is_real and predictions.shape[:-1] == labels.shape:
+        return as_tensor(predictions)  # the model's outputs may have further columns or positions
     calls = sorted(mark.calls, key=lambda c: c.number)
     last = calls[-1].scores
     alike = [s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]]

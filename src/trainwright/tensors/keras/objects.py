@@ -197,6 +197,10 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
     optimizer.global_clipnorm = norm
 
 
+def leave_unclipped(optimizer: Any) -> None:
+    optimizer.clipnorm = optimizer.global_clipnorm = optimizer.clipvalue = None
+
+
 def set_training(model: Any, training: bool) -> None:
     """Do nothing: Keras gets the mode with each call."""
 

@@ -1,4 +1,4 @@
-"""A new model at the rate of fine-tuning, for some hundred updates."""
+"""A new model at the rate of fine-tuning, for fifty updates."""
 
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import (
@@ -16,6 +16,7 @@ args = TrainingArguments(
     **QUIET,
     learning_rate=2e-5,  # expect: constant-predictions
     per_device_train_batch_size=16,
+    num_train_epochs=2,
 )
 trainer = Trainer(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer())
 trainer.train()

@@ -16,6 +16,7 @@ args = TrainingArguments(
     **QUIET,
     learning_rate=1e-3,
     per_device_train_batch_size=16,
+    num_train_epochs=2,
 )
 trainer = Trainer(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer())
 trainer.train()

@@ -13,9 +13,11 @@ from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure
+from trainwright.probes.equal_inputs import equal_inputs
 from trainwright.seams.failures.blame import failure_of
 from trainwright.stages.batch import (
     BatchFacts,
+    EqualInputs,
     ImageFacts,
     LabelMaskFacts,
     measure_images,
@@ -66,6 +68,7 @@ def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None 
         all_weightless=every,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
         images=image_facts(first, taken),
+        equal_inputs=_equal_inputs(formed),
         evaluation_tensors=tensor_facts(held) if held is not None else {},
         **_accepted(first, taken),
         **_token_facts(formed, taken),
@@ -120,6 +123,14 @@ def tensor_facts(batch: Batch) -> dict[str, TensorFacts]:
     """Facts about a batch's arrays, by name, except sample weights, which are not model inputs."""
     weights = dict(named(batch.sample_weight, WEIGHT))
     return {k: tensors.array_facts(v) for k, v in batch.view().items() if _is_numeric(v) and k not in weights}
+
+
+def _equal_inputs(formed: Sequence[Batch]) -> EqualInputs | None:
+    """For batches with a single target; None for texts and other inputs that are no numbers."""
+    rows = [(dict(named(b.x, X)), list(target_view(b).values())) for b in formed]
+    if any(len(y) != 1 or not np.ndim(y[0]) or not all(map(_is_numeric, x.values())) for x, y in rows):
+        return None
+    return equal_inputs([({k: np.asarray(v) for k, v in x.items()}, np.asarray(y[0])) for x, y in rows])
 
 
 def _is_numeric(value: Any) -> bool:

@@ -20,9 +20,11 @@ from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import Batch, X, rows_of_batch
 from trainwright.adapters.keras.input.reading import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
+from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.core.finding import Place
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_majority
+from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, Split, SplitFacts
 from trainwright.stages.reading import EndlessSet, EpochFacts
@@ -73,6 +75,7 @@ def measure_dataset(
         unusable_rows={s.name: _try_rows(d, s, inputs, step_on) for d, s in _sets(data, train, evaluation)},
         label_place=label_place,
         epochs=_epochs(data, read),
+        transfer=transfer_of(classes[0], train, classes[1], evaluation, inputs),
         **between(classes[0], train, classes[1], evaluation, inputs),
         endless=tuple(_endless(data)),
     )
@@ -193,7 +196,7 @@ def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) ->
     Args:
         epochs: how many steps each epoch will have, if that was measured.
     """
-    accumulated = getattr(optimizer, "gradient_accumulation_steps", None) or 1
+    accumulated = accumulated_batches(optimizer)
     if epochs is not None and len(epochs.steps) == epochs.epochs:
         return sum(epochs.steps) // accumulated
     batches = data.batches_per_epoch

@@ -202,10 +202,11 @@ class FitData:
     def pool(self, size: int = POOLED) -> list[Batch]:
         """The first batches of an epoch; for arrays that fit shuffles, in one shuffled order."""
         if len(self._pool) < size:
-            self._pool = list(itertools.islice(self._in_training_order(), size))
+            self._pool = list(itertools.islice(self.in_training_order(), size))
         return self._pool
 
-    def _in_training_order(self) -> Iterator[Batch]:
+    def in_training_order(self) -> Iterator[Batch]:
+        """Batches of one epoch; of arrays that fit shuffles, in one shuffled order."""
         if not (isinstance(self.source, Arrays) and self.source.shuffled):
             return self.elements()
         order = np.random.default_rng(1).permutation(self.source.rows or 0)

@@ -1,0 +1,105 @@
+"""Fresh batches of a fit, and its validation rows."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainwright.adapters.keras.constant import judged
+from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, named
+from trainwright.adapters.keras.input.one_batch import Batch, X
+from trainwright.adapters.keras.state import KerasState
+from trainwright.adapters.learning.learner import Judged, Learner, Passed
+from trainwright.probes.information import sketch
+from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.keras.trace import traced
+
+if TYPE_CHECKING:
+    from trainwright.adapters.keras.training import FitTraining
+
+
+class FitLearner(Learner):
+    """The batches of a model that is about to be fitted."""
+
+    training: FitTraining
+
+    def __init__(self, training: FitTraining) -> None:
+        self.training = training
+
+    @property
+    def window(self) -> int:
+        return self.training.window
+
+    def fresh(self, most: int, seconds: float) -> list[Batch]:
+        with tolerated():  # data that raise are reported with the batches
+            return self._taken(self.training.data.in_training_order(), most, seconds)
+        return []
+
+    def held_out(self, rows: int, seconds: float) -> list[Batch]:
+        validation = self.training.data.validation
+        found: list[Batch] = []
+        if validation is not None:
+            started = time.monotonic()
+            with tolerated():
+                for batch in validation.elements():
+                    found.append(self.training.repaired(batch))
+                    rows -= batch.rows
+                    if rows <= 0 or time.monotonic() - started > seconds:
+                        break
+        return found
+
+    def _taken(self, batches: Iterator[Batch], most: int, seconds: float) -> list[Batch]:
+        started, taken = time.monotonic(), list[Batch]()
+        for batch in batches:
+            taken.append(self.training.repaired(batch))
+            if len(taken) >= most or time.monotonic() - started > seconds:
+                break
+        return taken
+
+    def digests(self, batch: Batch) -> list[int] | None:
+        arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]
+        if batch.is_row or any(len(a) != batch.rows for a in arrays):
+            return None
+        return [_digest([a[row] for a in arrays]) for row in range(batch.rows)]
+
+    def chosen_rows(self, batch: Batch, rows: Sequence[int]) -> Batch:
+        chosen = np.asarray(rows)
+        x, y, weight = (map_leaves(lambda a: np.asarray(a)[chosen], p) for p in (batch.x, batch.y, batch.sample_weight))
+        return Batch(x=x, y=y, sample_weight=weight)
+
+    def passed(self, batch: Batch, chosen: frozenset[int] | None) -> Passed | None:
+        training, rows = self.training, batch.rows
+
+        def keep(values: np.ndarray) -> np.ndarray | None:
+            fits = values.ndim > 0 and len(values) == rows and values.dtype.kind == "f"
+            return sketch(values) if fits else None
+
+        with traced(training.model, training.seen, keep) as results:
+            judged_loss = self.judged(batch)
+        given = {n: np.asarray(v) for n, v in named(batch.x, X)}
+        if judged_loss is None or any(
+            v.dtype.kind not in "iufb" or not v.ndim or len(v) != rows for v in given.values()
+        ):
+            return None
+        return Passed(given=given, results=results, losses=judged_loss.calls)
+
+    def judged(self, batch: Batch, *, training: bool = False) -> Judged | None:
+        before = KerasState([self.training.model]) if training else None
+        record, loss = self.training.look_at(batch, training=training)
+        if before is not None:
+            before.put_back()
+        if record.failure is not None or loss is None:
+            return None
+        known = [judged(kept).rows for kept in record.kept_losses]
+        return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+
+
+def _digest(parts: Sequence[np.ndarray]) -> int:
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(part.tobytes() if part.dtype.kind != "O" else repr(part.tolist()).encode())
+    return int.from_bytes(digest.digest(), "big")

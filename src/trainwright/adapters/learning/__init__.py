@@ -1,0 +1,1 @@
+"""Whether a training learns, measured for any framework."""

@@ -1,0 +1,338 @@
+"""Whether a probe that learns from the training rows understands the evaluation rows, and if not, what would have to change.
+
+The probe is kernel ridge regression. Within a set each row is predicted from all others. Nothing is said unless both sets
+can be learned by themselves: then the rows are not too few, and their labels belong to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from trainwright.probes.splits.two_sets import bags_of, values_of
+from trainwright.stages.dataset import Split, SplitFacts
+from trainwright.stages.transfer import Rearranged, Transfer
+
+# Rows of each set: two kernels with one inverse each take 0.2 s on one core.
+MOST_ROWS = 800
+FEWEST_TRAINED, FEWEST_EVALUATED = 100, 40
+# Rows of each class in the evaluation set, for its number to be read off half of them.
+FEWEST_A_CLASS, MOST_CLASSES = 8, 30
+# Shares of a constant prediction's error that are saved in a set that is learned; of that, in one that is not understood
+# beside it: where no change explains it, where one does, and with that change. Pictures of digits upside down keep 0.35.
+LEARNED, FOREIGN, LOST, RESTORED = 0.3, 0.25, 0.5, 0.75
+# Far beyond what the best of a few changes reaches by chance, in standard errors.
+SURE = 6.0
+# Rows up to this size, and tables up to this width whose columns are looked up one by one.
+MOST_VALUES, MOST_COLUMNS = 1_600, 256
+MOST_WORDS = 3_000
+# A pixel at the border, which is hardly ever set, is far more deviations away when it is: it would outweigh all others.
+FURTHEST = 10.0
+# Columns of several quantities: most of them have a place of their own in the training set.
+QUANTILES = np.linspace(0.05, 0.95, 10)
+# Columns with one distribution can be told apart by none: where they stand they must be this many times as far off.
+FARTHER = 4.0
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Rows of both sets, and their targets: class numbers, or numbers."""
+
+    left: np.ndarray
+    right: np.ndarray
+    trained: np.ndarray
+    evaluated: np.ndarray
+    kind: str
+    shape: tuple[int, ...]
+    """Of a row; empty for words, and for several columns side by side."""
+
+
+def transfer_of(
+    train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None, inputs: Sequence[str]
+) -> Transfer | None:
+    """How a probe of the training rows does on the evaluation rows; None if it understands them, or if that is not known."""
+    if held is None or evaluated is None or trained.labels is None or evaluated.labels is None:
+        return None
+    labels, other = trained.labels, evaluated.labels
+    if labels.kind != other.kind or not (labels.kind == "class" or (labels.kind == "real" and labels.per_row == 1)):
+        return None
+    sets = _read(train, held, labels.column, labels.kind, inputs)
+    return None if sets is None else _measured(sets)
+
+
+def _measured(sets: _Sets) -> Transfer | None:
+    if not _comparable(sets):
+        return None
+    best = max((_Probe(sets, width) for width in _widths(sets)), key=lambda p: p.training_gain)
+    if best.training_gain < LEARNED or best.asked(sets.right).gain > LOST * best.training_gain:
+        return None
+    within = _within(sets, best.width)
+    own = min(best.training_gain, within)
+    asked = best.asked(sets.right)
+    if within < LEARNED or asked.gain > LOST * own:
+        return None
+    pairs, gain = _renumbered(asked.scores, sets) if sets.kind == "class" else ((), 0.0)
+    told = bool(pairs) and gain >= RESTORED * own
+    change = None if told else _rearranged(best, asked, sets, own)
+    if not told and change is None and asked.gain > FOREIGN * own:
+        return None
+    return Transfer(
+        kind=sets.kind,
+        rows=len(sets.right),
+        gain=asked.gain,
+        training_gain=best.training_gain,
+        evaluation_gain=within,
+        renumbered=pairs if told else (),
+        renumbered_gain=gain if told else 0.0,
+        rearranged=change,
+    )
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def _read(train: Split, held: Split, label: str, kind: str, inputs: Sequence[str]) -> _Sets | None:
+    """The rows of both sets as tables with the same columns: numbers, or counts of words."""
+    names = [n for n in _names(train) if n in _names(held) and n != label]
+    names = [n for n in names if n in inputs] or names
+    rows = [_rows(s, names) for s in (train, held)]
+    targets = [values_of(s, label, r) if r else None for s, r in zip((train, held), rows)]
+    if not names or any(t is None or t.shape[1] != 1 for t in targets):
+        return None
+    tables = _numbers((train, held), names, rows)
+    shape: tuple[int, ...] = ()
+    if tables is not None and len(names) == 1:
+        shape = np.shape(train.columns[names[0]][0] if names[0] in train.columns else train.items[0][names[0]])
+    tables = _words((train, held), names, rows) if tables is None else tables
+    if tables is None:
+        return None
+    # A copy of a row among the others would tell its label.
+    once = [np.unique(t, axis=0, return_index=True)[1] for t in tables]
+    left, right = (t[r] for t, r in zip(tables, once))
+    first, second = (np.asarray(t, dtype=np.float64)[r, 0] for t, r in zip(targets, once) if t is not None)
+    return _Sets(left, right, first, second, kind, shape if np.prod(shape) == left.shape[1] else ())
+
+
+def _names(split: Split) -> list[str]:
+    return list(dict.fromkeys([*split.columns, *(k for item in split.items[:1] for k in item)]))
+
+
+def _rows(split: Split, names: Sequence[str]) -> list[int]:
+    """Some of the rows whose values were kept, at random: sets are often in some order."""
+    whole = all(n in split.columns for n in names)
+    kept = range(min((len(split.columns[n]) for n in names), default=0)) if whole else split.indices
+    order = np.random.default_rng(0).permutation(len(kept))[:MOST_ROWS]
+    return [kept[i] for i in order]
+
+
+def _numbers(
+    sets: tuple[Split, Split], names: Sequence[str], rows: Sequence[list[int]]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Both sets' columns side by side; None for words and tokens, and for rows of several sizes."""
+    found = [[values_of(s, n, r) for n in names] for s, r in zip(sets, rows)]
+    tables = [[p for p in parts if p is not None] for parts in found]
+    if any(len(parts) != len(names) for parts in tables):
+        return None
+    if [p.shape[1] for p in tables[0]] != [p.shape[1] for p in tables[1]] or any(map(_are_tokens, tables[0])):
+        return None
+    left, right = (np.concatenate([p.astype(np.float64) for p in parts], axis=1) for parts in tables)
+    finite = np.isfinite(left).all() and np.isfinite(right).all()
+    return (left, right) if finite and left.shape[1] <= MOST_VALUES else None
+
+
+def _are_tokens(table: np.ndarray) -> bool:
+    """Whether rows of whole numbers may be words of a vocabulary, or levels of gray."""
+    return table.dtype.kind in "iu" and table.shape[1] > 1 and int(table.max(initial=0)) > 30
+
+
+def _words(
+    sets: tuple[Split, Split], names: Sequence[str], rows: Sequence[list[int]]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(rows, words): which of the training rows' frequent words or tokens each row of both sets has."""
+    bags = [b for s, r in zip(sets, rows) if (b := bags_of(s, names, r)) is not None]
+    if len(bags) != len(sets):
+        return None
+    seen: dict[object, int] = {}
+    for bag in bags[0]:
+        for word in bag:
+            seen[word] = seen.get(word, 0) + 1
+    chosen = sorted((w for w, n in seen.items() if n > 1), key=lambda w: -seen[w])[:MOST_WORDS]
+    places = {word: i for i, word in enumerate(chosen)}
+    tables = []
+    for part in bags:
+        table = np.zeros((len(part), len(places)))
+        for row, bag in enumerate(part):
+            for word in bag:
+                if (place := places.get(word)) is not None:
+                    table[row, place] = 1.0
+        tables.append(table)
+    return (tables[0], tables[1]) if places else None
+
+
+def _comparable(sets: _Sets) -> bool:
+    """Whether there are enough rows, and evaluation rows have no classes of their own."""
+    if len(sets.trained) < FEWEST_TRAINED or len(sets.evaluated) < FEWEST_EVALUATED:
+        return False
+    if sets.kind == "real":
+        finite = np.isfinite(sets.trained).all() and np.isfinite(sets.evaluated).all()
+        return bool(finite) and min(sets.trained.std(), sets.evaluated.std()) > 0
+    left, right = (dict(zip(*np.unique(t, return_counts=True))) for t in (sets.trained, sets.evaluated))
+    if left.keys() != right.keys() or not 2 <= len(left) <= MOST_CLASSES:
+        return False
+    return bool(min(*left.values(), *right.values()) >= FEWEST_A_CLASS)
+
+
+# The probe -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Asked:
+    scores: np.ndarray
+    errors: np.ndarray
+    """Of each row: squared, or 1 for a wrong class."""
+    gain: float
+
+
+class _Probe:
+    """A probe of the training rows.
+
+    Args:
+        width: of its Gaussian kernel, in units of the number of columns; 0: it is linear.
+    """
+
+    def __init__(self, sets: _Sets, width: float) -> None:
+        self.sets, self.width = sets, width
+        self._scale = sets.left.mean(axis=0), np.where(sets.left.std(axis=0) > 0, sets.left.std(axis=0), 1.0)
+        self._table = self._standard(sets.left)
+        self._targets = _targets(sets.trained, sets)
+        kernel = _kernel(self._table, self._table, width)
+        inverse = np.linalg.inv(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)))
+        self._weights = inverse @ self._targets
+        left_out = self._targets - self._weights / np.diag(inverse)[:, None]
+        self.training_gain = _asked(left_out, sets.trained, sets).gain
+
+    def asked(self, rows: np.ndarray) -> _Asked:
+        """Its answers for evaluation rows, which may have been changed."""
+        scores = _kernel(self._standard(rows), self._table, self.width) @ self._weights
+        return _asked(scores, self.sets.evaluated, self.sets)
+
+    def _standard(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(np.clip((rows - self._scale[0]) / self._scale[1], -FURTHEST, FURTHEST))
+
+
+def _widths(sets: _Sets) -> tuple[float, ...]:
+    return (0.0,) if not sets.shape and sets.left.shape[1] > MOST_VALUES // 4 else (0.0, 1.0)
+
+
+def _within(sets: _Sets, width: float) -> float:
+    """The gain of a probe within the evaluation rows."""
+    turned = _Sets(sets.right, sets.right, sets.evaluated, sets.evaluated, sets.kind, sets.shape)
+    return _Probe(turned, width).training_gain
+
+
+def _targets(values: np.ndarray, sets: _Sets) -> np.ndarray:
+    """(rows, columns): a column a class, in which rare and frequent ones weigh the same; or the numbers, standardized."""
+    if sets.kind == "real":
+        return np.asarray(((values - sets.trained.mean()) / sets.trained.std())[:, None])
+    one_hot = (values[:, None] == np.unique(sets.trained)[None]).astype(np.float64)
+    share = one_hot.mean(axis=0)
+    return np.asarray((one_hot - share) / np.sqrt(share))
+
+
+def _asked(scores: np.ndarray, truth: np.ndarray, sets: _Sets) -> _Asked:
+    """The errors of answers, and the share of a constant's error that they save."""
+    if sets.kind == "real":
+        aims = (truth - sets.trained.mean()) / sets.trained.std()
+        errors = (scores[:, 0] - aims) ** 2
+        constant = float(((aims - aims.mean()) ** 2).mean())
+    else:
+        counts = np.unique(truth, return_counts=True)[1]
+        errors = (np.unique(sets.trained)[scores.argmax(axis=1)] != truth).astype(np.float64)
+        constant = 1 - float(counts.max() / counts.sum())
+    return _Asked(scores, errors, 1 - float(errors.mean()) / max(constant, 1e-12))
+
+
+def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
+    products = left @ right.T
+    if not width:
+        return np.asarray(products / left.shape[1])
+    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * products
+    return np.asarray(np.exp(-np.maximum(squares, 0.0) / (width * left.shape[1])))
+
+
+# What would have to change -------------------------------------------------------------------------------------------
+
+
+def _renumbered(scores: np.ndarray, sets: _Sets) -> tuple[tuple[tuple[int, int], ...], float]:
+    """The classes that would have to be exchanged, and the gain on rows that this was not read off."""
+    classes = np.unique(sets.trained)
+    guesses, truth = scores.argmax(axis=1), np.searchsorted(classes, sets.evaluated)
+    half = np.arange(len(truth)) % 2 == 0
+    found = [_numbers_of(guesses[part], truth[part], len(classes)) for part in (half, ~half)]
+    if found[0] is None or found[1] is None or not np.array_equal(found[0], found[1]):
+        return (), 0.0
+    right = float((found[0][guesses] == truth).mean())
+    constant = float(np.bincount(truth).max() / len(truth))
+    pairs = [(int(classes[i]), int(classes[n])) for i, n in enumerate(found[0]) if i != n]
+    return tuple(pairs), (right - constant) / max(1 - constant, 1e-12)
+
+
+def _numbers_of(guesses: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray | None:
+    """For each class in training its number in evaluation; None if two classes would have the same one."""
+    counts = np.zeros((classes, classes))
+    np.add.at(counts, (guesses, truth), 1)
+    numbers = counts.argmax(axis=1)
+    return numbers if len(set(numbers.tolist())) == classes else None
+
+
+def _rearranged(probe: _Probe, asked: _Asked, sets: _Sets, own: float) -> Rearranged | None:
+    """The change of the evaluation inputs that helps most, if it makes them understood."""
+    best: Rearranged | None = None
+    for what, change in _changes(sets):
+        after = probe.asked(change(sets.right))
+        gains = asked.errors - after.errors
+        sure = float(gains.mean() / max(gains.std(ddof=1) / len(gains) ** 0.5, 1e-12))
+        if after.gain >= RESTORED * own and sure > SURE and (best is None or after.gain > best.gain):
+            best = Rearranged(what=what, gain=after.gain, deviations=sure)
+    return best
+
+
+def _changes(sets: _Sets) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
+    """Ways in which the evaluation rows may have been prepared otherwise; words have no order here."""
+    shape, wide = sets.shape, len(sets.shape)
+    if not shape or sets.left.shape[1] < 2:
+        return
+    order = _by_distribution(sets) if wide == 1 and shape[0] <= MOST_COLUMNS else None
+    if order is not None:
+        yield "their columns are in another order", lambda t: t[:, order]
+    for axis in (a for a in range(wide) if shape[a] > 1):
+        name = "their columns are" if wide == 1 else f"axis {axis + 1} of each row is"
+        yield f"{name} in reverse order", lambda t, a=axis: np.flip(t.reshape(-1, *shape), a + 1).reshape(len(t), -1)  # type: ignore[misc]
+    for a, b in combinations(range(wide), 2):
+        if shape[a] == shape[b] > 1:
+            yield (
+                f"axes {a + 1} and {b + 1} of each row are exchanged",
+                lambda t, a=a, b=b: np.swapaxes(t.reshape(-1, *shape), a + 1, b + 1).reshape(len(t), -1),  # type: ignore[misc]
+            )
+    mirror = sets.left.mean() + sets.left.std() / max(sets.right.std(), 1e-12) * sets.right.mean()
+    ratio = sets.left.std() / max(sets.right.std(), 1e-12)
+    yield "large values are small and small ones large", lambda t: mirror - ratio * t
+
+
+def _by_distribution(sets: _Sets) -> np.ndarray | None:
+    """For each training column the evaluation column whose values are distributed most like it; None if all stay."""
+    left, right = (np.quantile(t, QUANTILES, axis=0).T for t in (sets.left, sets.right))
+    spread = np.maximum(sets.left.std(axis=0), 1e-12)
+    distance = np.abs((left[:, None] - right[None]) / spread[:, None, None]).mean(axis=2)
+    order = np.full(len(left), -1)
+    for place in np.argsort(distance, axis=None):
+        own, other = divmod(int(place), len(right))
+        if order[own] < 0 and other not in order:
+            order[own] = other
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    if not moved.size or distance[moved, moved].mean() < FARTHER * distance[moved, order[moved]].mean():
+        return None
+    return order

@@ -1,0 +1,150 @@
+"""Lets a training loop of the script run for real for a short time, and then ends it, so that the script goes on.
+
+Until its time is over nothing is changed. Then loaders end after a batch, and at the beginning of a round the script
+jumps behind the loop, as a debugger jumps. Where it cannot (the loop is the last statement of its function), the loop
+runs on with what its loaders still give.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from trainwright.seams.loops.found_loops import Loop
+from trainwright.seams.loops.trainings_behind import way_to
+
+_UNJUMPABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def can_shorten(loops: Sequence[Loop]) -> bool:
+    """Whether these loops can be followed and ended: nothing else traces the script, and none is in a generator."""
+    in_generator = any(one.frame.f_code.co_flags & _UNJUMPABLE for one in loops)
+    return sys.gettrace() is None and not in_generator
+
+
+class ShortenedLoop:
+    """The loops of one training while they run for real.
+
+    Args:
+        loops: the innermost first.
+        seconds: the time after which they are ended.
+        left: called once the script has left them.
+    """
+
+    def __init__(self, loops: Sequence[Loop], seconds: float, left: Callable[[], None]) -> None:
+        self.runs = True
+        self.was_ended = False
+        """Whether the loops were ended before their own end."""
+        self._top = loops[-1]
+        self._until = time.monotonic() + seconds
+        self._starts = {(id(one.frame), one.node.body[0].lineno): one for one in loops}
+        self._frames = list({id(one.frame): one.frame for one in loops}.values())
+        self._line = {id(frame): frame.f_lineno for frame in self._frames}
+        self._inside = {id(one.node) for one in loops}
+        self._left = left
+        self._begun: list[Any] = []
+        self._stack = contextlib.ExitStack()
+
+    def begin(self) -> None:
+        """Follow the loops from now on."""
+        if "torch" in sys.modules:
+            from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
+
+            def begun(loader: Any) -> None:
+                self._begun = [one for one in self._begun if loader_of(one) is not loader]
+
+            self._stack.enter_context(watching_loaders(begun, self._draw))
+        self._stack.callback(sys.settrace, sys.gettrace())
+        for frame in self._frames:
+            self._stack.callback(setattr, frame, "f_trace", frame.f_trace)
+            frame.f_trace = self._at_line
+        sys.settrace(lambda frame, event, given: None)
+
+    def end(self) -> None:
+        """Stop following; the script has left the loops, or is not followed any longer."""
+        if self.runs:
+            self.runs = False
+            self._stack.close()
+            self._left()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self._until
+
+    def _draw(self, iterator: Any, draw: Callable[[], Any]) -> Any:
+        """A loader's next batch; once the time is over, each of its passes gives one more."""
+        if self.is_over:
+            if any(one is iterator for one in self._begun):
+                self.was_ended = True
+                raise StopIteration
+            self._begun.append(iterator)
+        return draw()
+
+    def _at_line(self, frame: FrameType, event: str, given: Any) -> Any:
+        if not self.runs:
+            return None
+        if frame is self._top.frame and (event == "return" or (event == "line" and not self._is_inside(frame))):
+            self.end()
+            return None
+        if event == "line":
+            before, self._line[id(frame)] = self._line[id(frame)], frame.f_lineno
+            loop = self._starts.get((id(frame), frame.f_lineno))
+            first = loop.node.body[0] if loop is not None else None
+            again = isinstance(first, (ast.For, ast.While)) and _is_inside(first, before)  # a round of the inner loop
+            if loop is not None and self.is_over and not again:
+                self._jump(frame, loop)
+        return self._at_line if self.runs else None
+
+    def _is_inside(self, frame: FrameType) -> bool:
+        return _is_inside(self._top.node, frame.f_lineno)
+
+    def _jump(self, frame: FrameType, loop: Loop) -> None:
+        """Continue behind the outermost loop around that can be left."""
+        for one in (*[Loop(frame, n) for n in reversed(loop.around) if id(n) in self._inside], loop):
+            line = self._line_behind(one) if one.node.body[0].lineno == frame.f_lineno else 0
+            if line:
+                with warnings.catch_warnings(), contextlib.suppress(ValueError):  # no line that can be jumped to
+                    warnings.simplefilter("ignore", RuntimeWarning)  # names that are unbound become None
+                    frame.f_lineno = line  # type: ignore[misc]  # writable in a trace function
+                    self.was_ended = True
+                    if frame is self._top.frame and not self._is_inside(frame):
+                        self.end()
+                    return
+
+    def _line_behind(self, loop: Loop) -> int:
+        """The line of the statement that follows a loop in its function; 0 if no block around it goes on."""
+        for block in reversed(way_to(loop.frame.f_code, loop.line, loop.node.col_offset)):
+            for statement in block.following:
+                if not _is_nothing(statement):
+                    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+                    return min([statement.lineno, *(d.lineno for d in decorators)])
+            # Block by block outwards, as long as leaving one runs nothing of its own.
+            around = _owner_of(block.statements, loop)
+            if not (isinstance(around, ast.If) or id(around) in self._inside):
+                return 0
+        return 0
+
+
+def _owner_of(statements: Sequence[ast.stmt], loop: Loop) -> ast.AST | None:
+    """The statement whose block this is; None for the function itself."""
+    way = way_to(loop.frame.f_code, loop.line, loop.node.col_offset)
+    at = next(i for i, block in enumerate(way) if block.statements is statements)
+    return way[at - 1].statement if at else None
+
+
+def _is_inside(statement: ast.stmt, line: int) -> bool:
+    return statement.lineno <= line <= (statement.end_lineno or statement.lineno)
+
+
+def _is_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement has no code of its own."""
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, (ast.Pass, ast.Global, ast.Nonlocal))

@@ -1,0 +1,154 @@
+"""Whether the training learns: its loss on rows that it does not train on, against a constant prediction for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Repair
+from trainwright.core.stage import Facts, Stage
+from trainwright.stages.information import POWER, Information
+
+# Fewer held-out rows show nothing short of a perfect prediction.
+FEWEST_HELD_ROWS = 16
+
+# Why nothing can be said.
+NO_CONSTANT = "its loss has no constant prediction to compare with"
+NO_ROWS = "its batches have no rows that could be held out"
+TOO_FEW_ROWS = f"too few rows to hold some out: fewer than {4 * FEWEST_HELD_ROWS}"
+TWO_LOSSES = "two losses are minimized in turn, each with its own optimizer"
+CARRIED = "the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
+
+# A shorter training may end before it learns anything.
+FEWEST_UPDATES = 64
+# After so many updates a training of unknown length has had its chance.
+MANY_UPDATES = 512
+
+# Chance alone puts a loss this many standard errors below a constant prediction's in 1 of 4,000 trainings; a training is
+# looked at up to a dozen times.
+SHOWN_DEVIATIONS = 3.5
+# A difference that is certain may still be worth nothing.
+SHOWN_SHARE = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningLook:
+    """The losses on the held-out rows after some updates, in the script's unit."""
+
+    updates: int
+    loss: float
+    constant: float
+    """Of the best constant prediction for these rows (class shares, mean or median)."""
+    error: float
+    """Standard error of the difference, over the rows."""
+    shares: tuple[float, ...] = ()
+    """Of several losses, how far each is below its constant, as a share of it; empty: there is one loss."""
+
+    @property
+    def deviations(self) -> float:
+        """How far the loss is below the constant's, in standard errors."""
+        return (self.constant - self.loss) / self.error if self.error > 0 else 0.0
+
+    @property
+    def share(self) -> float:
+        """How far the loss is below the constant's, as a share of it."""
+        return (self.constant - self.loss) / self.constant if self.constant > 0 else 0.0
+
+    @property
+    def below(self) -> bool:
+        """Whether the loss is below the constant's beyond chance, by an amount that matters."""
+        return self.deviations > SHOWN_DEVIATIONS and self.share > SHOWN_SHARE
+
+    @property
+    def held(self) -> bool:
+        """Whether the rows are predicted no better than by a constant: by no loss, if there are several."""
+        return max(self.shares, default=self.share) < SHOWN_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningFacts(Facts):
+    """A training from the initial weights over fresh batches, looked at after 16, 32, 64, … updates."""
+
+    stage = Stage.BASELINE
+    held_out: str = ""
+    """Where the held-out rows come from: evaluation, or training."""
+    rows: int = 0
+    """Number of held-out rows."""
+    planned: int | None = None
+    """Updates of the whole training; None: unknown."""
+    looks: tuple[LearningLook, ...] = ()
+    """The first is before any update. Of several losses, their weighted sum; if the weights are not known, the one that
+    is least below its constant."""
+    trained: LearningLook | None = None
+    """The last look at rows that were trained on."""
+    in_training_mode: LearningLook | None = None
+    """The same with the model in training mode, if learning was not shown."""
+    steps: tuple[float, float] | None = None
+    """What the first and the last steps minimized: the mean of eight each."""
+    terms: int = 1
+    """How many loss calls make up the loss of a batch."""
+    information: Information | None = None
+    """What the forward pass keeps of the label after the last update, if learning was not shown; None if there are
+    several losses, each with labels of its own."""
+    cut: str = ""
+    """Why fewer updates than planned were made; empty: they were all made, or learning was shown before."""
+    unknown: str = ""
+    """Why nothing can be said of this training's loss; empty if something can."""
+    failure: Failure | None = None
+    """What a step raised; a step on the same batch from the initial weights raises it, too."""
+
+    @property
+    def last(self) -> LearningLook | None:
+        """The look after the last update."""
+        return self.looks[-1] if self.looks else None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the training was seen to learn: its loss fell, and is below the constant's."""
+        last = self.last
+        return last is not None and last.updates > 0 and last.below and last.loss < self.looks[0].loss
+
+    @property
+    def whole(self) -> bool:
+        """Whether all planned updates were made."""
+        last = self.last
+        return last is not None and self.planned is not None and last.updates >= self.planned
+
+    @property
+    def had_its_chance(self) -> bool:
+        """Whether all planned updates were made, or, of an unknown number, many."""
+        last = self.last
+        if last is None or last.updates < FEWEST_UPDATES or self.failure is not None:
+            return False
+        return self.whole or (self.planned is None and last.updates >= MANY_UPDATES)
+
+    @property
+    def held_at_constant(self) -> bool:
+        """Whether the held-out rows are predicted no better than by a constant; others may be known by heart."""
+        return self.last is not None and self.last.held
+
+    @property
+    def at_constant(self) -> bool:
+        """Whether neither the held-out rows nor those that were trained on are predicted better than by a constant."""
+        last, trained = self.last, self.trained
+        return last is not None and trained is not None and last.held and trained.held
+
+    @property
+    def side(self) -> str:
+        """Where the cause lies, as far as the profile shows it, if the held-out rows stayed at the constant."""
+        found = self.information
+        if found is None or not self.had_its_chance or not self.held_at_constant:
+            return ""
+        if found.given.silent:
+            known = found.power >= POWER
+            return "nothing in the model's inputs tells the labels, though planted ones can be read" if known else ""
+        if found.stations and found.stations[-1].tells:
+            return "the label can be read up to the model's last result, so the loss or the optimizer is left"
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Longer:
+    """A rule's request for the training of LearningFacts with one thing changed; the answer is LearningFacts."""
+
+    change: Repair

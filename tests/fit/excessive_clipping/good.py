@@ -1,0 +1,12 @@
+"""SGD with gradients clipped to a norm of 1."""
+
+import keras
+from sklearn.datasets import load_digits
+keras.utils.set_random_seed(0)
+x, y = load_digits(return_X_y=True)
+model = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(64, "relu"), keras.layers.Dense(10)])
+model.compile(
+    optimizer=keras.optimizers.SGD(0.1, momentum=0.9, global_clipnorm=1.0),
+    loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+)
+model.fit((x / 16).astype("float32"), y, batch_size=64, epochs=10)

@@ -28,3 +28,11 @@ def test_every_module_that_a_comment_names_exists() -> None:
         if not (package / named).exists()
     ]
     assert gone == []
+
+
+def test_the_page_of_error_messages_links_to_each_file_by_its_title() -> None:
+    page = ROOT / "docs" / "errors.md"
+    links = re.findall(r"^- \[(.+)\]\((.+)\)$", page.read_text("utf-8"), re.MULTILINE)
+    files = (ROOT / "src" / "trainwright" / "frameworks" / "messages").glob("*.md")
+    titles = {file: file.read_text("utf-8").split("\n")[0] for file in files}
+    assert {(page.parent / link).resolve(): f"# {title}" for title, link in links} == titles

@@ -1,14 +1,18 @@
 """The table of error messages: every wording is found, the more specific one first, and its rules exist."""
 
+import re
+import subprocess
+import sys
+
 import pytest
 
 from trainwright.core.quotations import fixed_length
 from trainwright.core.rule import load_rules
 from trainwright.explain.answer import HANDFUL, ranked
-from trainwright.frameworks.messages import SECTIONS, best, matches
-from trainwright.frameworks.messages.known import KnownMessage
+from trainwright.frameworks.messages import best, load_messages, matches
+from trainwright.frameworks.messages.known import KnownMessage, read_entries
 
-ENTRIES = [known for section in SECTIONS.values() for known in section]
+ENTRIES = load_messages()
 TEXTS = [(known, text) for known in ENTRIES for text in known.texts]
 RULES = {rule.name: rule for rule in load_rules()}
 QUOTED = {text for rule in RULES.values() for text in rule.quotations}
@@ -76,3 +80,79 @@ def test_another_type_of_exception_is_another_error() -> None:
 def test_what_is_no_known_error_is_not_answered(message: str) -> None:
     assert best("", message) is None
     assert best("RuntimeError", message) is None
+
+
+def test_all_parts_of_an_entry_are_read() -> None:
+    text = """# Title
+
+- `first … wording`
+- `` second `wording` ``
+
+It means
+this.
+
+Type: KeyError. Passes on another error. Related rules: empty-dataset,
+ragged-batch.
+
+- `third wording`
+
+It means that.
+"""
+    assert read_entries("one.md", text) == [
+        KnownMessage(
+            texts=("first … wording", "second `wording`"),
+            paragraph="It means this.",
+            rules=("empty-dataset", "ragged-batch"),
+            type="KeyError",
+            wraps=True,
+        ),
+        KnownMessage(texts=("third wording",), paragraph="It means that."),
+    ]
+
+
+ENTRY = "# Title\n\n- `a wording`\n- `another`\n\nIt means\nthis.\n\nRelated rules: empty-dataset.\n"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "must"),
+    [
+        ("# Title\n", "\n", 1, "begin with its title"),
+        ("- `a wording`\n- `another`\n\n", "", 3, "begin with its wordings"),
+        ("- `another`", "- another", 4, "a wording must read"),
+        ("- `another`", "- `another `one``", 4, "a wording must read"),
+        ("- `another`\n\n", "- `another`\n", 5, "a wording must read"),
+        ("It means\nthis.\n\n", "", 3, "must have a paragraph"),
+        ("It means\nthis.\n\nRelated rules: empty-dataset.", "", 3, "must have a paragraph"),
+        ("this.\n\nRelated rules", "this.\n- `b`\n\nRelated rules", 8, "must not begin like a list"),
+        ("this.", "1) this.", 7, "must not begin like a list"),
+        ("Related rules: empty-dataset.", "Related rules: empty-dataset", 9, "may have only"),
+        ("Related rules: empty-dataset.", "Rules: empty-dataset.", 9, "may have only"),
+        ("this.", "this.\n\nAnd that.", 11, "begin with its wordings"),
+    ],
+)
+def test_the_error_on_a_malformed_entry_names_the_line_and_what_must_hold(
+    right: str, wrong: str, line: int, must: str
+) -> None:
+    assert len(read_entries("one.md", ENTRY)) == 1 and right in ENTRY
+    with pytest.raises(ValueError, match=rf"^one\.md:{line}: .*{re.escape(must)}.*; got "):
+        read_entries("one.md", ENTRY.replace(right, wrong))
+
+
+def test_an_empty_file_is_malformed() -> None:
+    with pytest.raises(ValueError, match=r"^one\.md:1: .*title"):
+        read_entries("one.md", "")
+
+
+def test_a_command_that_meets_no_error_reads_no_entry() -> None:
+    code = """
+from trainwright import cli, output
+from trainwright.frameworks import messages
+try:
+    cli.main()
+except SystemExit:
+    pass
+print("read:", messages.load_messages.cache_info().currsize)
+"""
+    run = [sys.executable, "-c", code, "check", "--help"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert "--budget" in said and said.endswith("read: 0\n")

@@ -8,7 +8,7 @@ import pytest
 
 from trainwright.core.finding import Severity
 from trainwright.core.rule import load_rules
-from trainwright.explain.pages import as_markdown, errors_as_markdown
+from trainwright.explain.pages import as_markdown
 from walking import expected, loud, said, walk
 
 INSTALLED = importlib.util.find_spec("lightning") is not None
@@ -62,9 +62,8 @@ def test_every_rule_page_has_its_four_parts(rule) -> None:
         assert part in page, part
 
 
-def test_the_documentation_holds_the_pages_of_all_rules_and_error_messages() -> None:
+def test_the_documentation_holds_the_pages_of_all_rules() -> None:
     """Written by scripts/rule-pages."""
     folder = FOLDER.parents[1] / "docs" / "rules"
     written = {page.name: page.read_text(encoding="utf-8") for page in folder.iterdir()}
     assert written == as_markdown(FOLDER.parent)
-    assert (folder.parent / "errors.md").read_text(encoding="utf-8") == errors_as_markdown()

@@ -1,4 +1,4 @@
-"""The documents that are generated from the rules and from the table of error messages."""
+"""The documents that are generated from the rules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
-from trainwright.frameworks.messages import SECTIONS
-from trainwright.frameworks.messages.known import KnownMessage
 
 # A longer difference between a rule's bad and good script is not shown as an example.
 LONGEST_EXAMPLE = 24
@@ -58,35 +56,6 @@ def _contents() -> str:
     return "\n".join([*lines, ""])
 
 
-def errors_as_markdown() -> str:
-    """The page of the error messages that no rule proves, or that deserve a paragraph of their own."""
-    lines = ["# Error messages", "", _wrapped(_ERRORS), ""]
-    lines += [f"- [{title}](#{_anchor(title)})" for title in SECTIONS]
-    for title, known in SECTIONS.items():
-        lines += ["", f"## {title}", ""]
-        lines += ["\n\n".join(_entry(one) for one in known)]
-    return "\n".join([*lines, ""])
-
-
-_ERRORS = (
-    "Generated from `src/trainwright/frameworks/messages` by `scripts/rule-pages`. `trainwright explain 'MESSAGE'` finds "
-    "an entry, and `python train.py 2>&1 | trainwright explain -` finds those of a traceback. `…` stands for any text. "
-    "The messages that rules quote are in [the index of the rules](rules/README.md#by-error-message)."
-)
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-
-
-def _entry(known: KnownMessage) -> str:
-    names = {rule.name: rule for rule in load_rules()}
-    quoted = "  \n".join(_code(text) for text in known.texts)
-    links = ", ".join(_link(names[name], "rules/") for name in known.rules)
-    related = f"Related rules: {links}."
-    return "\n\n".join([quoted, _wrapped(known.paragraph), *([related] if links else [])])
-
-
 def _stage_page(stage: Stage, tests: Path) -> str:
     lines = [f"# Rules of the {stage.label} stage", "", "[All rules](README.md)", ""]
     for rule in (r for r in load_rules() if r.stage == stage):
@@ -118,8 +87,8 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _link(rule: Rule, folder: str = "") -> str:
-    return f"[{rule.name}]({folder}{rule.stage.label}.md#{rule.code.lower()}-{rule.name})"
+def _link(rule: Rule) -> str:
+    return f"[{rule.name}]({rule.stage.label}.md#{rule.code.lower()}-{rule.name})"
 
 
 def _example(rule: Rule, tests: Path) -> list[str]:

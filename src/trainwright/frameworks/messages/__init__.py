@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from trainwright.core.quotations import fixed_length, flat, quoted_in
-from trainwright.frameworks.messages import (
-    arrays,
-    conversions,
-    data_loading,
-    datasets,
-    devices,
-    distributed,
-    jax,
-    keras,
-    lightning,
-    loading,
-    modules,
-    tables,
-    tensorflow,
-    tensors,
-    tokenizers,
-    trainer,
-    training,
-)
-from trainwright.frameworks.messages.known import KnownMessage
-
-SECTIONS: dict[str, tuple[KnownMessage, ...]] = {
-    "PyTorch: shapes and indices": tensors.MESSAGES,
-    "PyTorch: devices, dtypes and conversions": conversions.MESSAGES,
-    "PyTorch: modules and losses": modules.MESSAGES,
-    "PyTorch: backward, optimizers and mixed precision": training.MESSAGES,
-    "Checkpoints and pretrained models": loading.MESSAGES,
-    "Loading data": data_loading.MESSAGES,
-    "CUDA and other devices": devices.MESSAGES,
-    "Several processes": distributed.MESSAGES,
-    "Hugging Face: tokenizers and models": tokenizers.MESSAGES,
-    "Hugging Face: Trainer, Accelerate, PEFT and TRL": trainer.MESSAGES,
-    "Hugging Face: datasets": datasets.MESSAGES,
-    "Lightning": lightning.MESSAGES,
-    "Keras": keras.MESSAGES,
-    "TensorFlow": tensorflow.MESSAGES,
-    "JAX": jax.MESSAGES,
-    "NumPy": arrays.MESSAGES,
-    "pandas and scikit-learn": tables.MESSAGES,
-}
+from trainwright.frameworks.messages.known import KnownMessage, read_entries
 
 # What the exact type of an exception counts, in characters of fixed text.
 TYPE_COUNTS = 10
 # A longer message is read up to here.
 LONGEST = 20_000
+
+
+@cache
+def load_messages() -> tuple[KnownMessage, ...]:
+    """The entries of all files of this folder; they are read when a message is first looked up."""
+    files = sorted(Path(__file__).parent.glob("*.md"))
+    return tuple(known for file in files for known in read_entries(file.name, file.read_text("utf-8")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +48,7 @@ def matches(type_name: str, message: str) -> list[Match]:
     name = type_name.rpartition(".")[2]
     said = flat(f"{name}: {message[:LONGEST]}" if name else message[:LONGEST])
     found = []
-    for known in (one for section in SECTIONS.values() for one in section):
+    for known in load_messages():
         text = max((q for q in known.texts if quoted_in(q, said)), key=fixed_length, default="")
         same = bool(name) and known.type == name
         if text and (same or not name or not known.type):

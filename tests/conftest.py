@@ -16,6 +16,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
 TESTS = Path(__file__).parent
 sys.path[:0] = [str(TESTS / "helpers"), str(TESTS), str(TESTS.parent / "benchmarks")]
+from remembered import Remembered  # noqa: E402
+
 # A busy machine is no fault of what is tested, and a run says the same as the one before it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("here")
@@ -23,6 +25,12 @@ settings.load_profile("here")
 
 def pytest_addoption(parser):
     parser.addoption("--rewrite", action="store_true", help="store the rendered reports in tests/golden anew")
+    parser.addoption("--remember", type=Path, help="a file of the tests that passed; on the same content they are not run")
+
+
+def pytest_configure(config):
+    if config.option.remember:
+        config.pluginmanager.register(Remembered(config.option.remember))
 
 
 def pytest_collection_modifyitems(items):

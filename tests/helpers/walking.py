@@ -17,19 +17,23 @@ from trainwright.walk.run import check_script
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
 
-def walk(script: Path, *arguments: str, budget: float = 60.0) -> Report:
+# Enough to see that a training can be followed; whether it learns takes as many as are planned.
+FEW_UPDATES = 16
+
+
+def walk(script: Path, *arguments: str, budget: float = 60.0, updates: int | None = None) -> Report:
     """The report of the script's first training."""
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads
         return walk_apart(script, *arguments)
-    return walk_all(script, *arguments, budget=budget)[0]
+    return walk_all(script, *arguments, budget=budget, updates=updates)[0]
 
 
-def walk_all(script: Path, *arguments: str, budget: float = 60.0) -> list[Report]:
+def walk_all(script: Path, *arguments: str, budget: float = 60.0, updates: int | None = None) -> list[Report]:
     """A report for each of the script's trainings."""
     forget_accelerator()
     forget_keras()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return check_script(script, arguments, Options(budget=budget), strict=True)
+        return check_script(script, arguments, Options(budget=budget, updates=updates), strict=True)
 
 
 def walk_apart(script: Path, *arguments: str) -> Report:

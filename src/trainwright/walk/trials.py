@@ -97,7 +97,10 @@ def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, Lear
         return LearningFacts(
             planned=planned, cut=f"fewer than {FEWEST_AFFORDED} updates fit into the budget of {walk.clock.budget:g} s"
         )
-    return (yield Learn(planned=planned, seconds=seconds, changes=changes))
+    if walk.updates is None or (planned is not None and planned <= walk.updates):
+        return (yield Learn(planned=planned, seconds=seconds, changes=changes))
+    facts = yield Learn(planned=walk.updates, seconds=seconds, changes=changes)
+    return replace(facts, planned=planned, cut=facts.cut or f"no more than {walk.updates:,} updates were allowed")
 
 
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:

@@ -54,6 +54,7 @@ class Walk:
         script: str,
         *,
         budget: float = 60.0,
+        updates: int | None = None,
         ignored: Ignored = lambda finding: False,
         repair: bool = True,
         say: Callable[[str], None] = lambda text: None,
@@ -64,6 +65,7 @@ class Walk:
         self.script = script
         self.seed = seed
         self.clock = Clock(budget)
+        self.updates = updates
         self.start_seconds: float | None = None
         self.facts: dict[type[Facts], Facts] = {}
         self.findings: list[Finding] = []

@@ -303,6 +303,7 @@ class Walks:
         return Walk(
             self._script,
             budget=self._options.budget,
+            updates=self._options.updates,
             ignored=self._options.ignores,
             repair=self._options.repair,
             say=self._say,

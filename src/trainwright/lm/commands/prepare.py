@@ -4,16 +4,164 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from trainwright.errors import UsageError
 
+if TYPE_CHECKING:
+    from trainwright.lm.corpus.options import PrepareOptions
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class _Filters:
+    """Which files are kept."""
+
+    keywords: Annotated[
+        str | None,
+        Parameter(
+            help=(
+                'Keep only files that mention one of these words, separated by commas; "" keeps all. Default: pandas, '
+                "sklearn, matplotlib, seaborn for `installed` and the Hub; no filter for folders and tables."
+            ),
+        ),
+    ] = None
+    all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False
+    licences: Annotated[
+        str | None,
+        Parameter(
+            name=("--licences", "--licenses"),
+            help=(
+                "permissive, any (even unknown), or SPDX identifiers separated by commas. Default: permissive for `installed` "
+                "and the Hub; any for folders and tables."
+            ),
+        ),
+    ] = None
+    unknown_licences: Annotated[
+        Literal["own", "keep", "drop"],
+        Parameter(
+            name=("--unknown-licences", "--unknown-licenses"),
+            help=(
+                "Files without a known license. own: keep those from folders and tables, which you named yourself, and drop those "
+                "from installed and the Hub."
+            ),
+        ),
+    ] = "own"
+    generated: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help=(
+                "Keep files that say in their first five lines that a program wrote them (in folders and tables: that "
+                "they are generated and must not be edited)."
+            ),
+        ),
+    ] = False
+    min_bytes: Annotated[
+        int | None,
+        Parameter(help=("Drop files shorter than this. Default: 64; no limit for folders and tables.")),
+    ] = None
+    longest_line: Annotated[
+        int | None,
+        Parameter(
+            help=(
+                "Drop files with a line longer than this many characters. Default: 1000; no limit for folders and tables."
+            ),
+        ),
+    ] = None
+    mean_line: Annotated[
+        float | None,
+        Parameter(
+            help=(
+                "Drop files whose mean line is longer than this many characters. Default: 100; 1000 for folders and tables."
+            ),
+        ),
+    ] = None
+    alphanumeric_share: Annotated[
+        float | None,
+        Parameter(
+            help=("Drop files with a smaller fraction of letters and digits than this. Default: 0.25."),
+        ),
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class _Division:
+    """What is made of the kept files: near duplicates, the split and the tokenizer."""
+
+    near: Annotated[
+        float,
+        Parameter(help=("Jaccard index of five-word shingles from which two files count as near duplicates.")),
+    ] = 0.7
+    validation: Annotated[float, Parameter(help=("Fraction of bytes to hold out, in whole groups."))] = 0.05
+    seed: Annotated[int, Parameter(help="Random seed for choosing the held-out groups.")] = 0
+    vocabulary: Annotated[
+        int,
+        Parameter(
+            help=("Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."),
+        ),
+    ] = 0
+    tokenizer_bytes: Annotated[
+        str,
+        Parameter(
+            help=("Amount of evenly sampled text to train the tokenizer on, in bytes or as in 20MB."),
+        ),
+    ] = "20MB"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """How much is read, and where a table keeps what."""
+
+    max_bytes: Annotated[
+        str,
+        Parameter(
+            help=(
+                "Stop after keeping this much text, in bytes or as in 50MB. Files are read in hash order, which makes this an even "
+                "sample; table rows are read in their own order."
+            ),
+        ),
+    ] = "0"
+    max_group_bytes: Annotated[
+        str,
+        Parameter(
+            help=(
+                "Take at most this much text from one package or repository, for more variety in the same number of bytes."
+            ),
+        ),
+    ] = "0"
+    largest: Annotated[str, Parameter(help="Skip files larger than this, in bytes or as in 1MB.")] = "1MB"
+    suffixes: Annotated[
+        str,
+        Parameter(help=("File name endings to read from folders and packages, separated by commas.")),
+    ] = ".py"
+    text_field: Annotated[str, Parameter(help=("The table column with the text. Default: content, text or code."))] = ""
+    path_field: Annotated[
+        str,
+        Parameter(help=("The table column with the file's path. Default: path and some others.")),
+    ] = ""
+    group_field: Annotated[
+        str,
+        Parameter(
+            help=("The table column with the repository. Default: repo_name, group and some others."),
+        ),
+    ] = ""
+    licence_field: Annotated[
+        str,
+        Parameter(
+            name=("--licence-field", "--license-field"),
+            help=("The table column with the license. Default: license and some others."),
+        ),
+    ] = ""
 
 
 def prepare(
@@ -28,152 +176,9 @@ def prepare(
         ),
     ],
     out: Annotated[Path, Parameter(name="--out", help="The folder to write the prepared data to.")],
-    keywords: Annotated[
-        str | None,
-        Parameter(
-            name="--keywords",
-            help=(
-                'Keep only files that mention one of these words, separated by commas; "" keeps all. Default: pandas, '
-                "sklearn, matplotlib, seaborn for `installed` and the Hub; no filter for folders and tables."
-            ),
-        ),
-    ] = None,
-    all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False,
-    licences: Annotated[
-        str | None,
-        Parameter(
-            name=("--licences", "--licenses"),
-            help=(
-                "permissive, any (even unknown), or SPDX identifiers separated by commas. Default: permissive for `installed` "
-                "and the Hub; any for folders and tables."
-            ),
-        ),
-    ] = None,
-    unknown_licences: Annotated[
-        Literal["own", "keep", "drop"],
-        Parameter(
-            name=("--unknown-licences", "--unknown-licenses"),
-            help=(
-                "Files without a known license. own: keep those from folders and tables, which you named yourself, and drop those "
-                "from installed and the Hub."
-            ),
-        ),
-    ] = "own",
-    generated: Annotated[
-        bool,
-        Parameter(
-            name="--generated",
-            negative=(),
-            help=(
-                "Keep files that say in their first five lines that a program wrote them (in folders and tables: that "
-                "they are generated and must not be edited)."
-            ),
-        ),
-    ] = False,
-    min_bytes: Annotated[
-        int | None,
-        Parameter(
-            name="--min-bytes", help=("Drop files shorter than this. Default: 64; no limit for folders and tables.")
-        ),
-    ] = None,
-    longest_line: Annotated[
-        int | None,
-        Parameter(
-            name="--longest-line",
-            help=(
-                "Drop files with a line longer than this many characters. Default: 1000; no limit for folders and tables."
-            ),
-        ),
-    ] = None,
-    mean_line: Annotated[
-        float | None,
-        Parameter(
-            name="--mean-line",
-            help=(
-                "Drop files whose mean line is longer than this many characters. Default: 100; 1000 for folders and tables."
-            ),
-        ),
-    ] = None,
-    alphanumeric_share: Annotated[
-        float | None,
-        Parameter(
-            name="--alphanumeric-share",
-            help=("Drop files with a smaller fraction of letters and digits than this. Default: 0.25."),
-        ),
-    ] = None,
-    near: Annotated[
-        float,
-        Parameter(
-            name="--near", help=("Jaccard index of five-word shingles from which two files count as near duplicates.")
-        ),
-    ] = 0.7,
-    validation: Annotated[
-        float, Parameter(name="--validation", help=("Fraction of bytes to hold out, in whole groups."))
-    ] = 0.05,
-    seed: Annotated[int, Parameter(name="--seed", help="Random seed for choosing the held-out groups.")] = 0,
-    vocabulary: Annotated[
-        int,
-        Parameter(
-            name="--vocabulary",
-            help=("Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."),
-        ),
-    ] = 0,
-    tokenizer_bytes: Annotated[
-        str,
-        Parameter(
-            name="--tokenizer-bytes",
-            help=("Amount of evenly sampled text to train the tokenizer on, in bytes or as in 20MB."),
-        ),
-    ] = "20MB",
-    max_bytes: Annotated[
-        str,
-        Parameter(
-            name="--max-bytes",
-            help=(
-                "Stop after keeping this much text, in bytes or as in 50MB. Files are read in hash order, which makes this an even "
-                "sample; table rows are read in their own order."
-            ),
-        ),
-    ] = "0",
-    max_group_bytes: Annotated[
-        str,
-        Parameter(
-            name="--max-group-bytes",
-            help=(
-                "Take at most this much text from one package or repository, for more variety in the same number of bytes."
-            ),
-        ),
-    ] = "0",
-    largest: Annotated[
-        str, Parameter(name="--largest", help="Skip files larger than this, in bytes or as in 1MB.")
-    ] = "1MB",
-    suffixes: Annotated[
-        str,
-        Parameter(
-            name="--suffixes", help=("File name endings to read from folders and packages, separated by commas.")
-        ),
-    ] = ".py",
-    text_field: Annotated[
-        str, Parameter(name="--text-field", help=("The table column with the text. Default: content, text or code."))
-    ] = "",
-    path_field: Annotated[
-        str,
-        Parameter(name="--path-field", help=("The table column with the file's path. Default: path and some others.")),
-    ] = "",
-    group_field: Annotated[
-        str,
-        Parameter(
-            name="--group-field",
-            help=("The table column with the repository. Default: repo_name, group and some others."),
-        ),
-    ] = "",
-    licence_field: Annotated[
-        str,
-        Parameter(
-            name=("--licence-field", "--license-field"),
-            help=("The table column with the license. Default: license and some others."),
-        ),
-    ] = "",
+    filters: _Filters = _Filters(),
+    division: _Division = _Division(),
+    reading: _Reading = _Reading(),
     restart: Annotated[
         bool,
         Parameter(name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")),
@@ -196,37 +201,9 @@ def prepare(
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
-    from trainwright.lm.corpus.filters import OWN, FilterOptions
-    from trainwright.lm.corpus.options import PrepareOptions
     from trainwright.lm.corpus.prepare import prepare as prepare_data
-    from trainwright.lm.corpus.sources import Fields
 
-    given: dict[str, Any] = {
-        "keywords": () if all_files else None if keywords is None else _words(keywords),
-        "licences": None if licences is None else _licences(licences),
-        "unknown_licences": unknown_licences,
-        "generated": generated,
-        "min_bytes": min_bytes,
-        "longest_line": longest_line,
-        "mean_line": mean_line,
-        "alphanumeric_share": alphanumeric_share,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    options = PrepareOptions(
-        sources=sources or ("installed",),
-        suffixes=_words(suffixes),
-        fields=Fields(text=text_field, path=path_field, group=group_field, licence=licence_field),
-        largest=_size(largest, "--largest"),
-        max_bytes=_size(max_bytes, "--max-bytes"),
-        max_group_bytes=_size(max_group_bytes, "--max-group-bytes"),
-        filters=replace(FilterOptions(), **given),
-        own_filters=replace(OWN, **given),
-        near=near,
-        validation=validation,
-        seed=seed,
-        vocabulary_size=vocabulary,
-        tokenizer_bytes=_size(tokenizer_bytes, "--tokenizer-bytes"),
-    )
+    options = _options(sources or ("installed",), filters, division, reading)
     try:
         done = prepare_data(out, options, restart=restart)
     except KeyboardInterrupt:
@@ -234,6 +211,54 @@ def prepare(
         raise
     _show(done.manifest, out, done.already)
     return 0
+
+
+def _options(sources: tuple[str, ...], filters: _Filters, division: _Division, reading: _Reading) -> PrepareOptions:
+    """What the command line says.
+
+    Raises:
+        UsageError: for a license or a size that cannot be read.
+    """
+    from trainwright.lm.corpus.filters import OWN, FilterOptions
+    from trainwright.lm.corpus.options import PrepareOptions
+    from trainwright.lm.corpus.sources import Fields
+
+    given = {name: value for name, value in _given(filters).items() if value is not None}
+    return PrepareOptions(
+        sources=sources,
+        suffixes=_words(reading.suffixes),
+        fields=Fields(
+            text=reading.text_field,
+            path=reading.path_field,
+            group=reading.group_field,
+            licence=reading.licence_field,
+        ),
+        largest=_size(reading.largest, "--largest"),
+        max_bytes=_size(reading.max_bytes, "--max-bytes"),
+        max_group_bytes=_size(reading.max_group_bytes, "--max-group-bytes"),
+        filters=replace(FilterOptions(), **given),
+        own_filters=replace(OWN, **given),
+        near=division.near,
+        validation=division.validation,
+        seed=division.seed,
+        vocabulary_size=division.vocabulary,
+        tokenizer_bytes=_size(division.tokenizer_bytes, "--tokenizer-bytes"),
+    )
+
+
+def _given(filters: _Filters) -> dict[str, Any]:
+    """The settings of filters by the names of `FilterOptions`; None: not given."""
+    words = None if filters.keywords is None else _words(filters.keywords)
+    return {
+        "keywords": () if filters.all_files else words,
+        "licences": None if filters.licences is None else _licences(filters.licences),
+        "unknown_licences": filters.unknown_licences,
+        "generated": filters.generated,
+        "min_bytes": filters.min_bytes,
+        "longest_line": filters.longest_line,
+        "mean_line": filters.mean_line,
+        "alphanumeric_share": filters.alphanumeric_share,
+    }
 
 
 def _words(given: str) -> tuple[str, ...]:

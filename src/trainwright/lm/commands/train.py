@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from trainwright.lm.config import Recipe, checked, load_recipe, recipe_from
+
+if TYPE_CHECKING:
+    from trainwright.lm.training.train import Outcome
 
 
 def train(
@@ -83,7 +86,6 @@ def train(
     """
     from trainwright.lm.runs.folder import is_run, read_recipe
     from trainwright.lm.tokens.prepared import open_data
-    from trainwright.lm.training.live import duration
     from trainwright.lm.training.train import train as train_run
 
     asked = preset is not None or recipe is not None or bool(settings)
@@ -93,23 +95,25 @@ def train(
         chosen = load_recipe(preset or "tiny", recipe, settings or ())
     chosen = _with(chosen, precision=precision, threads=threads)
     outcome = train_run(open_data(data), out, chosen, resume=resume)
-    if os.environ.get("RANK", "0") != "0":  # one of torchrun's processes; the first one speaks
-        return 128 + outcome.signal if outcome.signal else 0
-    best = (
-        ""
-        if outcome.best_loss is None
-        else (f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}")
-    )
-    console = Console()
-    console.print(
-        f"{outcome.updates} of {outcome.of} updates in {duration(outcome.seconds)}{best}.",
-        soft_wrap=True,
-        highlight=False,
-    )
-    if not outcome.signal:
-        return 0
-    console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
-    return 128 + outcome.signal  # as shells do for a program that a signal ended
+    return _ended(outcome)
+
+
+def _ended(outcome: Outcome) -> int:
+    """Say how the training ended, and return the exit status."""
+    from trainwright.lm.training.live import duration
+
+    if os.environ.get("RANK", "0") == "0":  # of torchrun's processes, the first one speaks
+        best = (
+            ""
+            if outcome.best_loss is None
+            else f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
+        )
+        done = f"{outcome.updates} of {outcome.of} updates in {duration(outcome.seconds)}{best}."
+        console = Console()
+        console.print(done, soft_wrap=True, highlight=False)
+        if outcome.signal:
+            console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
+    return 128 + outcome.signal if outcome.signal else 0  # as shells do for a program that a signal ended
 
 
 def _with(recipe: Recipe, **run: Any) -> Recipe:

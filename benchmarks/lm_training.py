@@ -98,7 +98,7 @@ def timed(update: Callable[[Tensor], None], data: Tensor) -> float:
 def ours(data: Tensor, precision: str, architecture: str = "gpt2", optimizer_name: str = "adamw") -> float:
     """Our model, loss and optimizer, as `trainwright lm train` puts them together."""
     from trainwright.lm.config import ModelConfig, OptimizerConfig
-    from trainwright.lm.network.loss import total_weight, training_loss
+    from trainwright.lm.network.loss import training_loss
     from trainwright.lm.network.model import Transformer
     from trainwright.lm.training.optimizers import build_optimizer
 
@@ -118,7 +118,7 @@ def ours(data: Tensor, precision: str, architecture: str = "gpt2", optimizer_nam
     def update(batch: Tensor) -> None:
         inputs, targets = batch[:, :-1], batch[:, 1:]
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-            loss = training_loss(model, inputs, targets) / total_weight(targets)
+            loss = training_loss(model, inputs, targets) / targets.numel()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -14,7 +14,7 @@ from lm_runs import SOURCE, model, run, tokenizer
 from trainwright.errors import UsageError
 from trainwright.lm.completion import complete as completing
 from trainwright.lm.completion import healing
-from trainwright.lm.completion.complete import Completer, Sampling, complete, extent, generate
+from trainwright.lm.completion.complete import Completer, Sampling, complete, extent
 from trainwright.lm.completion.endings import line_end, statement_end
 from trainwright.lm.network.decoder import Decoder
 from trainwright.lm.runs.folder import open_run
@@ -103,33 +103,6 @@ def test_a_full_window_goes_on_from_its_newest_half(architecture: str, context: 
             got = decoder.add(token)
         wanted = net(torch.tensor([ids[-max(1, context // 2) :]]))[0, -1]
     torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_greedy_ids_are_those_of_the_whole_model_asked_again_and_again(architecture: str) -> None:
-    net, known = model(architecture), tokenizer()
-    ids = known.encode("x = 1")
-    wanted = list(ids)
-    with torch.inference_mode():
-        for _ in range(12):
-            wanted.append(int(net(torch.tensor([wanted]))[0, -1].argmax()))
-    if known.end_id in wanted:
-        wanted = wanted[: wanted.index(known.end_id)]
-    assert generate(net, ids, limit=12, tokenizer=known) == wanted[len(ids) :]
-
-
-def test_generation_stops_with_the_token_that_it_is_told_to() -> None:
-    net, known = model("modern"), tokenizer()
-    ids = known.encode("x = 1")
-    told: list[bytes] = []
-
-    def stop(written: bytes) -> bool:
-        told.append(written)
-        return len(told) == 3
-
-    new = generate(net, ids, limit=12, tokenizer=known, stop=stop)
-    assert new == generate(net, ids, limit=12, tokenizer=known)[:3]
-    assert told == [known.decode_bytes(new[:count]) for count in (1, 2, 3)]
 
 
 def test_a_line_ends_before_its_newline(replay) -> None:

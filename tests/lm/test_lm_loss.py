@@ -14,7 +14,6 @@ from trainwright.lm.network.loss import (
     IGNORED,
     key_token_ids,
     linear_cross_entropy,
-    total_weight,
     training_loss,
     window_weights,
 )
@@ -182,7 +181,7 @@ def test_weighted_gradients_do_not_depend_on_accumulation(micro: int) -> None:
     weights = window_weights(inputs, [3, 7, 11], 2.0)
     assert weights.unique().numel() > 1
     model = tiny()
-    total = total_weight(targets, weights)
+    total = inputs.shape[1] * weights.sum()
     for rows in torch.arange(8).split(micro):
         (training_loss(model, inputs[rows], targets[rows], weights[rows]) / total).backward()
     grads = [parameter.grad.clone() for parameter in model.parameters()]
@@ -197,16 +196,10 @@ def test_equal_weights_change_nothing() -> None:
     """Defect 9: without normalization, weights of 5 would be a rate five times as high."""
     inputs, targets = windows(4)
     model = tiny()
-    plain_loss = training_loss(model, inputs, targets) / total_weight(targets)
+    plain_loss = training_loss(model, inputs, targets) / targets.numel()
     fives = torch.full((4,), 5.0)
-    weighted = training_loss(model, inputs, targets, fives) / total_weight(targets, fives)
+    weighted = training_loss(model, inputs, targets, fives) / (5 * targets.numel())
     assert weighted.item() == pytest.approx(plain_loss.item(), rel=1e-6)
-
-
-def test_total_weight_leaves_ignored_targets_out() -> None:
-    targets = torch.tensor([[1, IGNORED, 2], [IGNORED, IGNORED, 3]])
-    assert total_weight(targets) == 3
-    assert total_weight(targets, torch.tensor([2.0, 0.5])) == 4.5
 
 
 class Letters:

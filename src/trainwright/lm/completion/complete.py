@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -157,38 +157,6 @@ def fitting(tokenizer: Tokenizer, prompt: str, context: int) -> list[int]:
     if len(ids) < room:
         ids = [tokenizer.end_id, *tokenizer.encode(prompt)]
     return ids[-room:]
-
-
-@torch.inference_mode()
-def generate(
-    model: Transformer,
-    ids: Sequence[int],
-    *,
-    limit: int,
-    tokenizer: Tokenizer,
-    stop: Callable[[bytes], bool] | None = None,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
-    generator: torch.Generator | None = None,
-) -> list[int]:
-    """Generate at most `limit` ids after `ids` (at least one, at most a window), stopping before the end token.
-
-    Args:
-        stop: called with all new bytes after each token; True stops generation, and that token is included.
-    """
-    decoder = Decoder(model)
-    choose = _chooser(temperature, top_p, generator)
-    new: list[int] = []
-    logits_V = decoder.read(ids)[0]
-    while len(new) < limit:
-        token = choose(logits_V)
-        if token == tokenizer.end_id:
-            break
-        new.append(token)
-        if len(new) == limit or (stop is not None and stop(tokenizer.decode_bytes(new))):
-            break
-        logits_V = decoder.add(token)
-    return new
 
 
 def _generator(seed: int) -> torch.Generator:

@@ -36,7 +36,7 @@ class Encoder(Protocol):
 def training_loss(
     model: Transformer, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None, z_loss: float = 0.0
 ) -> Tensor:
-    """The weighted sum of nats over all targets that count; the caller divides it by the update's `total_weight`.
+    """The weighted sum of nats over all targets that count; the caller divides it by the update's total weight.
 
     Args:
         weights_B: the weight of each window's tokens; None: 1.
@@ -46,12 +46,6 @@ def training_loss(
     return linear_cross_entropy(
         hidden_BTD.flatten(0, 1), model.output_weight, targets_BT.flatten(), weights_N, z_loss=z_loss
     )
-
-
-def total_weight(targets_BT: Tensor, weights_B: Tensor | None = None) -> Tensor:
-    """The sum of the weights of all targets that count, or their number without weights. A float64 scalar."""
-    counted_B = (targets_BT != IGNORED).sum(1, dtype=torch.float64)
-    return counted_B.sum() if weights_B is None else (counted_B * weights_B).sum()
 
 
 def linear_cross_entropy(

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from trainwright.lm.config import ModelConfig, OptimizerConfig
-from trainwright.lm.tokens.prepared import open_data
-from trainwright.lm.network.loss import training_loss
-from trainwright.lm.network.model import Transformer
-from trainwright.lm.training.optimizers import build_optimizer
-from trainwright.lm.tokens.pack import Windows
-from trainwright.lm.corpus.options import PrepareOptions
-from trainwright.lm.corpus.prepare import prepare
+from trainwright_lm.config import ModelConfig, OptimizerConfig
+from trainwright_lm.tokens.prepared import open_data
+from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.training.optimizers import build_optimizer
+from trainwright_lm.tokens.pack import Windows
+from trainwright_lm.corpus.options import PrepareOptions
+from trainwright_lm.corpus.prepare import prepare
 
 
 class CodeWindows(Dataset):

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(TESTS / "helpers")]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "lm" / "src"), str(TESTS / "helpers")]),
     "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     "HF_HUB_OFFLINE": "1",
 }

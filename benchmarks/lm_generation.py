@@ -26,12 +26,12 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers
 
-from trainwright.lm.completion.complete import Completer
-from trainwright.lm.config import ModelConfig, Recipe
-from trainwright.lm.exchange.export import export_run
-from trainwright.lm.network.model import Transformer
-from trainwright.lm.runs.folder import create_run, open_run
-from trainwright.lm.tokens.tokenizer import Tokenizer, train_tokenizer
+from trainwright_lm.completion.complete import Completer
+from trainwright_lm.config import ModelConfig, Recipe
+from trainwright_lm.exchange.export import export_run
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.runs.folder import create_run, open_run
+from trainwright_lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
 VOCABULARY, TOKENS, ROUNDS, LINES = 8192, 20, 30, 40
 PROMPT = "import numpy as np\nimport pandas as pd\n\nframe = pd.read_csv("

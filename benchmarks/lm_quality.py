@@ -28,18 +28,19 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "lm" / "src"))
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from trainwright.lm.config import Recipe, load_recipe
-from trainwright.lm.network.model import Transformer
-from trainwright.lm.runs.folder import open_run
-from trainwright.lm.tokens.pack import Windows
-from trainwright.lm.tokens.prepared import PreparedData, open_data
-from trainwright.lm.training.train import train
-from trainwright.lm.training.validation import evaluate_windows
+from trainwright_lm.config import Recipe, load_recipe
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.runs.folder import open_run
+from trainwright_lm.tokens.pack import Windows
+from trainwright_lm.tokens.prepared import PreparedData, open_data
+from trainwright_lm.training.train import train
+from trainwright_lm.training.validation import evaluate_windows
 
 PARTS = 10
 """Our trainings have so many tenths of the reference's updates."""
@@ -229,8 +230,8 @@ def loss_of(model: torch.nn.Module, windows: Windows) -> float:
 
 def installed(folder: Path) -> Path:
     """This environment's packages, prepared in a folder as `make lm-demo` does."""
-    from trainwright.lm.corpus.options import PrepareOptions
-    from trainwright.lm.corpus.prepare import prepare
+    from trainwright_lm.corpus.options import PrepareOptions
+    from trainwright_lm.corpus.prepare import prepare
 
     prepare(
         folder, PrepareOptions(max_bytes=12_000_000, max_group_bytes=1_000_000, validation=0.1, vocabulary_size=2048)

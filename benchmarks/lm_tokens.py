@@ -23,8 +23,8 @@ from pathlib import Path
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from trainwright.lm.tokens.pack import TokenWriter, open_tokens
-from trainwright.lm.tokens.tokenizer import END, Tokenizer, load_tokenizer, train_tokenizer
+from trainwright_lm.tokens.pack import TokenWriter, open_tokens
+from trainwright_lm.tokens.tokenizer import END, Tokenizer, load_tokenizer, train_tokenizer
 
 VOCABULARY_SIZE = 50_000  # the course's
 TRAINED_ON_BYTES = 20_000_000

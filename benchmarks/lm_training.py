@@ -22,6 +22,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "lm" / "src"))
 
 import torch
 from torch import Tensor, nn
@@ -97,10 +98,10 @@ def timed(update: Callable[[Tensor], None], data: Tensor) -> float:
 
 def ours(data: Tensor, precision: str, architecture: str = "gpt2", optimizer_name: str = "adamw") -> float:
     """Our model, loss and optimizer, as `trainwright lm train` puts them together."""
-    from trainwright.lm.config import ModelConfig, OptimizerConfig
-    from trainwright.lm.network.loss import total_weight, training_loss
-    from trainwright.lm.network.model import Transformer
-    from trainwright.lm.training.optimizers import build_optimizer
+    from trainwright_lm.config import ModelConfig, OptimizerConfig
+    from trainwright_lm.network.loss import training_loss
+    from trainwright_lm.network.model import Transformer
+    from trainwright_lm.training.optimizers import build_optimizer
 
     torch.manual_seed(0)
     model = Transformer(
@@ -118,7 +119,7 @@ def ours(data: Tensor, precision: str, architecture: str = "gpt2", optimizer_nam
     def update(batch: Tensor) -> None:
         inputs, targets = batch[:, :-1], batch[:, 1:]
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-            loss = training_loss(model, inputs, targets) / total_weight(targets)
+            loss = training_loss(model, inputs, targets) / targets.numel()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

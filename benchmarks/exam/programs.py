@@ -16,7 +16,7 @@ TESTS = ROOT / "tests"
 FIELD = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))  # runs, packages and made models
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(TESTS / "helpers")]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "lm" / "src"), str(TESTS / "helpers")]),
     "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     "HF_HUB_OFFLINE": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -49,7 +49,7 @@ app = App(
     result_action="return_value",
 )
 
-app.command("trainwright.lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
+app.command("trainwright_lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
 
 Ignore = Annotated[
     list[str] | None, Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=())

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import trainwright
+import trainwright_lm
 
-ROOT = Path(trainwright.__file__).parent
+ROOTS = [Path(package.__file__).parents[1] for package in (trainwright, trainwright_lm)]
+FILES = {str(path.relative_to(root)): path for root in ROOTS for path in sorted(root.glob("trainwright*/**/*.py"))}
 BROAD = {"Exception", "BaseException"}
 # These let an error of our own out, or keep it for the report.
 ASKING = {"failure_of", "note_own", "is_own", "told", "own_failure", "internal_error", "print_exc"}
@@ -41,7 +43,7 @@ def answers(body: list[ast.stmt]) -> bool:
     return bool(called & ASKING) or any(isinstance(n, ast.Raise) for n in nodes)
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", FILES.values(), ids=FILES)
 def test_whoever_catches_everything_says_whose_it_is(path: Path) -> None:
     text = path.read_text("utf-8")
     lines = text.split("\n")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOMES = (ROOT, ROOT / "src" / "trainwright")
+PACKAGES = (ROOT / "src" / "trainwright", ROOT / "lm" / "src" / "trainwright_lm")
+HOMES = (ROOT, *PACKAGES)
 
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
@@ -18,14 +19,14 @@ def test_every_path_exists(document: str) -> None:
 
 def test_every_module_that_a_comment_names_exists() -> None:
     """`seams/source/places.py` in a docstring or comment of the sources."""
-    package = ROOT / "src" / "trainwright"
     gone = [
-        f"{path.relative_to(package)}: {named}"
+        f"{path.relative_to(ROOT)}: {named}"
+        for package in PACKAGES
         for path in package.rglob("*.py")
         for named in re.findall(
-            r"(?<![\w/])((?:adapters|seams|tensors|probes|stages|walk|lm)/[\w/]+\.py)", path.read_text("utf-8")
+            r"(?<![\w/])((?:adapters|seams|tensors|probes|stages|walk)/[\w/]+\.py)", path.read_text("utf-8")
         )
-        if not (package / named).exists()
+        if not (PACKAGES[0] / named).exists()
     ]
     assert gone == []
 

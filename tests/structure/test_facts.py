@@ -24,7 +24,6 @@ CLASSES = sorted(
 READ = {
     node.attr
     for path in ROOT.rglob("*.py")
-    if path.relative_to(ROOT).parts[0] != "lm"
     for node in ast.walk(ast.parse(path.read_text("utf-8")))
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
 }

@@ -4,15 +4,17 @@ import ast
 import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 import trainwright
+import trainwright_lm
 
 ROOT = Path(trainwright.__file__).parent
-MODULES = sorted(ROOT.rglob("*.py"))
+LANGUAGE_MODEL = Path(trainwright_lm.__file__).parent
+MODULES = [*sorted(ROOT.rglob("*.py")), *sorted(LANGUAGE_MODEL.rglob("*.py"))]
 FRAMEWORKS = {
     "torch",
     "transformers",
@@ -48,13 +50,15 @@ MAY_IMPORT = {
     "explain": {"explain", "frameworks", "core"},
     "errors": set(),
     "console": set(),
-    "lm": {"lm", "errors", "core"},  # of core, what the public API returns
+    "lm": {"trainwright_lm"},
+    # A package of its own, beside trainwright: it uses the public API, and what that returns.
+    "trainwright_lm": {"trainwright_lm", "errors", "core.report", "core.stage"},
 }
 # Who may import whom inside a layer: folders, and the files that lie beside them. Itself, each may.
 _ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch", "adapters.learning"}
-_TOKENS = {"lm.documents", "lm.atomic"}
-_RUNS = {"lm.config", "lm.atomic", "lm.network", "lm.tokens"}
-_TRAINING = {*_RUNS, "lm.runs", "lm.completion"}
+_TOKENS = {"trainwright_lm.documents", "trainwright_lm.atomic"}
+_RUNS = {"trainwright_lm.config", "trainwright_lm.atomic", "trainwright_lm.network", "trainwright_lm.tokens"}
+_TRAINING = {*_RUNS, "trainwright_lm.runs", "trainwright_lm.completion"}
 INSIDE = {
     "adapters.base": set(),
     "adapters.short_runs": {"adapters.base"},
@@ -96,29 +100,35 @@ INSIDE = {
     "probes.information": {"probes.labels"},
     "probes.splits": set(),
     "probes.equal_inputs": set(),
-    "lm.atomic": set(),
-    "lm.progress": set(),
-    "lm.documents": set(),
-    "lm.config": set(),
-    "lm.tokens": _TOKENS,
-    "lm.network": {"lm.config"},
-    "lm.corpus": {*_TOKENS, "lm.progress", "lm.tokens"},
-    "lm.runs": _RUNS,
-    "lm.completion": {*_RUNS, "lm.runs"},
-    "lm.training": _TRAINING,
-    "lm.evaluation": {*_TRAINING, "lm.training"},
-    "lm.exchange": {*_RUNS, "lm.runs", "lm.corpus"},
-    "lm.commands": {"lm.config", "lm.completion", "lm.corpus", "lm.evaluation", "lm.exchange", "lm.runs", "lm.tokens",
-                    "lm.training"},
-    "lm.cli": {"lm.commands"},
+    "trainwright_lm.atomic": set(),
+    "trainwright_lm.progress": set(),
+    "trainwright_lm.documents": set(),
+    "trainwright_lm.config": set(),
+    "trainwright_lm.tokens": _TOKENS,
+    "trainwright_lm.network": {"trainwright_lm.config"},
+    "trainwright_lm.corpus": {*_TOKENS, "trainwright_lm.progress", "trainwright_lm.tokens"},
+    "trainwright_lm.runs": _RUNS,
+    "trainwright_lm.completion": {*_RUNS, "trainwright_lm.runs"},
+    "trainwright_lm.training": _TRAINING,
+    "trainwright_lm.evaluation": {*_TRAINING, "trainwright_lm.training"},
+    "trainwright_lm.exchange": {*_RUNS, "trainwright_lm.runs", "trainwright_lm.corpus"},
+    "trainwright_lm.commands": {*_TRAINING, "trainwright_lm.corpus", "trainwright_lm.evaluation", "trainwright_lm.exchange",
+                                "trainwright_lm.training"},
+    "trainwright_lm.cli": {"trainwright_lm.commands"},
 }  # fmt: skip
 FREE = {"cli", "output", "cell_magic", "__main__", "__init__", "api"}  # on top: they put the parts together
 
 
 def name_of(path: Path) -> str:
-    """`walk.run` of src/trainwright/walk/run.py."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    """`walk.run` of src/trainwright/walk/run.py, `trainwright_lm.config` of lm/src/trainwright_lm/config.py."""
+    inside = path.relative_to(ROOT if path.is_relative_to(ROOT) else LANGUAGE_MODEL.parent)
+    parts = inside.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def ours(names: Iterable[str]) -> Iterator[str]:
+    """Those of our own modules, as `name_of` names them."""
+    return (n.removeprefix("trainwright.") for n in names if n.startswith(("trainwright.", "trainwright_lm")))
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -141,9 +151,15 @@ def test_imports_go_one_way(path: Path) -> None:
     if layer in FREE:
         return
     assert layer in MAY_IMPORT, f"{layer} has no place among the layers"
-    ours = [n.removeprefix("trainwright.") for n in imports(path) if n.startswith("trainwright.")]
-    wrong = [n for n in ours if not allowed(n, MAY_IMPORT[layer]) and not n.startswith("__version__")]
+    wrong = [n for n in ours(imports(path)) if not allowed(n, MAY_IMPORT[layer]) and not n.startswith("__version__")]
     assert not wrong, f"{name_of(path)} imports {', '.join(wrong)}"
+
+
+def test_the_language_model_is_loaded_for_its_command_alone() -> None:
+    """Which cli.py names in a string; lm.py is its former name."""
+    assert [name_of(p) for p in MODULES if p.is_relative_to(ROOT) for n in imports(p) if "trainwright_lm" in n] == [
+        "lm"
+    ]
 
 
 def folder_of(name: str) -> str:
@@ -155,8 +171,7 @@ def folder_of(name: str) -> str:
 def test_imports_inside_a_layer_follow_the_table(path: Path) -> None:
     name = name_of(path)
     layer, own = name.split(".")[0], folder_of(name)
-    ours = [n.removeprefix("trainwright.") for n in imports(path) if n.startswith(f"trainwright.{layer}.")]
-    wrong = [n for n in ours if not allowed(n, INSIDE[own] | {own})]
+    wrong = [n for n in ours(imports(path)) if n.startswith(f"{layer}.") and not allowed(n, INSIDE[own] | {own})]
     assert not wrong, f"{name} imports {', '.join(wrong)}"
 
 
@@ -186,8 +201,8 @@ def run(path: Path) -> Iterator[str]:
         node = todo.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trainwright."):
-            yield from (f"{node.module}.{alias.name}".removeprefix("trainwright.") for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            yield from ours(f"{node.module}.{alias.name}" for alias in node.names)
         todo += ast.iter_child_nodes(node)
 
 
@@ -199,7 +214,7 @@ def module_of(name: str, names: Mapping[str, Path]) -> str | None:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_frameworks_are_named_only_where_they_are_met(path: Path) -> None:
     layer = name_of(path).split(".")[0]
-    if layer in ("tensors", "seams", "adapters", "lm"):
+    if layer in ("tensors", "seams", "adapters", "trainwright_lm"):
         return
     used = {n.split(".")[0] for n in imports(path)} & FRAMEWORKS
     assert not used, f"{name_of(path)} imports {', '.join(sorted(used))}"
@@ -224,7 +239,7 @@ def test_every_module_imports_alone_without_a_warning() -> None:
     """
     found = [name_of(p) for p in MODULES if p.name != "__main__.py"]
     alone = {n.rpartition(".")[0] if n.count(".") == 2 and n.startswith("rules.") else n: n for n in found}
-    names = [f"trainwright.{n}" for n in alone.values()]
+    names = [n if n.startswith("trainwright_lm") else f"trainwright.{n}" for n in alone.values()]
     done = subprocess.run([sys.executable, "-c", _ALONE, *names], capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from trainwright.lm.config import ModelConfig, OptimizerConfig
-from trainwright.lm.tokens.prepared import open_data
-from trainwright.lm.network.loss import total_weight, training_loss
-from trainwright.lm.network.model import Transformer
-from trainwright.lm.training.optimizers import build_optimizer
-from trainwright.lm.tokens.pack import Windows
-from trainwright.lm.corpus.options import PrepareOptions
-from trainwright.lm.corpus.prepare import prepare
+from trainwright_lm.config import ModelConfig, OptimizerConfig
+from trainwright_lm.tokens.prepared import open_data
+from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.training.optimizers import build_optimizer
+from trainwright_lm.tokens.pack import Windows
+from trainwright_lm.corpus.options import PrepareOptions
+from trainwright_lm.corpus.prepare import prepare
 
 
 class CodeWindows(Dataset):
@@ -45,15 +45,15 @@ optimizer = build_optimizer(model, OptimizerConfig(learning_rate=3e-3))
 for epoch in range(2):
     model.train()
     for inputs, targets in train:
-        loss = training_loss(model, inputs, targets) / total_weight(targets)
+        loss = training_loss(model, inputs, targets) / targets.numel()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     model.eval()
-    nats, count = 0.0, 0.0
+    nats, count = 0.0, 0
     with torch.no_grad():
         for inputs, targets in validation:
             nats += training_loss(model, inputs, targets).item()
-            count += total_weight(targets).item()
+            count += targets.numel()
     print(f"epoch {epoch}: loss {loss.item():.3f}, validation {nats / count:.3f} nats a token")

@@ -15,10 +15,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import trainwright
 from trainwright.core.finding import Place
 
-_OURS = str(Path(trainwright.__file__).resolve().parent)
+
+def _folders_of(package: str) -> tuple[str, ...]:
+    """The folders of a package, each with a separator at its end; none if it is not installed. It is not imported."""
+    spec = importlib.util.find_spec(package)
+    return tuple(f"{Path(folder).resolve()}{os.sep}" for folder in (spec and spec.submodule_search_locations) or ())
+
+
+_LANGUAGE_MODEL = _folders_of("trainwright_lm")
+_OURS = (*_folders_of("trainwright"), *_LANGUAGE_MODEL)
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -36,16 +43,15 @@ _walked: tuple[str, ...] = ()
 
 @contextlib.contextmanager
 def walking_module(module: str) -> Iterator[None]:
-    """Treat the module's package as the user's, wherever it is installed; of Trainwright itself, only `lm`.
+    """Treat the module's package as the user's, wherever it is installed; of Trainwright itself, only the language model.
 
     An empty name or a framework's changes nothing.
     """
     global _walked
     top = module.partition(".")[0]
-    spec = importlib.util.find_spec(top) if top and top not in _FRAMEWORKS else None
-    folders = [str(Path(folder).resolve()) for folder in (spec and spec.submodule_search_locations) or ()]
+    folders = _folders_of(top) if top and top not in _FRAMEWORKS else ()
     before = _walked
-    _walked = tuple(f"{folder}/lm/" if folder == _OURS else f"{folder}/" for folder in folders)
+    _walked = _LANGUAGE_MODEL if top == "trainwright" else folders
     _forget_files()
     try:
         yield
@@ -77,7 +83,7 @@ def is_users(file: str) -> bool:
         return file.startswith("<ipython") or file.startswith("<stdin")
     path = _resolved(file)
     return path.startswith(_walked) or (
-        not path.startswith((*_LIBRARIES, _OURS))
+        not path.startswith((*_LIBRARIES, *_OURS))
         and "site-packages" not in path
         and "dist-packages" not in path
         and not path.startswith(_framework_folders())

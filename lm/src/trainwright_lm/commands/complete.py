@@ -1,0 +1,73 @@
+"""`trainwright lm complete`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def complete(
+    run: Annotated[Path, Parameter(help="The run's folder.")],
+    prompt: Annotated[
+        str,
+        Parameter(
+            allow_leading_hyphen=True,
+            help='Source code up to the cursor; "-" reads it unchanged from standard input. '
+            "Without a prompt, the model writes the beginning of a file.",
+        ),
+    ] = "",
+    /,
+    *,
+    statement: Annotated[bool, Parameter(negative=(), help="Complete up to the end of the statement.")] = False,
+    tokens: Annotated[int | None, Parameter(help="Write this many tokens instead of a line.")] = None,
+    temperature: Annotated[
+        float, Parameter(help="0: always the most probable token; above 0: sample, more randomly the higher it is.")
+    ] = 0.0,
+    top_p: Annotated[
+        float, Parameter(help="Sample from the most probable tokens whose probabilities add up to this.")
+    ] = 1.0,
+    seed: Annotated[int, Parameter(help="Random seed for sampling.")] = 0,
+    count: Annotated[int, Parameter(help="Number of completions to sample, one after the other.")] = 1,
+    echo: Annotated[bool, Parameter(negative=(), help="Print the prompt before each completion.")] = False,
+    checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
+) -> None:
+    """Complete a line of code.
+
+    The prompt may end inside a word. By default, a completion ends before the first line break after some text; with
+    --statement, before the line break that ends the statement; with --tokens, after N tokens. It always ends where the
+    model ends the file and, except with --tokens, when it repeats the same thing six times in a row. When the model's
+    context window is full, it continues from the newest half of the window.
+
+    Examples:
+
+        trainwright lm complete run "plt.sc"
+        trainwright lm complete run "import nump" --echo
+        trainwright lm complete run "df.groupby(" --temperature 0.8 --count 5
+        head -c 2000 script.py | trainwright lm complete run - --statement
+    """
+    from trainwright.errors import UsageError
+    from trainwright_lm.completion.complete import Completer, Sampling, extent
+    from trainwright_lm.runs.folder import open_run
+
+    if count < 1 or (count > 1 and temperature == 0):
+        raise UsageError(
+            f"--count must be 1, or more with a --temperature above 0 (greedy ones are all the same); got {count}."
+        )
+    given = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="replace")
+    text = given.decode(errors="replace")
+    samplings = [Sampling(temperature=temperature, top_p=top_p, seed=seed + i) for i in range(count)]
+    limit, ending = extent(text, tokens=tokens, statement=statement)
+    opened = open_run(run, checkpoint)
+    completer = Completer(opened.model, opened.tokenizer)
+    for sampling in samplings:
+        if echo:
+            print(text, end="")
+        if ending is None:
+            for piece in completer.pieces(text, limit=limit, sampling=sampling):
+                print(piece, end="", flush=True)
+            print()
+        else:
+            print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))

@@ -1,0 +1,98 @@
+"""`trainwright lm eval`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from trainwright.errors import UsageError, WriteError
+
+
+def evaluate(
+    run: Annotated[Path, Parameter(help="The run's folder.")],
+    /,
+    *,
+    data: Annotated[
+        Path | None, Parameter(help="The prepared data, if it has moved since the run was trained.")
+    ] = None,
+    samples: Annotated[int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")] = 400,
+    seed: Annotated[int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")] = 0,
+    checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
+    json: Annotated[
+        str | None,
+        Parameter(allow_leading_hyphen=True, help='Also write the results to this file; "-" is standard output.'),
+    ] = None,
+) -> None:
+    """Evaluate a run on its held-out documents: its loss, and line completions compared with two baselines.
+
+    Loss in nats per token, perplexity and bits per byte count every held-out token once. Lines are cut at random places
+    in their code, and at the beginning of library calls (after `plt.`, `df.`, `.fit(`). Each line is completed greedily
+    and compared with the original: exact match, edit similarity, identifier match. The baselines are an n-gram model
+    and the most frequent rest of a line after the same words, both built from the training documents.
+
+    The results are saved as RUN/evaluation.json. They are the same every time.
+
+    Examples:
+
+        trainwright lm eval run
+        trainwright lm eval run --samples 1000 --json results.json
+        trainwright lm eval run --checkpoint 400 --samples 0
+    """
+    from trainwright_lm.evaluation.evaluate import as_json, save
+    from trainwright_lm.evaluation.evaluate import evaluate as measure
+    from trainwright_lm.evaluation.table import as_table
+    from trainwright_lm.runs.data import open_data_of
+    from trainwright_lm.runs.folder import open_run
+
+    _check_target(json)
+    opened = open_run(run, checkpoint)
+    with _progress() as progress:
+        result = measure(opened, open_data_of(opened, data), samples=samples, seed=seed, progress=progress)
+    file = save(result, run)
+    console = Console(stderr=json == "-")
+    console.print(as_table(result))
+    console.print(f"\nSaved as {file}.", highlight=False, soft_wrap=True)
+    if json == "-":
+        sys.stdout.write(as_json(result))
+    elif json:
+        _write(Path(json), as_json(result))
+
+
+def _check_target(target: str | None) -> None:
+    """Reject an output file that cannot be written before spending minutes."""
+    if not target or target == "-":
+        return
+    if not Path(target).absolute().parent.is_dir():
+        raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
+    if Path(target).is_dir():
+        raise UsageError(f"{target} is a folder; name a file to write the results to.")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WriteError(f"The results could not be written to {file}: {error}.") from error
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+    """Bars on standard error, on a terminal only."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f}"))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+
+        def begin(what: str, steps: int) -> Callable[[int], None]:
+            task = bars.add_task(what, total=steps)
+            return lambda done: bars.advance(task, done)
+
+        yield begin

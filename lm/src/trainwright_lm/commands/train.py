@@ -1,0 +1,121 @@
+"""`trainwright lm train`: arguments, then the training."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from trainwright_lm.config import Recipe, checked, load_recipe, recipe_from
+
+if TYPE_CHECKING:
+    from trainwright_lm.training.train import Outcome
+
+
+def train(
+    data: Annotated[Path, Parameter(help="A folder that `trainwright lm prepare` wrote.")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(name="--out", help="The run's folder; an existing run there is resumed.")],
+    preset: Annotated[
+        str | None,
+        Parameter(
+            name="--preset",
+            help=("tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe."),
+        ),
+    ] = None,
+    recipe: Annotated[Path | None, Parameter(name="--recipe", help="A TOML file with changes to the preset.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            negative=(),
+            allow_leading_hyphen=True,
+            help=("section.key=value; overrides the file; repeatable."),
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        Parameter(
+            name="--precision",
+            help=(
+                "fp32 or bf16; auto (the default) uses whichever is measured to be faster when the run begins. A resumed run "
+                "keeps its own."
+            ),
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        Parameter(
+            name="--threads",
+            help=(
+                "CPU threads; by default OMP_NUM_THREADS, or the fastest number, as measured when the run begins. A "
+                "resumed run keeps its own."
+            ),
+        ),
+    ] = None,
+    resume: Annotated[
+        bool | None,
+        Parameter(
+            name="--resume",
+            negative="--restart",
+            help=(
+                "--resume: require an existing run to resume; --restart: remove the existing run and start over. "
+                "By default, an existing run is resumed."
+            ),
+        ),
+    ] = None,
+) -> int:
+    """Train a model from scratch on prepared data, or resume a run that was stopped.
+
+    Ctrl-C saves a checkpoint, and the same command resumes. After a crash it resumes from the last checkpoint, bit for bit.
+
+    Exit status: 0 trained to the end; 2 wrong usage, or an error with a message; 130 after Ctrl-C and 143 after SIGTERM,
+    in both cases with a checkpoint saved.
+
+    Examples:
+
+        trainwright lm train data --out run
+        trainwright lm train data --out run --preset small --set run.updates=2000
+        trainwright lm train data --out run --precision fp32 --threads 1
+        trainwright lm train data --out run --set 'run.sinks=["tensorboard"]'
+        torchrun --nproc_per_node 8 -m trainwright lm train data --out run --preset gpt2
+    """
+    from trainwright_lm.runs.folder import is_run, read_recipe
+    from trainwright_lm.tokens.prepared import open_data
+    from trainwright_lm.training.train import train as train_run
+
+    asked = preset is not None or recipe is not None or bool(settings)
+    if is_run(out) and not asked and resume is not False:
+        chosen = read_recipe(out)
+    else:
+        chosen = load_recipe(preset or "tiny", recipe, settings or ())
+    chosen = _with(chosen, precision=precision, threads=threads)
+    outcome = train_run(open_data(data), out, chosen, resume=resume)
+    return _ended(outcome)
+
+
+def _ended(outcome: Outcome) -> int:
+    """Say how the training ended, and return the exit status."""
+    from trainwright_lm.training.live import duration
+
+    if os.environ.get("RANK", "0") == "0":  # of torchrun's processes, the first one speaks
+        best = (
+            ""
+            if outcome.best_loss is None
+            else f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
+        )
+        done = f"{outcome.updates} of {outcome.of} updates in {duration(outcome.seconds)}{best}."
+        console = Console()
+        console.print(done, soft_wrap=True, highlight=False)
+        if outcome.signal:
+            console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
+    return 128 + outcome.signal if outcome.signal else 0  # as shells do for a program that a signal ended
+
+
+def _with(recipe: Recipe, **run: Any) -> Recipe:
+    """The recipe with the given settings of the run; they also apply to a resumed run."""
+    return checked(recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe))

@@ -1,0 +1,72 @@
+"""Token healing: prompts that end inside a token, such as `import nump`.
+
+A tokenizer splits `import numpy` differently from `import nump`, so a model that continues the tokens of the latter
+sees a sequence that never occurs in training. The last tokens are therefore taken back, as many as may make a
+difference, and the next token is chosen among all tokens that begin with the removed text. Each is scored by its
+probability times that of the tokens kept before it. The alternatives are mutually exclusive: the first token that
+extends past the prompt either follows all of the prompt's tokens, or covers the last 1, 2, ... of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainwright_lm.tokens.tokenizer import Tokenizer
+
+# Most tokens to take back. Of 5,774 cuts anywhere in the standard library (8,192 entries), 26 % need none and the rest
+# 1 to 5. For 1.1 %, the full text's next token ends before the prompt does, which this method does not cover.
+LONGEST = 6
+
+
+class Vocabulary:
+    """The text tokens, sorted by their bytes."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        ids = (i for i in range(tokenizer.vocabulary_size) if i != tokenizer.end_id)
+        pairs = sorted((tokenizer.token_bytes(i), i) for i in ids)
+        self._bytes = [b for b, _ in pairs]
+        self._ids = [i for _, i in pairs]
+
+    def longer(self, start: bytes) -> list[int]:
+        """The ids of tokens that begin with these bytes and are longer than them."""
+        first = bisect_right(self._bytes, start)
+        last = bisect_left(self._bytes, True, lo=first, key=lambda b: not b.startswith(start))
+        return self._ids[first:last]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """The candidates for the next token, some of which cover the end of the prompt."""
+
+    ids: Tensor
+    """(N,)"""
+    taken_back: Tensor
+    """(N,) How many of the prompt's last tokens each one covers; 0: it follows them all."""
+    scores: Tensor
+    """(N,) Log-probability of each, including that of the kept tokens since the first one that may be taken back."""
+
+
+def ways(logits_KV: Tensor, last: Sequence[int], vocabulary: Vocabulary, tokenizer: Tokenizer) -> Ways:
+    """The candidates for the next token.
+
+    Args:
+        logits_KV: the logits for each of the prompt's last K - 1 tokens, and for the token after them.
+        last: the ids of those K - 1 tokens.
+    """
+    scores_KV = logits_KV.log_softmax(-1)
+    kept = [0.0]  # for the first 0, 1, ... of the last tokens
+    for place, token in enumerate(last):
+        kept.append(kept[-1] + float(scores_KV[place, token]))
+    count = logits_KV.shape[1]
+    ids, backs, scores = ([torch.arange(count)], [torch.zeros(count, dtype=torch.long)], [scores_KV[-1] + kept[-1]])
+    for place in range(len(last)):
+        over = torch.tensor(vocabulary.longer(tokenizer.decode_bytes(last[place:])), dtype=torch.long)
+        ids.append(over)
+        backs.append(torch.full_like(over, len(last) - place))
+        scores.append(scores_KV[place, over] + kept[place])
+    return Ways(ids=torch.cat(ids), taken_back=torch.cat(backs), scores=torch.cat(scores))

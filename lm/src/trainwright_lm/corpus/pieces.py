@@ -1,0 +1,198 @@
+"""The documents gathered so far, on disk in pieces, each with the position from which gathering resumes.
+
+A piece is an Arrow file, written atomically and memory-mapped for reading, so a text takes memory only while it is
+in use. A document's position counts through all pieces.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trainwright_lm.atomic import replacing
+from trainwright_lm.corpus.dedup import PERMUTATIONS, Prints, signature, text_hash
+from trainwright_lm.corpus.funnel import Funnel, as_json, from_json
+from trainwright_lm.corpus.shingles import shingles
+from trainwright_lm.corpus.sources import Cursor
+from trainwright_lm.documents import Document
+
+# A piece ends after this many bytes of kept text, or this many bytes seen. This limits both memory use and the work
+# that a killed run repeats.
+PIECE_BYTES = 8 << 20
+PIECE_SEEN_BYTES = 256 << 20
+
+_SCHEMA = pa.schema(
+    [
+        ("text", pa.large_string()),
+        ("path", pa.string()),
+        ("group", pa.string()),
+        ("licence", pa.string()),
+        ("size", pa.int64()),
+        ("hash", pa.binary(16)),
+        ("signature", pa.binary(4 * PERMUTATIONS)),
+    ]
+)
+_ABOUT = b"trainwright"
+# Maximum number of pieces mapped at once.
+_OPEN = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The state of the gathering."""
+
+    source: int = 0
+    cursor: Cursor = field(default_factory=Cursor)
+    finished: bool = False
+    funnel: Funnel = field(default_factory=Funnel)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A gathered document without its text."""
+
+    path: str
+    group: str
+    licence: str | None
+    size: int
+    """Bytes of the text."""
+
+
+class PieceWriter:
+    """Collects documents and writes them as the next piece."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder = folder
+        self._number = number
+        self._rows: list[dict[str, Any]] = []
+        self._bytes = 0
+        self._seen = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether to call `write` now; depends only on what was seen, never on time."""
+        return self._bytes >= PIECE_BYTES or self._seen >= PIECE_SEEN_BYTES
+
+    def see(self, size: int) -> None:
+        """Count bytes that were seen."""
+        self._seen += size
+
+    def add(self, document: Document, size: int) -> None:
+        """Add a document of this many bytes."""
+        marks = signature(shingles(document.text))
+        self._rows.append(
+            {
+                "text": document.text,
+                "path": document.path,
+                "group": document.group,
+                "licence": document.licence,
+                "size": size,
+                "hash": text_hash(document.text),
+                "signature": marks.tobytes(),
+            }
+        )
+        self._bytes += size
+
+    def write(self, place: Place) -> None:
+        """Write the piece and begin the next one; `place` is the position from which gathering resumes after it."""
+        about = {
+            "source": place.source,
+            "file": place.cursor.file,
+            "item": place.cursor.item,
+            "finished": place.finished,
+            "funnel": as_json(place.funnel),
+        }
+        schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
+        with replacing(_file(self._folder, self._number)) as stream, pa.ipc.new_file(stream, schema) as writer:
+            if self._rows:
+                writer.write_table(pa.Table.from_pylist(self._rows, schema=schema))
+        self._number += 1
+        self._rows, self._bytes, self._seen = [], 0, 0
+
+
+class Pieces:
+    """The pieces of a folder, for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.count = len(list(folder.glob("[0-9]*.arrow")))
+        self._mapped = lru_cache(maxsize=_OPEN)(self._map)
+        self._sizes = [self._mapped(number).num_rows for number in range(self.count)]
+        self._ends = list(accumulate(self._sizes))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def place(self) -> Place:
+        """The position from which gathering resumes."""
+        if not self.count:
+            return Place()
+        about = json.loads(self._mapped(self.count - 1).schema.metadata[_ABOUT])
+        return Place(
+            source=about["source"],
+            cursor=Cursor(file=about["file"], item=about["item"]),
+            finished=about["finished"],
+            funnel=from_json(about["funnel"]),
+        )
+
+    def prints(self, file: Path) -> Prints:
+        """The data that deduplication needs for all documents; the signatures are collected in a file."""
+        hashes = np.empty(len(self), dtype="V16")
+        signatures = np.lib.format.open_memmap(  # a file without rows cannot be mapped
+            file, mode="w+", dtype=np.uint32, shape=(max(len(self), 1), PERMUTATIONS)
+        )
+        start = 0
+        for number, size in enumerate(self._sizes):
+            table = self._mapped(number)
+            if size:
+                hashes[start : start + size] = _fixed(table["hash"], "V16")
+                signatures[start : start + size] = _fixed(table["signature"], np.uint32).reshape(size, -1)
+            start += size
+        return Prints(hashes=hashes, signatures=signatures[: len(self)])
+
+    def text(self, position: int) -> str:
+        """The text of one document."""
+        number = bisect_right(self._ends, position)
+        row = position - (self._ends[number] - self._sizes[number])
+        return str(self._mapped(number)["text"][row].as_py())
+
+    def rows(self) -> Iterator[Row]:
+        """All documents without their texts, in order."""
+        for number in range(self.count):
+            for values in self._mapped(number).select(["path", "group", "licence", "size"]).to_pylist():
+                yield Row(**values)
+
+    def documents(self, chosen: NDArray[np.bool_]) -> Iterator[Document]:
+        """The selected documents, in order; `chosen` is indexed by position."""
+        for number in range(self.count):
+            table = self._mapped(number).select(["text", "path", "group", "licence"])
+            first = self._ends[number] - self._sizes[number]
+            for row in np.flatnonzero(chosen[first : self._ends[number]]).tolist():
+                yield Document(**{name: table[name][row].as_py() for name in table.column_names})
+
+    def _map(self, number: int) -> pa.Table:
+        with pa.memory_map(str(_file(self._folder, number))) as stream:
+            return pa.ipc.open_file(stream).read_all()
+
+
+def _fixed(column: pa.ChunkedArray, dtype: Any) -> np.ndarray[Any, Any]:
+    return np.concatenate([np.frombuffer(_bytes(chunk), dtype=dtype) for chunk in column.chunks])
+
+
+def _bytes(chunk: pa.Array) -> memoryview:
+    width = chunk.type.byte_width
+    return memoryview(chunk.buffers()[1])[chunk.offset * width : (chunk.offset + len(chunk)) * width]
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"{number:06d}.arrow"

@@ -1,0 +1,236 @@
+"""Turns sources into a folder of prepared data, in stages; a killed run resumes at the interrupted stage.
+
+Until data.json exists, OUT/work holds the intermediate results. Every stage depends only on its input, so a run that
+was killed and resumed produces the same bytes as an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainwright.errors import UsageError
+from trainwright_lm.atomic import write_json
+from trainwright_lm.corpus import steps
+from trainwright_lm.corpus.filters import checked
+from trainwright_lm.corpus.opening import open_sources
+from trainwright_lm.corpus.options import PrepareOptions
+from trainwright_lm.corpus.outcome import read_outcome
+from trainwright_lm.corpus.sources import Source, is_own
+from trainwright_lm.tokens.pack import open_tokens
+from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The result of `prepare`."""
+
+    manifest: dict[str, Any]
+    already: bool
+    """Everything was already prepared."""
+
+
+def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Prepared:
+    """Prepare data in a folder; work that an earlier call with the same options finished is not repeated.
+
+    Args:
+        restart: Delete existing work, whatever its options.
+
+    Raises:
+        UsageError: if options conflict with each other or with the folder's contents, or the folder cannot be written.
+        ReadError: if a source cannot be read.
+    """
+    _check(options)
+    fresh = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with _alone(out):
+            return _prepare(out, options, restart)
+    except UsageError:
+        if fresh and not any(out.iterdir()):
+            out.rmdir()
+        raise
+    except OSError as error:
+        raise UsageError(
+            f"{out} must be a folder with room to write: {error}. Nothing done so far is lost; run prepare again to resume."
+        ) from error
+
+
+def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
+    job, wanted = steps.Job(out=out, options=options), _plain(options)
+    begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
+    # Before anything is created or deleted, because a name may be wrong.
+    sources = _open(options) if restart or not begun else []
+    if restart:
+        _delete(job)
+    if (out / MANIFEST).exists():
+        manifest = read_manifest(out)
+        _compare(manifest["options"], wanted, out)
+        shutil.rmtree(job.work, ignore_errors=True)
+        return Prepared(manifest=manifest, already=True)
+    _begin(job, wanted)
+    if not steps.gathered(job):
+        steps.gather(job, _unchanged(job.work, sources or _open(options)))
+    steps.deduplicate(job)
+    steps.split(job)
+    steps.make_tokenizer(job)
+    steps.pack(job)
+    manifest = _manifest(job, wanted)
+    write_json(out / MANIFEST, manifest)
+    shutil.rmtree(job.work, ignore_errors=True)
+    return Prepared(manifest=manifest, already=False)
+
+
+def _manifest(job: steps.Job, options: dict[str, Any]) -> dict[str, Any]:
+    """data.json; its contents do not depend on when or how often prepare was called."""
+    found = read_outcome(job.outcome)
+    opened = {name: open_tokens(tokens_file(job.out, name)) for name in SPLITS}
+    return {
+        "format": FORMAT,
+        "options": options,
+        "sources": _state(job.work)["fingerprints"],
+        "funnel": found["funnel"],
+        "splits": {name: {**found["splits"][name], "tokens": len(opened[name].tokens)} for name in SPLITS},
+        "split_by": found["split_by"],
+        "licences": found["licences"],
+        "proof": found["proof"],
+        "tokenizer": {
+            "vocabulary_size": opened["train"].vocabulary_size,
+            "trained_on_bytes": min(options["tokenizer_bytes"], found["splits"]["train"]["bytes"]),
+        },
+        "fingerprint": fingerprint(job.out),
+    }
+
+
+_STATE = "state.json"
+_OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in ("parquet", "bin")))
+
+
+def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
+    """Check that OUT is free, or contains work with the same options."""
+    if (job.work / _STATE).exists():
+        _compare(_state(job.work)["options"], wanted, job.out)
+        return
+    foreign = [name for name in _OURS if (job.out / name).exists()]
+    if foreign:
+        raise UsageError(
+            f"{job.out} must not contain files that prepare would overwrite; it has {', '.join(foreign)}. "
+            "Name another --out, or let --restart delete them."
+        )
+    shutil.rmtree(job.work, ignore_errors=True)
+    job.work.mkdir()
+    write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}})
+
+
+def _state(work: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((work / _STATE).read_text(encoding="utf-8"))
+    return values
+
+
+def _open(options: PrepareOptions) -> list[Source]:
+    return open_sources(options.sources, fields=options.fields, suffixes=options.suffixes, largest=options.largest)
+
+
+def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
+    """Return the sources after checking that they have not changed since the work began."""
+    found = {source.name: source.fingerprint() for source in sources}
+    state = _state(work)
+    if not state["fingerprints"]:
+        write_json(work / _STATE, {**state, "fingerprints": found})
+        return sources
+    changed = [name for name, mark in state["fingerprints"].items() if found[name] != mark]
+    if changed:
+        raise UsageError(
+            f"The sources must not change while they are being gathered; changed: {', '.join(changed)}. "
+            "--restart starts over."
+        )
+    return sources
+
+
+def _compare(had: dict[str, Any], wanted: dict[str, Any], out: Path) -> None:
+    before, now = _flat(had), _flat(wanted)
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
+        raise UsageError(
+            f"{out} was prepared with other options: {changes}. --restart deletes it and starts over; "
+            "or name another --out."
+        )
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _plain(options: PrepareOptions) -> dict[str, Any]:
+    """The options in the form JSON returns them, without filters that apply to no source."""
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
+    own = [is_own(name) for name in options.sources]
+    if all(own):
+        del plain["filters"]
+    if not any(own):
+        del plain["own_filters"]
+    return plain
+
+
+def _check(options: PrepareOptions) -> None:
+    checked(options.filters)
+    checked(options.own_filters)
+    if not 0 < options.near <= 1:
+        raise UsageError(f"--near must be above 0 and at most 1; got {options.near}.")
+    if not 0 < options.validation < 1:
+        raise UsageError(f"--validation must be between 0 and 1; got {options.validation}.")
+    if options.vocabulary_size and options.vocabulary_size < 257:
+        raise UsageError(
+            f"--vocabulary must be at least 257, for all bytes and the end token; got {options.vocabulary_size}."
+        )
+    if not options.suffixes or not all(options.suffixes):
+        raise UsageError("--suffixes needs at least one, such as .py.")
+    for name, value in {"--largest": options.largest, "--tokenizer-bytes": options.tokenizer_bytes}.items():
+        if value <= 0:
+            raise UsageError(f"{name} must be above 0; got {value}.")
+    for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
+        if size < 0:
+            raise UsageError(f"{name} must not be negative; got {size}.")
+
+
+def _delete(job: steps.Job) -> None:
+    """Delete everything that prepare wrote, data.json first, so that the rest is not mistaken for complete data."""
+    (job.out / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(job.work, ignore_errors=True)
+    for name in _OURS:
+        for file in job.out.glob(f"{name}*"):
+            if file.name == name or file.name.startswith(f"{name}.part"):
+                file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Lock the folder for this process; the lock ends with the process, however it ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{out} is being prepared by another process; wait for it, or name another --out."
+            ) from error
+        yield
+    finally:
+        os.close(handle)

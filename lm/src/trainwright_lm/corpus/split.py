@@ -1,0 +1,159 @@
+"""The split into training and validation by whole groups, with a proof that the two sides share nothing.
+
+A group is a repository or a package. Groups are considered for validation in the order of a seeded hash of their names,
+and taken if they still fit into the requested fraction of bytes, so the choice does not depend on document order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from trainwright.errors import UsageError
+from trainwright_lm.corpus.dedup import NEAR, text_hash
+from trainwright_lm.corpus.shingles import Hashes, shingles
+from trainwright_lm.documents import Document
+
+Split = Literal["train", "validation"]
+
+# Validation shingles to hold in memory at once: 16 bytes each, and more while they are sorted.
+_BLOCK_SHINGLES = 2_000_000
+
+
+def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 0) -> frozenset[str]:
+    """The groups to hold out: about `share` of all bytes, at least one group and never all.
+
+    Args:
+        bytes_of: The bytes of each group.
+        share: The requested fraction of all bytes, between 0 and 1. It is not reached if no group fits the remainder.
+
+    Raises:
+        UsageError: if there are fewer than two groups or the fraction is out of range.
+    """
+    if not 0 < share < 1:
+        raise UsageError(f"--validation must be between 0 and 1; got {share}.")
+    if len(bytes_of) < 2:
+        raise UsageError(f"A split by groups needs at least two groups; got {len(bytes_of)}.")
+    budget = share * sum(bytes_of.values())
+    chosen: set[str] = set()
+    taken = 0
+    for group in sorted(bytes_of, key=lambda g: (xxhash.xxh3_64_intdigest(g.encode(), seed), g)):
+        if taken + bytes_of[group] <= budget and len(chosen) + 1 < len(bytes_of):
+            chosen.add(group)
+            taken += bytes_of[group]
+    return frozenset(chosen or [min(bytes_of, key=lambda g: (bytes_of[g], g))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What the two splits share, found by examining every document of both."""
+
+    train_documents: int
+    validation_documents: int
+    groups: tuple[str, ...]
+    """Groups that occur in both splits."""
+    equal: tuple[str, ...]
+    """Paths of training documents whose stripped text also occurs in validation."""
+    near: tuple[int, ...]
+    """Positions of training documents whose Jaccard index with a validation document reaches the threshold."""
+    threshold: float
+
+
+def prove(
+    train: Iterable[Document], validation: Iterable[Document], *, threshold: float = NEAR
+) -> Iterator[float | Proof]:
+    """Compare every training document exactly with every validation document, and yield a `Proof` at the end.
+
+    Until then, yields the number of documents compared so far.
+
+    Args:
+        train, validation: Re-iterable; training is iterated once per 2 million validation shingles.
+    """
+    groups: set[str] = set()
+    texts: set[bytes] = set()
+    for document in validation:
+        groups.add(document.group)
+        texts.add(text_hash(document.text))
+    shared, equal, near = set(), set(), set()
+    count = held = done = 0
+    for block in _blocks(validation):
+        held += block.documents
+        for position, document in enumerate(train):
+            if block.first:
+                count = position + 1
+                if document.group in groups:
+                    shared.add(document.group)
+                if text_hash(document.text) in texts:
+                    equal.add(document.path)
+            if block.nearest(shingles(document.text), threshold) >= threshold:
+                near.add(position)
+            done += 1
+            yield done
+    yield Proof(
+        train_documents=count,
+        validation_documents=held,
+        groups=tuple(sorted(shared)),
+        equal=tuple(sorted(equal)),
+        near=tuple(sorted(near)),
+        threshold=threshold,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Block:
+    """The shingles of some validation documents, and which document each belongs to."""
+
+    hashes: Hashes
+    """Sorted; equal hashes from several documents are adjacent."""
+    owners: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    """The number of shingles of each document."""
+    first: bool
+
+    @property
+    def documents(self) -> int:
+        return len(self.sizes)
+
+    def nearest(self, mine: Hashes, threshold: float) -> float:
+        """The largest Jaccard index of a document with those of the block if it reaches the threshold, otherwise 0.
+
+        A near duplicate must have at least that fraction of its shingles in the block, so most documents return early.
+        """
+        if not mine.size or not self.hashes.size:
+            return 0.0
+        starts = np.searchsorted(self.hashes, mine)
+        there = self.hashes[np.minimum(starts, len(self.hashes) - 1)] == mine
+        if there.sum() < threshold * mine.size:
+            return 0.0
+        ends = np.searchsorted(self.hashes, mine[there], side="right")
+        spans = [self.owners[s:e] for s, e in zip(starts[there].tolist(), ends.tolist())]
+        common = np.bincount(np.concatenate(spans), minlength=self.documents)
+        index = float((common / (self.sizes + mine.size - common)).max())
+        return index if index >= threshold else 0.0
+
+
+def _blocks(documents: Iterable[Document]) -> Iterator[_Block]:
+    """The documents' shingles in blocks of bounded size; always at least one block."""
+    sets: list[Hashes] = []
+    held, first = 0, True
+    for document in documents:
+        sets.append(shingles(document.text))
+        held += sets[-1].size
+        if held >= _BLOCK_SHINGLES:
+            yield _block(sets, first)
+            sets, held, first = [], 0, False
+    if sets or first:
+        yield _block(sets, first)
+
+
+def _block(sets: list[Hashes], first: bool) -> _Block:
+    sizes = np.array([one.size for one in sets], dtype=np.int64)
+    hashes = np.concatenate([*sets, np.zeros(0, dtype=np.uint64)])
+    order = np.argsort(hashes, kind="stable")
+    owners = np.repeat(np.arange(len(sets)), sizes)[order]
+    return _Block(hashes=hashes[order], owners=owners, sizes=sizes, first=first)

@@ -1,0 +1,294 @@
+"""prepare's stages: gather, deduplicate, split, tokenizer, pack. Each writes a file when done and is then skipped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from trainwright.errors import UsageError
+from trainwright_lm.atomic import replacing, write_json
+from trainwright_lm.corpus.dedup import KEPT, exact_verdicts, near_verdicts
+from trainwright_lm.corpus.filters import drop_reason
+from trainwright_lm.corpus.options import PrepareOptions
+from trainwright_lm.corpus.outcome import GONE, LEAKED, counted, read_outcome
+from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
+from trainwright_lm.corpus.shingles import shingles
+from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
+from trainwright_lm.corpus.split import Proof, Split, prove, validation_groups
+from trainwright_lm.documents import Document
+from trainwright_lm.progress import Report, stage
+from trainwright_lm.tokens.pack import TokenWriter
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts, texts_file, tokens_file, write_texts
+from trainwright_lm.tokens.tokenizer import load_tokenizer, train_tokenizer
+
+# Seconds between saves of deduplication's progress.
+_NOTE_SECONDS = 20.0
+# Shingle sets that deduplication caches.
+_AT_HAND = 64
+# Characters of text per tokenizer batch.
+_BATCH_CHARACTERS = 1 << 20
+# Flush tokens to disk after this many batches: a killed run repeats at most these.
+_FLUSHED_BATCHES = 16
+# Whole groups are held out if their size is at least half and at most four times the requested fraction. Otherwise
+# single files are: a folder's few loose files would measure nothing, and half of two repositories would be too much.
+_LEAST, _MOST = 0.5, 4.0
+# Tokenizer entries. With little text, most of 8,192 entries are too rare to learn, and the tiny preset for such data is
+# designed for few entries.
+FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
+MUCH_TEXT_BYTES = 30_000_000
+# Update progress bars after this many documents.
+_EVERY = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One preparation."""
+
+    out: Path
+    options: PrepareOptions
+
+    @property
+    def work(self) -> Path:
+        """The folder for intermediate results."""
+        return self.out / "work"
+
+    @property
+    def pieces(self) -> Pieces:
+        """The documents gathered so far, as they are on disk."""
+        return Pieces(self.work / "pieces")
+
+    @property
+    def outcome(self) -> Path:
+        """The file with the numbers for data.json, written once the split is proven."""
+        return self.work / "outcome.json"
+
+
+def gathered(job: Job) -> bool:
+    """Whether all sources have been gathered."""
+    return job.pieces.place().finished
+
+
+def gather(job: Job, sources: list[Source]) -> None:
+    """Read and filter the sources and write the kept documents in pieces; resumes after the last piece."""
+    (job.work / "pieces").mkdir(exist_ok=True)
+    place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
+    funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
+    taken: Counter[str] = Counter()  # bytes per group
+    for row in job.pieces.rows() if group_limit else ():
+        taken[row.group] += row.size
+    begun, before = time.monotonic(), funnel.seen.bytes
+    with stage("gather") as report:
+        for index in range(place.source, len(sources)):
+            for item in sources[index].items(place.cursor if index == place.source else Cursor()):
+                document, reason = _judged(item, job, own=sources[index].own)
+                size = item.bytes if reason else document.bytes
+                if not reason and 0 < group_limit < taken[document.group] + size:
+                    reason = "group-full"
+                if not reason and 0 < limit < funnel.kept.bytes + size:
+                    writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
+                    return
+                funnel.see(item.bytes)
+                writer.see(item.bytes)
+                if reason:
+                    known = f" ({item.licence or 'unknown'})" if reason == "licence" else ""
+                    funnel.drop(reason, item.bytes, item.path + known)
+                else:
+                    funnel.keep(size)
+                    taken[document.group] += size
+                    writer.add(document, size)
+                if writer.full:
+                    writer.write(Place(source=index, cursor=item.after, funnel=funnel))
+                if funnel.seen.files % _EVERY == 0:
+                    rate = (funnel.seen.bytes - before) / max(time.monotonic() - begun, 1e-9) / 1e6
+                    share = max(item.share, funnel.kept.bytes / limit if limit else 0.0)
+                    report((index + share) / len(sources), f"{rate:.1f} MB/s, {funnel.kept.files:,} kept")
+        writer.write(Place(source=len(sources), finished=True, funnel=funnel))
+
+
+def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
+    """The item as a document, and the reason for dropping it, or ""."""
+    text, problem = text_of(item, job.options.largest)
+    document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
+    filters = job.options.own_filters if own else job.options.filters
+    return document, problem or drop_reason(document, filters, own=own) or ""
+
+
+def deduplicate(job: Job) -> None:
+    """Write two verdicts per document: one with near duplicates, one with exact duplicates only."""
+    done, partial = job.work / "verdicts.npy", job.work / "verdicts-so-far.npy"
+    if done.exists():
+        return
+    pieces = job.pieces
+    _need_documents(job, len(pieces))
+    prints = pieces.prints(job.work / "signatures.npy")
+    exact = exact_verdicts(prints.hashes)
+    verdicts = exact.copy()
+    known = np.load(partial) if partial.exists() else None
+    if known is not None:
+        verdicts[: len(known)] = known
+    shingles_of = lru_cache(maxsize=_AT_HAND)(lambda position: shingles(pieces.text(position)))
+    noted, count = time.monotonic(), 0
+    with stage("deduplicate") as report:
+        for position, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
+            verdicts[position] = verdict
+            count += verdict != KEPT
+            report(position / len(pieces), f"{count:,} near duplicates")
+            if time.monotonic() - noted > _NOTE_SECONDS:
+                _save(partial, verdicts[: position + 1])
+                noted = time.monotonic()
+    _save(done, np.stack([verdicts, exact]))
+    (job.work / "signatures.npy").unlink()
+    partial.unlink(missing_ok=True)
+
+
+def split(job: Job) -> None:
+    """Write the texts of both splits, prove that they share nothing, and count; drop what the proof finds."""
+    if job.outcome.exists():
+        return
+    pieces = job.pieces
+    verdicts, exact = np.load(job.work / "verdicts.npy")
+    side = _sides(job, pieces, verdicts)
+    while True:
+        with stage("split") as report:
+            for number, name in enumerate(SPLITS):
+                report(number / len(SPLITS), name)
+                write_texts(texts_file(job.out, name), pieces.documents(side == number))
+        proof = _proven(job, int((side == 0).sum()))
+        if not proof.near:
+            break
+        side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
+        if not (side == 0).any():
+            raise UsageError(
+                "No training file is left; each one is a near duplicate of a validation file. Name more sources."
+            )
+    write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
+
+
+def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
+    """The split number of each document, or GONE."""
+    for files in (False, True):
+        units = list(_units(pieces, verdicts, files=files))
+        bytes_of: Counter[str] = Counter()
+        for unit, size in units:
+            if unit is not None:
+                bytes_of[unit] += size
+        if files:
+            _need_documents(job, len(bytes_of))
+        elif len(bytes_of) < 2:
+            continue
+        wanted = job.options.validation
+        held_out = validation_groups(bytes_of, share=wanted, seed=job.options.seed)
+        share = sum(bytes_of[unit] for unit in held_out) / sum(bytes_of.values())
+        if _LEAST * wanted <= share <= _MOST * wanted:
+            break
+    return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
+
+
+def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) -> Iterator[tuple[str | None, int]]:
+    """Each document's indivisible unit and its bytes: its group, or the document itself; None if it was dropped."""
+    for position, row in enumerate(pieces.rows()):
+        unit = f"{row.path}\0{position}" if files else row.group
+        yield unit if verdicts[position] == KEPT else None, row.size
+
+
+def _proven(job: Job, total: int) -> Proof:
+    train, validation = (Texts(folder=job.out, split=name) for name in SPLITS)
+    with stage("prove") as report:
+        for step in prove(train, validation, threshold=job.options.near):
+            if isinstance(step, Proof):
+                return step
+            report(min(step / max(total, 1), 1.0), f"{step:,} files compared")
+    raise AssertionError("prove ends with a proof")
+
+
+def make_tokenizer(job: Job) -> None:
+    """Train the tokenizer on an even sample of the training texts."""
+    file = job.out / TOKENIZER
+    if file.exists():
+        return
+    budget, total = job.options.tokenizer_bytes, read_outcome(job.outcome)["splits"]["train"]["bytes"]
+    size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
+    with stage("tokenizer") as report:
+        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
+        texts = _sample(Texts(folder=job.out, split="train"), budget / total, min(budget, total), report)
+        tokenizer = train_tokenizer(texts, vocabulary_size=size, byte_budget=budget)
+    tokenizer.save(file)
+
+
+def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
+    """The texts whose names hash below the fraction, then the others, as long as the caller reads on."""
+    taken = 0
+    for chosen in (True, False):
+        for document in documents:
+            name = f"{document.group}/{document.path}".encode()
+            if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
+                taken += len(document.text)
+                # Reading takes half of the time and merging the other half, which reports no progress.
+                report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
+                yield document.text
+
+
+def pack(job: Job) -> None:
+    """Write both splits as tokens; resume after the last document that an earlier run wrote."""
+    tokenizer = load_tokenizer(job.out / TOKENIZER)
+    splits = read_outcome(job.outcome)["splits"]
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in SPLITS:
+        file = tokens_file(job.out, name)
+        if file.exists():
+            continue
+        begun, done = time.monotonic(), 0
+        with (
+            stage(f"pack {name}") as report,
+            TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer,
+        ):
+            for number, texts in enumerate(_batches(job, name, writer.documents), start=1):
+                for ids in tokenizer.encode_arrays(texts, threads=threads):
+                    writer.append(ids)
+                if number % _FLUSHED_BATCHES == 0:
+                    writer.flush()
+                done += sum(map(len, texts))
+                rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
+                report(writer.documents / splits[name]["documents"], f"{rate:.1f} MB/s")
+
+
+def _batches(job: Job, name: Split, skipped: int) -> Iterator[list[str]]:
+    texts: list[str] = []
+    size = 0
+    for position, document in enumerate(Texts(folder=job.out, split=name)):
+        if position < skipped:
+            continue
+        texts.append(document.text)
+        size += len(document.text)
+        if size >= _BATCH_CHARACTERS:
+            yield texts
+            texts, size = [], 0
+    if texts:
+        yield texts
+
+
+def _need_documents(job: Job, count: int) -> None:
+    if count >= 2:
+        return
+    funnel = job.pieces.place().funnel
+    reasons = ", ".join(f"{drop.files:,} {reason}" for reason, drop in funnel.dropped.items())
+    raise UsageError(
+        f"At least two different files are needed, one of them for validation; of {funnel.seen.files:,} there "
+        f"{'is' if count == 1 else 'are'} {count}{f' ({reasons})' if reasons else ''}. Other sources, keywords or "
+        "licenses may keep more; add --restart."
+    )
+
+
+def _save(file: Path, values: NDArray[Any]) -> None:
+    with replacing(file) as stream:
+        np.save(stream, values)

@@ -1,0 +1,283 @@
+"""Table sources: JSON lines (also gzipped) and parquet, one file of code per row.
+
+Parquet is read by row group, each in batches; JSON is read line by line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from trainwright.errors import ReadError, UsageError
+from trainwright_lm.corpus import licences
+from trainwright_lm.corpus.sources import Cursor, Fields, Item
+
+# The usual column names, including those of codeparrot's and the Stack's datasets.
+TEXTS = ("content", "text", "code")
+PATHS = ("path", "max_stars_repo_path", "file_path", "filename")
+GROUPS = ("repo_name", "group", "max_stars_repo_name", "repository_name", "repo")
+LICENCES = ("license", "licence", "licenses", "max_stars_repo_licenses")
+
+# Rows in memory at once; a row has at most a few megabytes.
+_BATCH_ROWS = 64
+_BUFFER_BYTES = 1 << 20
+# JSON escapes a byte as at most six ("\u0000"), and a row also has other fields.
+_JSON_WIDTH = 6
+_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+class Shelf(Protocol):
+    """Where a table's files are stored."""
+
+    def names(self) -> Sequence[str]:
+        """Their paths, in reading order."""
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file as a seekable stream; raises ReadError."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """The exceptions that its streams raise when reading fails."""
+
+    def failed(self, name: str, error: Exception) -> ReadError:
+        """The failure as a ReadError."""
+
+    def size(self, name: str) -> int:
+        """The file's size in bytes."""
+
+    def state(self) -> str:
+        """Changes when one of the files changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSource:
+    """The rows of a table's files."""
+
+    name: str
+    own: bool
+    largest: int
+    fields: Fields
+    shelf: Shelf
+
+    def fingerprint(self) -> str:
+        return self.shelf.state()
+
+    def items(self, start: Cursor) -> Iterator[Item]:
+        names = self.shelf.names()
+        for number in range(start.file, len(names)):
+            first = start.item if number == start.file else 0
+            read = _parquet_rows if names[number].endswith(".parquet") else _json_rows
+            try:
+                with self.shelf.open(names[number]) as stream:
+                    for row in read(stream, self, names[number], first):
+                        yield self._item(row, names[number], number, len(names))
+            except self.shelf.failures as error:
+                raise self.shelf.failed(names[number], error) from error
+
+    def _item(self, row: _Row, name: str, number: int, count: int) -> Item:
+        values = row.values
+        group = _first(values, self.fields.group, GROUPS)
+        path = _first(values, self.fields.path, PATHS)
+        # Without a repository name, the file is the only known grouping.
+        return Item(
+            content=row.text,
+            path=_text(f"{group}/{path}" if group and path else path or f"{name}:{row.number + 1}"),
+            group=_text(group or Path(name).name),
+            licence=_licence(_first(values, self.fields.licence, LICENCES)),
+            after=Cursor(file=number, item=row.number + 1),
+            share=(number + row.share) / count,
+            problem=row.problem,
+            size=row.size,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    number: int
+    share: float
+    text: bytes = b""
+    values: dict[str, Any]
+    problem: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class _OneFile:
+    file: Path
+
+    def names(self) -> Sequence[str]:
+        return [str(self.file)]
+
+    def open(self, name: str) -> BinaryIO:
+        try:
+            return Path(name).open("rb")
+        except OSError as error:
+            raise ReadError(f"{name} must be a readable file: {error.strerror}") from error
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return (OSError,)
+
+    def failed(self, name: str, error: Exception) -> ReadError:
+        return ReadError(f"{name} could not be read to its end: {error}. Run the same command again to resume.")
+
+    def size(self, name: str) -> int:
+        return Path(name).stat().st_size
+
+    def state(self) -> str:
+        status = self.file.stat()
+        return f"{status.st_size} bytes, {status.st_mtime_ns}"
+
+
+def open_table(name: str, path: Path, fields: Fields, largest: int) -> TableSource:
+    """A parquet or JSON-lines file.
+
+    Raises:
+        ReadError: if the file does not exist, cannot be read or is not a table.
+        UsageError: if it lacks a named column.
+    """
+    source = TableSource(name=name, own=True, largest=largest, fields=fields, shelf=_OneFile(path))
+    with source.shelf.open(str(path)) as stream:
+        if name.lower().endswith(".parquet"):
+            _columns(_opened(stream, name), fields, name)
+        elif name.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
+            raise ReadError(f"{name} must be a gzip file; it does not start like one.")
+    return source
+
+
+def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
+    file = _opened(stream, name)
+    columns = _columns(file, source.fields, name)
+    text = columns[0]
+    total, number = max(file.metadata.num_rows, 1), 0
+    for group in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        end = number + rows
+        if end <= first:
+            number = end
+            continue
+        try:
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+                for values in _dictionaries(batch, text):
+                    if number >= first:
+                        content = values.pop(text)
+                        yield _row(content, number, (number + 1) / total, values)
+                    number += 1
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and (error.errno or type(error) is not OSError):
+                raise  # an error of the disk or network, not of the file
+            yield _Row(number=end - 1, share=end / total, values={}, problem="corrupt")
+        number = end
+
+
+def _dictionaries(batch: pa.RecordBatch, text: str) -> Iterator[dict[str, Any]]:
+    """The rows, with texts as bytes: invalid UTF-8 affects only its row, not the table."""
+    columns = {
+        name: column.cast(pa.large_binary()) if name == text and not pa.types.is_null(column.type) else column
+        for name, column in zip(batch.schema.names, batch.columns)
+    }
+    for row in range(batch.num_rows):
+        yield {name: column[row].as_py() for name, column in columns.items()}
+
+
+def _row(content: bytes | None, number: int, share: float, values: dict[str, Any]) -> _Row:
+    return _Row(number=number, share=share, text=content or b"", values=values)
+
+
+def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
+    try:
+        # Read in blocks: a whole column of a row group may take a gigabyte.
+        return parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ReadError(f"{name} must be a parquet file: {error}") from error
+
+
+def _columns(file: parquet.ParquetFile, fields: Fields, name: str) -> list[str]:
+    """The columns to read, the text first."""
+    there = file.schema_arrow.names
+    for wanted in (fields.text, fields.path, fields.group, fields.licence):
+        if wanted and wanted not in there:
+            raise UsageError(f"{name} must have the column {wanted}; it has {', '.join(there)}.")
+    text = fields.text or next((column for column in TEXTS if column in there), "")
+    if not text:
+        raise UsageError(
+            f"{name} must have a column {' or '.join(TEXTS)}, or --text-field must name the column with the text; it has {', '.join(there)}."
+        )
+    others = [fields.path or PATHS, fields.group or GROUPS, fields.licence or LICENCES]
+    chosen = [next((c for c in ([o] if isinstance(o, str) else o) if c in there), "") for o in others]
+    return list(dict.fromkeys([text, *(c for c in chosen if c)]))
+
+
+def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
+    size = max(source.shelf.size(name), 1)
+    zipped = name.lower().endswith(".gz")
+    lines: Any = gzip.GzipFile(fileobj=stream) if zipped else stream
+    longest = source.largest * _JSON_WIDTH + 100_000
+    number = 0
+    while True:
+        share = min(stream.tell() / size, 1.0)
+        try:
+            line = lines.readline(longest)
+            whole = line.endswith(b"\n") or len(line) < longest
+            if not whole:
+                _skip_line(lines, longest)
+        except _DAMAGED:
+            yield _Row(number=max(number, first), share=share, values={}, problem="corrupt")
+            return
+        if not line:
+            return
+        if number >= first:
+            if whole:
+                yield _parsed(line, number, share, source)
+            else:
+                yield _Row(number=number, share=share, values={}, problem="huge", size=longest)
+        number += 1
+
+
+def _skip_line(lines: Any, step: int) -> None:
+    while (rest := lines.readline(step)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _parsed(line: bytes, number: int, share: float, source: TableSource) -> _Row:
+    if not line.strip():
+        return _Row(number=number, share=share, values={}, problem="empty", size=len(line))
+    try:
+        values = json.loads(line)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        return _Row(number=number, share=share, values={}, problem="corrupt", size=len(line))
+    text = _first(values, source.fields.text, TEXTS)
+    if not isinstance(text, str):
+        return _Row(number=number, share=share, values=values, problem="no-text", size=len(line))
+    try:
+        return _row(text.encode(), number, share, values)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return _Row(number=number, share=share, values=values, problem="not-utf-8", size=len(line))
+
+
+def _first(values: dict[str, Any], wanted: str, usual: Sequence[str]) -> Any:
+    if wanted:
+        return values.get(wanted)
+    return next((values[name] for name in usual if values.get(name) is not None), None)
+
+
+def _text(value: Any) -> str:
+    """A name that can be encoded as UTF-8; JSON may contain half of a surrogate pair."""
+    return str(value).encode(errors="replace").decode()
+
+
+def _licence(value: Any) -> str | None:
+    if isinstance(value, list | tuple):
+        known = [name for one in value if (name := licences.spdx(str(one)))]
+        return " OR ".join(known) or None
+    return licences.spdx(str(value)) or _text(f"LicenseRef-{value}") if value else None

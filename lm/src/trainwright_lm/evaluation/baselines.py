@@ -1,0 +1,142 @@
+"""The baselines for the network's completions: an n-gram model, and the most frequent rest of the line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+
+from trainwright_lm.completion import healing
+from trainwright_lm.completion.endings import repetition
+from trainwright_lm.evaluation.cuts import Cut
+from trainwright_lm.evaluation.ngram import NgramModel
+from trainwright_lm.evaluation.quality import Completer
+from trainwright_lm.tokens.pack import TokenFile
+from trainwright_lm.tokens.tokenizer import Tokenizer
+
+# Training text to search for each cut's words: at most a fifth of a second per cut.
+TEXT_BUDGET_BYTES = 16_000_000
+# Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
+_MOST_PLACES = 20_000
+_TOKENS_AT_A_TIME = 100_000
+# Characters before a cut to tokenize for the n-gram model: more than its context.
+_NEAR_CHARACTERS = 400
+
+# The last dotted name and what follows it: `plt.sc`, `ax = `, `fit(X, `.
+_LAST_WORDS = re.compile(r"[\w.]+[^\w.]*$")
+# The last identifier, or the last sign and the space after it.
+_LAST_PIECE = re.compile(r"(?:\w+|[^\w\s]\s*|\s+)$")
+_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
+
+
+def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarray:
+    """Whole documents in random order, with end tokens: as many as fit into the budget, at least one."""
+    starts = np.asarray(file.starts, dtype=np.int64)
+    order = np.random.default_rng(seed).permutation(len(starts) - 1)
+    sizes = np.diff(starts)[order]
+    kept = order[: max(1, int(np.searchsorted(np.cumsum(sizes), token_budget, side="right")))]
+    return np.concatenate([file.tokens[starts[i] : starts[i + 1]] for i in kept] or [file.tokens[:0]])
+
+
+def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> bytes:
+    """The text of a token stream up to the budget, with a newline in place of each end token."""
+    table = [tokenizer.token_bytes(i) for i in range(tokenizer.vocabulary_size)]
+    table[tokenizer.end_id] = b"\n"
+    text = bytearray()
+    for start in range(0, len(stream), _TOKENS_AT_A_TIME):
+        text += b"".join(table[i] for i in stream[start : start + _TOKENS_AT_A_TIME].tolist())
+        if len(text) >= byte_budget:
+            break
+    return bytes(text[:byte_budget])
+
+
+def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> Completer:
+    """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
+
+    Token healing (healing.py) and repetition are handled as for the network.
+
+    Args:
+        limit: Maximum number of tokens.
+    """
+    vocabulary = healing.Vocabulary(tokenizer)
+
+    def complete(cut: Cut) -> str:
+        near = cut.text[max(0, cut.position - _NEAR_CHARACTERS) : cut.position]
+        ids = [tokenizer.end_id, *tokenizer.encode(near)]
+        kept, token, over = _mended(model, ids, vocabulary, tokenizer)
+        written = b""
+        for _ in range(limit):
+            written += tokenizer.token_bytes(token)
+            if token == tokenizer.end_id or b"\n" in written[over:]:
+                break
+            if (end := repetition(written[over:])) is not None:
+                return written[over:][:end].decode(errors="replace")
+            kept.append(token)
+            token = int(np.argmax(model.scores(kept)))
+        return written[over:].decode(errors="replace")
+
+    return complete
+
+
+def _mended(
+    model: NgramModel, ids: list[int], vocabulary: healing.Vocabulary, tokenizer: Tokenizer
+) -> tuple[list[int], int, int]:
+    """The prompt's tokens to keep, the first token after them, and how many of its bytes the prompt already has."""
+    back = min(healing.LONGEST, len(ids) - 1)
+    scores = np.stack([model.scores(ids[: len(ids) - back + i]) for i in range(back + 1)])
+    with np.errstate(divide="ignore"):  # a token that was never seen scores 0
+        logits_KV = torch.from_numpy(np.log(scores))
+    ways = healing.ways(logits_KV, ids[len(ids) - back :], vocabulary, tokenizer)
+    way = int(ways.scores.argmax())
+    kept = len(ids) - int(ways.taken_back[way])
+    return ids[:kept], int(ways.ids[way]), len(tokenizer.decode_bytes(ids[kept:]))
+
+
+def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:
+    """A completer that continues these cuts with what most often follows the same words in a text, to the line's end.
+
+    The words are the last dotted name and what follows it (`plt.`, `.fit(`, `ax.sc`, `x = `). If they do not occur in
+    the text, only the last identifier or sign is used. If that does not occur either, the completion is empty.
+
+    Args:
+        advance: Called after each cut.
+    """
+    found: dict[str, str] = {}
+    for cut in cuts:
+        for words in last_words(cut):
+            if words not in found:
+                found[words] = most_frequent_rest(text, words)
+            if found[words]:
+                break
+        advance()
+    return lambda cut: next((rest for words in last_words(cut) if (rest := found.get(words, ""))), "")
+
+
+def last_words(cut: Cut) -> Sequence[str]:
+    """The words to look up for a cut, the most specific first."""
+    longest = cut.prompt_end or cut.typed
+    matches = (_LAST_WORDS.search(longest), _LAST_PIECE.search(longest))
+    words = [cut.prompt_end, *(match[0] for match in matches if match)]
+    return [one for one in dict.fromkeys(words) if one]
+
+
+def most_frequent_rest(text: bytes, words: str) -> str:
+    """The most frequent nonempty text between these words and the end of the line; of equals, the first seen."""
+    key = words.encode()
+    begins_word = bool(_WORD_BYTE.match(key))
+    rests: Counter[bytes] = Counter()
+    at = text.find(key)
+    for _ in range(_MOST_PLACES):
+        if at < 0:
+            break
+        after = at + len(key)
+        if not (begins_word and at and _WORD_BYTE.match(text, at - 1)):
+            end = text.find(b"\n", after)
+            rest = (text[after:end] if end >= 0 else text[after:]).rstrip()
+            if rest:
+                rests[rest] += 1
+        at = text.find(key, after)
+    return rests.most_common(1)[0][0].decode(errors="replace") if rests else ""

@@ -1,0 +1,213 @@
+"""Evaluates a run: its loss on held-out documents, and its completions against two baselines."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainwright.errors import UsageError, WriteError
+from trainwright_lm.completion.complete import LONGEST_LINE_TOKENS
+from trainwright_lm.completion.complete import Completer as LineCompleter
+from trainwright_lm.completion.endings import line_end
+from trainwright_lm.evaluation.baselines import (
+    TEXT_BUDGET_BYTES,
+    decoded,
+    frequent_completer,
+    ngram_completer,
+    sampled_stream,
+)
+from trainwright_lm.evaluation.cuts import COMMON_LIBRARIES, DATA_SCIENCE, KINDS, Cut, Kind, find_cuts
+from trainwright_lm.evaluation.held_out_loss import HeldOutLoss, count_windows, measure_loss
+from trainwright_lm.evaluation.ngram import TOKEN_BUDGET, fit_ngrams
+from trainwright_lm.evaluation.quality import Completer, Quality, measure_quality
+from trainwright_lm.runs.data import check_same_data
+from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords
+from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.training.arithmetic import for_evaluation
+
+MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
+SAMPLES = 400
+# Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
+_MOST_CHARACTERS = 4_000_000
+# Documents per requested cut; many have no library calls.
+_DOCUMENTS_A_CUT = 4
+
+# Called with a stage's name and its number of steps; returns a function to call with the number of steps just done.
+Progress = Callable[[str, int], Callable[[int], None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """Sizes of the baselines."""
+
+    ngram_order: int = 0
+    ngram_tokens: int = 0
+    """Tokens of its training text."""
+    frequent_bytes: int = 0
+    """Bytes of its training text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """All results of `trainwright lm eval`."""
+
+    step: int
+    """Updates after which the checkpoint was saved."""
+    data: str
+    """The prepared data's fingerprint."""
+    loss: HeldOutLoss
+    quality: Mapping[Kind, Quality]
+    samples: int
+    """Requested cuts of each kind."""
+    seed: int
+    baselines: Baselines
+
+
+def evaluate(
+    run: Run,
+    data: PreparedData,
+    *,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    progress: Progress = lambda what, steps: lambda done: None,
+) -> Evaluation:
+    """Evaluate a run on its held-out documents. The same run, samples and seed give the same result.
+
+    Args:
+        samples: Cuts of each kind, or fewer if the documents do not have as many; 0: only the loss.
+        seed: Determines the cuts, the baselines' training text, and the bootstrap samples.
+
+    Raises:
+        UsageError: if a number is out of range, or the run was trained on other data.
+        ReadError: if there is nothing to predict.
+    """
+    if samples < 0 or seed < 0:
+        raise UsageError(f"--samples and --seed must not be negative; got {samples} and {seed}.")
+    check_same_data(run, data)
+    loss = _loss(run, data, progress)
+    cuts = _cuts(data, samples, seed, progress) if samples else {}
+    completers, baselines = _completers(run, data, [cut for one in cuts.values() for cut in one], seed, progress)
+    step = progress("completions", sum(map(len, cuts.values())) * len(completers))
+    return Evaluation(
+        step=run.step,
+        data=str(data.manifest.get("fingerprint", "")),
+        loss=loss,
+        quality={
+            kind: measure_quality(cuts[kind], completers, seed=seed, advance=step) for kind in KINDS if cuts.get(kind)
+        },
+        baselines=baselines,
+        samples=samples,
+        seed=seed,
+    )
+
+
+def model_completer(run: Run) -> Completer:
+    """A completer that works as `trainwright lm complete` does: greedy, with as much of the preceding text as fits."""
+    completer = LineCompleter(run.model, run.tokenizer)
+    return lambda cut: completer.complete(cut.before, limit=LONGEST_LINE_TOKENS, ending=line_end)
+
+
+def as_json(evaluation: Evaluation) -> str:
+    """The evaluation as JSON, with perplexity; NaN becomes null."""
+    tables = dataclasses.asdict(evaluation)
+    tables["loss"]["perplexity"] = evaluation.loss.perplexity
+    return json.dumps(_finite(tables), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def save(evaluation: Evaluation, run_folder: Path) -> Path:
+    """Write RUN/evaluation.json atomically, replacing an earlier one.
+
+    Raises:
+        WriteError: if it cannot be written.
+    """
+    file = run_folder / EVALUATION
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.write_text(as_json(evaluation), encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise WriteError(f"The evaluation could not be written to {file}: {error}.") from error
+    return file
+
+
+def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
+    """Uses a GPU if there is one and the run's training precision; moves the model back to the CPU afterwards."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return measure_loss(
+            run.model.to(device),
+            data.validation,
+            run.tokenizer,
+            precision=for_evaluation(run.recipe, run.precision, device),
+            advance=progress("held-out loss", count_windows(run.model, data.validation)),
+        )
+    finally:
+        run.model.to("cpu")
+
+
+def _completers(
+    run: Run, data: PreparedData, cuts: Sequence[Cut], seed: int, progress: Progress
+) -> tuple[dict[str, Completer], Baselines]:
+    """The model and the baselines, which are fitted to the training documents."""
+    if not cuts:
+        return {}, Baselines()
+    step = progress("baselines", len(cuts) + 2)
+    stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
+    ngrams = fit_ngrams(stream, vocabulary_size=data.tokenizer.vocabulary_size)
+    step(1)
+    text = decoded(stream, data.tokenizer, byte_budget=TEXT_BUDGET_BYTES)
+    step(1)
+    completers = {
+        MODEL: model_completer(run),
+        NGRAM: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS),
+        FREQUENT: frequent_completer(text, cuts, advance=lambda: step(1)),
+    }
+    return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))
+
+
+def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> dict[Kind, list[Cut]]:
+    documents = list(itertools.islice(_documents(data, seed), samples * _DOCUMENTS_A_CUT))
+    step = progress("lines to complete", len(documents))
+    return find_cuts(
+        documents,
+        counts=dict.fromkeys(KINDS, samples),
+        libraries=_libraries(data.manifest),
+        seed=seed,
+        advance=lambda: step(1),
+    )
+
+
+def _libraries(manifest: Mapping[str, Any]) -> list[str]:
+    """The data's keywords that are package names; the default libraries if the data was not selected by keywords."""
+    named = [word for word in chosen_keywords(manifest) if word.isidentifier()]
+    return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
+
+
+def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:
+    """Held-out documents in random order, up to a total number of characters."""
+    file, characters = data.validation, 0
+    starts = np.asarray(file.starts, dtype=np.int64)
+    for number in np.random.default_rng(seed).permutation(len(starts) - 1).tolist():
+        ids = file.tokens[starts[number] : starts[number + 1] - 1].tolist()
+        text = data.tokenizer.decode(ids)
+        yield number, text
+        characters += len(text)
+        if characters >= _MOST_CHARACTERS:
+            return
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

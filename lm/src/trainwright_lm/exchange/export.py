@@ -1,0 +1,183 @@
+"""Converts a run to a folder that transformers opens, and back. Neither direction needs transformers."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from trainwright.errors import ReadError, UsageError, WriteError
+from trainwright_lm.config import ModelConfig, Recipe, RunConfig
+from trainwright_lm.exchange import card, layout
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.runs.folder import Run, create_run, open_run
+from trainwright_lm.tokens.tokenizer import END, Tokenizer, load_tokenizer
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+# transformers' pipeline writes 256 tokens by default, more than a small window has.
+_NEW_TOKENS = 64
+
+
+def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool = False) -> None:
+    """Write the run's model, tokenizer, configuration and card as a transformers folder.
+
+    The files are written next to the folder, then moved: all at once if the folder is new, otherwise file by file.
+
+    Args:
+        force: write into a nonempty folder; files with other names are kept.
+
+    Raises:
+        UsageError: if the folder is a file, or is not empty and force is off.
+        ReadError: if the run cannot be read.
+        WriteError: if the folder cannot be written.
+    """
+    folder = folder.absolute()
+    try:
+        check_target(folder, force=force)
+        opened = open_run(run, checkpoint)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+            made = Path(beside) / folder.name
+            made.mkdir()
+            write_files(opened, made, folder.name)
+            _move(made, folder)
+    except OSError as error:
+        raise WriteError(f"{folder} cannot be written to: {error}.") from error
+
+
+def check_target(folder: Path, *, force: bool) -> None:
+    """Reject a location that an export must not be written to.
+
+    Raises:
+        UsageError: if it is a file, or a nonempty folder and force is off.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"An export needs a folder; {folder} is a file.")
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(
+            f"An export needs a new or empty folder; {folder} is not empty. "
+            "Name another one, or replace the files of an earlier export with --force."
+        )
+
+
+def write_files(run: Run, folder: Path, title: str) -> None:
+    """Write the files of an export into an existing folder; the card uses the title as the model's name.
+
+    Raises:
+        WriteError: if they cannot be written.
+    """
+    config, end_id = run.recipe.model, run.tokenizer.end_id
+    weights = layout.their_weights(run.model.state_dict(), config)
+    try:
+        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+        _write_json(folder / "config.json", layout.their_settings(config, end_id))
+        _write_json(folder / "generation_config.json", _generation(config, end_id))
+        run.tokenizer.save(folder / "tokenizer.json")
+        _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
+        (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        raise WriteError(f"{folder} needs room for a model of {_megabytes(weights)} MB: {error}.") from error
+
+
+def import_folder(folder: Path, run: Path) -> None:
+    """Turn a folder that transformers wrote into a run: a supported GPT-2 or Qwen3 with a byte-level BPE tokenizer.
+
+    Raises:
+        ReadError: if the folder contains anything else; the message says what is required.
+        UsageError: if the run's folder is not empty.
+        WriteError: if the run cannot be written.
+    """
+    settings = _read_json(folder / "config.json")
+    config = layout.our_config(settings)
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    _check_vocabulary(settings, config, tokenizer)
+    model = Transformer(config)
+    model.load_state_dict(layout.our_weights(_read_weights(folder), model.state_dict(), config))
+    # Sample prompts belong to training, and the rest of the recipe is unknown.
+    recipe = Recipe(model=config, run=RunConfig(prompts=()))
+    create_run(run, recipe, tokenizer, {"imported": folder.name}, model.eval())
+
+
+def _check_vocabulary(settings: Mapping[str, Any], config: ModelConfig, tokenizer: Tokenizer) -> None:
+    if tokenizer.vocabulary_size > config.vocabulary_size:
+        raise ReadError(
+            f"The model must have a row for each of the tokenizer's {tokenizer.vocabulary_size} tokens; "
+            f"config.json's vocab_size is {config.vocabulary_size}."
+        )
+    stops = settings.get("eos_token_id")
+    if stops is not None and tokenizer.end_id not in (stops if isinstance(stops, list) else [stops]):
+        raise ReadError(
+            f'config.json\'s eos_token_id must be that of "{END}", {tokenizer.end_id}; got {stops}. '
+            "A model that ends documents with another token cannot be stopped here."
+        )
+
+
+def _generation(config: ModelConfig, end_id: int) -> dict[str, Any]:
+    """generation_config.json: greedy, stops at the end token. It names no padding token, least of all the end token:
+    a collator that masks padding in the labels would mask every end."""
+    return {
+        "bos_token_id": end_id,
+        "eos_token_id": end_id,
+        "do_sample": False,
+        "max_new_tokens": max(1, min(_NEW_TOKENS, config.context // 2)),
+    }
+
+
+def _tokenizer_settings(config: ModelConfig) -> dict[str, Any]:
+    return {
+        # This class uses tokenizer.json unchanged; transformers 5's GPT2Tokenizer splits text in its own way.
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": END,
+        "eos_token": END,
+        "model_max_length": config.context,
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,  # a literal end token in source code stays text, as in training
+    }
+
+
+def _megabytes(weights: Mapping[str, Tensor]) -> int:
+    size: int = sum(tensor.nbytes for tensor in weights.values())
+    return size // 1_000_000 + 1
+
+
+def _move(made: Path, folder: Path) -> None:
+    """Move the finished files into place: the whole folder at once if it is new, otherwise file by file."""
+    if not folder.exists():
+        made.rename(folder)
+        return
+    for file in sorted(made.iterdir()):
+        file.replace(folder / file.name)
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    """All tensors of model.safetensors, or of the files that its index names."""
+    names = [WEIGHTS]
+    if not (folder / WEIGHTS).exists() and (folder / INDEX).exists():
+        names = sorted(set(_read_json(folder / INDEX).get("weight_map", {}).values()))
+    tensors: dict[str, Tensor] = {}
+    for name in names:
+        try:
+            tensors |= load_file(folder / name)
+        except (OSError, SafetensorError) as error:
+            raise ReadError(f"{folder / name} must be a complete safetensors file: {error}.") from error
+    return tensors
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{file} must be a JSON file that transformers wrote: {error}.") from error
+    if not isinstance(value, dict):
+        raise ReadError(f"{file} must contain a JSON object; got {type(value).__name__}.")
+    return value
+
+
+def _write_json(file: Path, value: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

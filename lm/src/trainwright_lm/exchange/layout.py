@@ -1,0 +1,252 @@
+"""Maps our networks to and from transformers' names and layout, for configuration and weights.
+
+"gpt2" is its GPT2LMHeadModel, "modern" its Qwen3ForCausalLM with as many key and value heads as query heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainwright.errors import ReadError, UsageError
+from trainwright_lm.config import ModelConfig, Recipe, checked
+from trainwright_lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, RMS_NORM_EPSILON, ROPE_BASE, mlp_width
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The transformers modules that correspond to one of our modules."""
+
+    theirs: tuple[str, ...]
+    """If there are several, our matrix holds theirs in this order."""
+    transposed: bool = False
+    """GPT-2 stores its matrices as (inputs, outputs)."""
+
+
+# `{}` is the layer number.
+_GPT2 = {
+    "embedding": Part(theirs=("transformer.wte",)),
+    "position": Part(theirs=("transformer.wpe",)),
+    "layers.{}.attention_norm": Part(theirs=("transformer.h.{}.ln_1",)),
+    "layers.{}.attention.query_key_value": Part(theirs=("transformer.h.{}.attn.c_attn",), transposed=True),
+    "layers.{}.attention.output": Part(theirs=("transformer.h.{}.attn.c_proj",), transposed=True),
+    "layers.{}.mlp_norm": Part(theirs=("transformer.h.{}.ln_2",)),
+    "layers.{}.mlp.up": Part(theirs=("transformer.h.{}.mlp.c_fc",), transposed=True),
+    "layers.{}.mlp.down": Part(theirs=("transformer.h.{}.mlp.c_proj",), transposed=True),
+    "norm": Part(theirs=("transformer.ln_f",)),
+}
+_ATTENTION, _MLP = "model.layers.{}.self_attn", "model.layers.{}.mlp"
+_MODERN = {
+    "embedding": Part(theirs=("model.embed_tokens",)),
+    "layers.{}.attention_norm": Part(theirs=("model.layers.{}.input_layernorm",)),
+    "layers.{}.attention.query_key_value": Part(theirs=tuple(f"{_ATTENTION}.{x}_proj" for x in "qkv")),
+    "layers.{}.attention.query_norm": Part(theirs=(f"{_ATTENTION}.q_norm",)),
+    "layers.{}.attention.key_norm": Part(theirs=(f"{_ATTENTION}.k_norm",)),
+    "layers.{}.attention.output": Part(theirs=(f"{_ATTENTION}.o_proj",)),
+    "layers.{}.mlp_norm": Part(theirs=("model.layers.{}.post_attention_layernorm",)),
+    "layers.{}.mlp.gate_up": Part(theirs=(f"{_MLP}.gate_proj", f"{_MLP}.up_proj")),
+    "layers.{}.mlp.down": Part(theirs=(f"{_MLP}.down_proj",)),
+    "norm": Part(theirs=("model.norm",)),
+}
+
+
+def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
+    """The contents of config.json."""
+    shared = {
+        "vocab_size": config.vocabulary_size,
+        "initializer_range": INITIAL_DEVIATION,
+        "bos_token_id": end_id,
+        "eos_token_id": end_id,
+        "tie_word_embeddings": True,
+        "use_cache": True,
+        "dtype": "float32",
+    }
+    if config.architecture == "gpt2":
+        return {
+            "architectures": ["GPT2LMHeadModel"],
+            "model_type": "gpt2",
+            # transformers reads n_positions, older tools read n_ctx, and neither is derived from the other.
+            "n_positions": config.context,
+            "n_ctx": config.context,
+            "n_embd": config.width,
+            "n_layer": config.layers,
+            "n_head": config.heads,
+            "activation_function": "gelu_new",
+            "resid_pdrop": config.dropout,
+            "embd_pdrop": config.dropout,
+            "attn_pdrop": config.dropout,
+            "layer_norm_epsilon": LAYER_NORM_EPSILON,
+            **shared,
+        }
+    return {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "max_position_embeddings": config.context,
+        "hidden_size": config.width,
+        "intermediate_size": mlp_width(config),
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.heads,
+        "head_dim": config.width // config.heads,
+        "hidden_act": "silu",
+        "rms_norm_eps": RMS_NORM_EPSILON,
+        "rope_theta": ROPE_BASE,  # transformers 4
+        "rope_parameters": {"rope_type": "default", "rope_theta": ROPE_BASE},  # transformers 5
+        "attention_bias": False,
+        "attention_dropout": config.dropout,
+        "use_sliding_window": False,
+        **shared,
+    }
+
+
+def our_config(settings: Mapping[str, Any]) -> ModelConfig:
+    """The network that a config.json describes.
+
+    Raises:
+        ReadError: if it is not supported; the message says which settings differ.
+    """
+    kind = settings.get("model_type")
+    if kind not in ("gpt2", "qwen3"):
+        raise ReadError(f"config.json's model_type must be gpt2 or qwen3; got {kind!r}.")
+    try:
+        config = _gpt2_config(settings) if kind == "gpt2" else _modern_config(settings)
+        checked(Recipe(model=config))
+    except (KeyError, TypeError) as error:
+        raise ReadError(
+            f"config.json must have the sizes of a {kind} model; {error!r} is missing or not a number."
+        ) from error
+    except UsageError as error:
+        raise ReadError(f"config.json must describe a network that can be built here: {error}") from error
+    for name, (wanted, got) in _demands(settings, config).items():
+        if got not in wanted:
+            raise ReadError(f"config.json's {name} must be {' or '.join(map(repr, wanted))}; got {got!r}.")
+    return config
+
+
+def their_weights(state: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The parameters under transformers' names, in fp32."""
+    theirs: dict[str, Tensor] = {}
+    for name, part in _parts(config).items():
+        for kind in ("weight", "bias"):
+            if (ours := state.get(f"{name}.{kind}")) is None:
+                continue
+            pieces = (ours.t() if part.transposed and ours.dim() == 2 else ours).chunk(len(part.theirs))
+            theirs |= {f"{n}.{kind}": p.detach().float().contiguous() for n, p in zip(part.theirs, pieces)}
+    return theirs
+
+
+def our_weights(theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The parameters under our names, in fp32.
+
+    Args:
+        wanted: the parameters of one of our networks, for their names and shapes.
+
+    Raises:
+        ReadError: if a parameter is missing, unexpected or has the wrong shape.
+    """
+    left = _cleaned(theirs, config)
+    ours: dict[str, Tensor] = {}
+    for name, like in wanted.items():
+        module, _, kind = name.rpartition(".")
+        part = _parts(config)[module]
+        names = [f"{n}.{kind}" for n in part.theirs]
+        if missing := [n for n in names if n not in left]:
+            raise ReadError(f"The weight {missing[0]} is missing.")
+        joined = torch.cat([left.pop(n) for n in names])
+        if part.transposed and joined.dim() == 2:
+            joined = joined.t()
+        if joined.shape != like.shape:
+            raise ReadError(
+                f"{' and '.join(names)} must have the shape {tuple(like.shape)} here; got {tuple(joined.shape)}."
+            )
+        ours[name] = joined.float().contiguous()
+    if left:
+        raise ReadError(f"The weights must match config.json; {sorted(left)[0]} does not belong to that model.")
+    return ours
+
+
+def _parts(config: ModelConfig) -> dict[str, Part]:
+    table = _GPT2 if config.architecture == "gpt2" else _MODERN
+    return {
+        name.format(layer): Part(theirs=tuple(n.format(layer) for n in part.theirs), transposed=part.transposed)
+        for layer in range(config.layers)
+        for name, part in table.items()
+    }
+
+
+def _gpt2_config(settings: Mapping[str, Any]) -> ModelConfig:
+    return ModelConfig(
+        architecture="gpt2",
+        layers=settings["n_layer"],
+        heads=settings["n_head"],
+        width=settings["n_embd"],
+        context=settings["n_positions"],
+        dropout=float(settings.get("resid_pdrop", 0.1)),
+        vocabulary_size=settings["vocab_size"],
+    )
+
+
+def _modern_config(settings: Mapping[str, Any]) -> ModelConfig:
+    return ModelConfig(
+        architecture="modern",
+        layers=settings["num_hidden_layers"],
+        heads=settings["num_attention_heads"],
+        width=settings["hidden_size"],
+        context=settings["max_position_embeddings"],
+        dropout=float(settings.get("attention_dropout", 0.0)),
+        vocabulary_size=settings["vocab_size"],
+    )
+
+
+def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tuple[tuple[Any, ...], Any]]:
+    """The other settings: allowed values and the actual value, or transformers' default if it is not given."""
+
+    def demand(name: str, default: Any, *wanted: Any) -> tuple[str, tuple[tuple[Any, ...], Any]]:
+        return name, (wanted, settings.get(name, default))
+
+    if config.architecture == "gpt2":
+        return dict(
+            (
+                demand("activation_function", "gelu_new", "gelu_new", "gelu_pytorch_tanh"),  # the same function
+                demand("n_inner", None, None, 4 * config.width),
+                demand("layer_norm_epsilon", 1e-5, LAYER_NORM_EPSILON),
+                demand("scale_attn_weights", True, True),
+                demand("scale_attn_by_inverse_layer_idx", False, False),
+                demand("add_cross_attention", False, False),
+                demand("tie_word_embeddings", True, True),
+            )
+        )
+    rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+    theta = rope.get("rope_theta", settings.get("rope_theta", 10_000.0))
+    return dict(
+        (
+            demand("hidden_act", "silu", "silu"),
+            demand("intermediate_size", 22_016, mlp_width(config)),
+            demand("num_key_value_heads", 32, None, config.heads),
+            demand("head_dim", 128, config.width // config.heads),
+            demand("rms_norm_eps", 1e-6, RMS_NORM_EPSILON),
+            demand("attention_bias", False, False),
+            demand("use_sliding_window", False, False),
+            demand("tie_word_embeddings", False, True),
+            ("rope_type", (("default",), rope.get("rope_type", "default"))),
+            ("rope_theta", ((ROPE_BASE,), theta)),
+        )
+    )
+
+
+def _cleaned(theirs: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """The weights without the output layer's, which equal the embedding's, and without old GPT-2 files' buffers."""
+    kept = dict(theirs)
+    if config.architecture == "gpt2":
+        if "wte.weight" in kept:  # the published file has the inner model's names
+            kept = {f"transformer.{name}": tensor for name, tensor in kept.items()}
+        kept = {n: t for n, t in kept.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}
+    embedding = kept.get(f"{_parts(config)['embedding'].theirs[0]}.weight")
+    output = kept.pop("lm_head.weight", None)
+    if output is not None and (embedding is None or not torch.equal(output, embedding)):
+        raise ReadError("lm_head.weight must be the embedding's weight (tied); it differs.")
+    return kept

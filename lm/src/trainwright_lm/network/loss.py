@@ -1,0 +1,186 @@
+"""Cross-entropy fused with the output layer, in chunks of rows: the full logits never exist. Key token weights.
+
+Dimensions in tensor names: N rows (windows x positions), C rows of a chunk, D width, V vocabulary, B windows,
+T positions.
+
+The forward pass turns each chunk's logits directly into its loss and gradients and frees them; the backward pass only
+scales. This is the method of Liger Kernel (arXiv 2410.10989) and of Apple's cut cross-entropy (2411.09009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from trainwright.errors import UsageError
+from trainwright_lm.network.model import Transformer
+
+IGNORED = -100  # torch's default for targets that do not count
+# Measured on two cores at vocabulary 8,192 and width 256: fewer rows accumulate the weight gradient too often, more
+# exceed the processor's cache. A GPU needs more rows to be busy.
+CHUNK_ROWS = 512
+CHUNK_ROWS_GPU = 4096
+
+
+class Encoder(Protocol):
+    """The part of a tokenizer that key tokens need."""
+
+    def encode(self, text: str) -> list[int]:
+        """The text's token ids."""
+        ...
+
+
+def training_loss(
+    model: Transformer, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None, z_loss: float = 0.0
+) -> Tensor:
+    """The weighted sum of nats over all targets that count; the caller divides it by the update's total weight.
+
+    Args:
+        weights_B: the weight of each window's tokens; None: 1.
+    """
+    hidden_BTD = model.hidden(inputs_BT)
+    weights_N = None if weights_B is None else weights_B.repeat_interleave(inputs_BT.shape[1])
+    return linear_cross_entropy(
+        hidden_BTD.flatten(0, 1), model.output_weight, targets_BT.flatten(), weights_N, z_loss=z_loss
+    )
+
+
+def linear_cross_entropy(
+    hidden_ND: Tensor,
+    weight_VD: Tensor,
+    targets_N: Tensor,
+    weights_N: Tensor | None = None,
+    *,
+    z_loss: float = 0.0,
+    chunk_rows: int = 0,
+) -> Tensor:
+    """The weighted SUM of the cross-entropies of softmax(hidden @ weight.T) at the targets: a scalar in nats.
+
+    Matrix products use autocast's type if it is on, otherwise hidden's; softmax is at least float32. Only first
+    derivatives are supported.
+
+    Args:
+        targets_N: classes 0..V-1, or -100 for rows that do not count.
+        weights_N: the weight of each row; None: 1.
+        z_loss: coefficient of log(sum(exp(logits)))², added to each row's loss (PaLM, arXiv 2204.02311: 1e-4).
+        chunk_rows: rows at a time; 0: the number measured to be fast on the device.
+
+    Raises:
+        UsageError: if shapes do not match, or on a second derivative.
+    """
+    rows, width = hidden_ND.shape
+    if weight_VD.shape[1] != width or targets_N.shape != (rows,):
+        raise UsageError(
+            "hidden must be (N, D), weight (V, D) and targets (N,); got "
+            f"{tuple(hidden_ND.shape)}, {tuple(weight_VD.shape)} and {tuple(targets_N.shape)}."
+        )
+    device = hidden_ND.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden_ND.dtype
+    chunk_rows = chunk_rows or (CHUNK_ROWS if device == "cpu" else CHUNK_ROWS_GPU)
+    wanted = torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)
+    loss: Tensor = _LinearCrossEntropy.apply(
+        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, wanted
+    )
+    return loss
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_ND: Tensor,
+        weight_VD: Tensor,
+        targets_N: Tensor,
+        weights_N: Tensor | None,
+        z_loss: float,
+        chunk_rows: int,
+        dtype: torch.dtype,
+        wanted: bool,
+    ) -> Tensor:
+        with torch.autocast(hidden_ND.device.type, enabled=False):
+            loss, grad_hidden_ND, grad_weight_VD = _in_chunks(
+                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, wanted
+            )
+        if wanted:
+            ctx.save_for_backward(grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype))
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise UsageError(
+                "linear_cross_entropy has only first derivatives; got a backward pass with create_graph=True. "
+                "Use torch.nn.functional.cross_entropy(model(ids), ...) if you need second derivatives."
+            )
+        grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
+        return (
+            grad_hidden_ND * grads[0].to(grad_hidden_ND.dtype),
+            grad_weight_VD * grads[0].to(grad_weight_VD.dtype),
+            *[None] * 6,
+        )
+
+
+def _in_chunks(
+    hidden_ND: Tensor,
+    weight_VD: Tensor,
+    targets_N: Tensor,
+    weights_N: Tensor | None,
+    z_loss: float,
+    chunk_rows: int,
+    wanted: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss, and the gradients of hidden and weight if they are wanted (otherwise empty)."""
+    exact = torch.promote_types(weight_VD.dtype, torch.float32)
+    loss = hidden_ND.new_zeros((), dtype=exact)
+    grad_hidden_ND = torch.empty_like(hidden_ND) if wanted else hidden_ND.new_empty(0)
+    grad_weight_VD = torch.zeros_like(weight_VD, dtype=exact) if wanted else weight_VD.new_empty(0)
+    counts_N = (targets_N != IGNORED).to(exact)
+    if weights_N is not None:
+        counts_N = counts_N * weights_N.to(exact)
+    # Allocated once: new memory for each chunk's logits costs a tenth of a training step on a CPU.
+    shape = (min(chunk_rows, len(targets_N)), len(weight_VD))
+    products, logits, grads = (hidden_ND.new_empty(shape, dtype=d) for d in (weight_VD.dtype, exact, exact))
+    for start in range(0, len(targets_N), chunk_rows):
+        rows = slice(start, start + chunk_rows)
+        hidden_CD = hidden_ND[rows].to(weight_VD.dtype)
+        targets_C1 = targets_N[rows].clamp_min(0)[:, None]
+        counts_C1 = counts_N[rows][:, None]
+        product_CV, logits_CV, grad_CV = (buffer[: len(hidden_CD)] for buffer in (products, logits, grads))
+        torch.mm(hidden_CD, weight_VD.t(), out=product_CV)
+        logits_CV.copy_(product_CV)
+        torch.softmax(logits_CV, dim=1, out=grad_CV)
+        # log(sum(exp(logits))) without a second exponential: the largest probability is exp(largest logit) / that sum.
+        norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
+        nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
+        loss += (counts_C1 * (nats_C1 + z_loss * norms_C1.square())).sum()
+        if not wanted:
+            continue
+        if z_loss:
+            grad_CV.mul_(1 + 2 * z_loss * norms_C1)
+        grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
+        grad_CV = product_CV.copy_(grad_CV)
+        # Rows are weighted where they are narrow: D wide instead of V.
+        grad_hidden_ND[rows] = (grad_CV @ weight_VD) * counts_C1
+        weighed_CD = (hidden_CD * counts_C1).to(weight_VD.dtype)
+        if exact == weight_VD.dtype:
+            grad_weight_VD.addmm_(grad_CV.t(), weighed_CD)
+        else:
+            grad_weight_VD += grad_CV.t() @ weighed_CD
+    return loss, grad_hidden_ND, grad_weight_VD
+
+
+def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The ids of words that are one token, each with and without a leading space, and the spellings that are not."""
+    spellings = [spelling for word in words for spelling in (word, f" {word}")]
+    encoded = {spelling: tokenizer.encode(spelling) for spelling in spellings}
+    ids = sorted({tokens[0] for tokens in encoded.values() if len(tokens) == 1})
+    return ids, [spelling for spelling, tokens in encoded.items() if len(tokens) != 1]
+
+
+def window_weights(inputs_BT: Tensor, ids: Sequence[int], key_weight: float) -> Tensor:
+    """(B,) float32: 1 + key_weight x the window's number of key tokens."""
+    keys = torch.tensor(list(ids), dtype=inputs_BT.dtype, device=inputs_BT.device)
+    return 1.0 + key_weight * torch.isin(inputs_BT, keys).sum(1, dtype=torch.float32)

@@ -1,0 +1,162 @@
+"""Assembles the components of a training from its recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from trainwright.errors import UsageError
+from trainwright_lm.config import Recipe, as_tables
+from trainwright_lm.network.loss import key_token_ids
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.network.precision import FORMATS
+from trainwright_lm.runs import checkpoint as checkpoints
+from trainwright_lm.runs.checkpoint import Checkpoint, State
+from trainwright_lm.tokens.pack import Windows
+from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.training.arithmetic import Arithmetic
+from trainwright_lm.training.live import Live
+from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share
+from trainwright_lm.training.plan import Plan, planned
+from trainwright_lm.training.processes import Processes, SummedLoss, shared_out, spread
+from trainwright_lm.training.rehearsal import failure_of, own_failure, rehearse, told
+from trainwright_lm.training.start import surroundings, versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Everything that the training loop uses."""
+
+    recipe: Recipe
+    folder: Path
+    data: PreparedData
+    plan: Plan
+    validation: Windows
+    processes: Processes
+    arithmetic: Arithmetic
+    model: Transformer
+    loss: SummedLoss
+    module: nn.Module
+    """The training loss; wrapped if several processes train."""
+    optimizer: Optimizer
+    key_ids: list[int]
+    live: Live
+
+
+def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
+    """The recipe with the data's vocabulary size.
+
+    Raises:
+        UsageError: if the recipe gives a different one.
+    """
+    size, named = data.tokenizer.vocabulary_size, recipe.model.vocabulary_size
+    if named not in (0, size):
+        raise UsageError(
+            f"model.vocabulary_size must be that of the data's tokenizer, {size}, or 0; got {named}. Leave it out."
+        )
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
+
+
+def assembled(
+    data: PreparedData,
+    folder: Path,
+    recipe: Recipe,
+    held: Checkpoint | None,
+    processes: Processes,
+    live: Live,
+    arithmetic: Arithmetic,
+) -> Training:
+    """The components of a training, new or restored from the checkpoint; the debugger checks new ones first.
+
+    Raises:
+        UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
+        ReadError: if the checkpoint belongs to another model.
+    """
+    model_of, data_of = recipe.model, recipe.data
+    windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
+    plan = planned(windows, recipe, processes)
+    if plan.much_repeated and held is None:
+        live.say(plan.much_repeated)
+    rate_share(0, plan.updates, recipe.schedule)  # rejects a warm-up that does not end
+    key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
+    if split:
+        live.say(
+            f"These key tokens are more than one token each, so they get no weight: {', '.join(map(repr, split))}."
+        )
+    model = _new_model(recipe, processes)
+    if held is not None:
+        checkpoints.fill(model, held)
+    elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
+        model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
+    if recipe.run.compile:
+        for layer in model.layers:
+            layer.compile()
+    loss = SummedLoss(model, recipe.loss.z_loss)
+    module = spread(loss, recipe.run.distributed, processes)
+    optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
+    if held is not None and held.optimizer:
+        load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
+    return Training(
+        recipe=recipe,
+        folder=folder,
+        data=data,
+        plan=plan,
+        processes=processes,
+        model=model,
+        loss=loss,
+        module=module,
+        validation=Windows(data.validation, model_of.context, data_of.packing),
+        optimizer=optimizer,
+        key_ids=key_ids,
+        arithmetic=arithmetic,
+        live=live,
+    )
+
+
+def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
+    torch.manual_seed(recipe.run.seed)
+    model: Transformer = Transformer(recipe.model).to(processes.device)
+    return model
+
+
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
+    """Whether the debugger checked everything it should have; reports its findings or its failure.
+
+    Raises:
+        UsageError: if it found an error.
+    """
+    with live.waiting("The debugger checks the training before it begins"):
+        try:
+            report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
+        except UsageError:
+            raise
+        except Exception as error:
+            live.say(own_failure(f"{type(error).__name__}: {error}"))
+            return False
+    live.say(told(report))
+    return not failure_of(report)
+
+
+def first_state(training: Training, held: Checkpoint | None) -> State:
+    """The state from which the loop starts; reports what has changed since the checkpoint."""
+    fresh = State(
+        update=0,
+        recipe=as_tables(training.recipe),
+        data=str(training.data.manifest["fingerprint"]),
+        precision=training.arithmetic.precision,
+        muon_precision=training.arithmetic.muon_precision,
+        threads=training.arithmetic.threads,
+        processes=training.processes.count,
+        versions=versions(),
+    )
+    if held is None:
+        return fresh
+    for text in surroundings(held.state, fresh):
+        training.live.say(f"No longer bit for bit the same from here on: {text}.")
+    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")}
+    return dataclasses.replace(held.state, **now)

@@ -1,0 +1,138 @@
+"""One process, or several under torchrun: this process's role, and collective operations."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
+
+from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.model import Transformer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processes:
+    """This process and its group."""
+
+    rank: int = 0
+    count: int = 1
+    device: torch.device
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes files and messages."""
+        return self.rank == 0
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.count > 1:
+            distributed.all_reduce(value)
+        return value
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in any process."""
+        if self.count == 1:
+            return flag
+        return bool(self.total(torch.tensor(float(flag), device=self.device)))
+
+    def told(self, value: int) -> int:
+        """The first process's value."""
+        if self.count == 1:
+            return value
+        held = torch.tensor(value, device=self.device)
+        distributed.broadcast(held, src=0)
+        return int(held)
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[Processes]:
+    """This process, connected to the others if torchrun started several, with its own GPU if there are any.
+
+    An existing process group is used and not destroyed.
+    """
+    count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
+    if count == 1:
+        yield Processes(device=torch.device("cuda" if gpu else "cpu"))
+        return
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if gpu else torch.device("cpu")
+    if gpu:
+        torch.cuda.set_device(device)
+    begins = not distributed.is_initialized()
+    if begins:
+        distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
+    try:
+        yield Processes(rank=distributed.get_rank(), count=count, device=device)
+    finally:
+        if begins:
+            distributed.destroy_process_group()
+
+
+class SummedLoss(nn.Module):
+    """A model as the wrappers need it: its forward pass returns the loss, a weighted sum of nats."""
+
+    def __init__(self, model: Transformer, z_loss: float = 0.0) -> None:
+        super().__init__()
+        self.model = model
+        self.z_loss = z_loss
+
+    def forward(self, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None) -> Tensor:
+        z_loss = self.z_loss if self.training else 0.0
+        return training_loss(self.model, inputs_BT, targets_BT, weights_B, z_loss)
+
+
+def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processes) -> nn.Module:
+    """The training loss: the module itself, or wrapped so that gradients are averaged over processes.
+
+    "fsdp" turns the model's own parameters into shards, so build the optimizer afterwards.
+    """
+    if processes.count == 1:
+        return loss
+    if layout == "ddp":
+        return DistributedDataParallel(loss)
+    mesh = distributed.init_device_mesh(processes.device.type, (processes.count,))
+    for layer in loss.model.layers:
+        fully_shard(layer, mesh=mesh)
+    sharded: nn.Module = fully_shard(loss, mesh=mesh)
+    return sharded
+
+
+@contextlib.contextmanager
+def exchanging(module: nn.Module, now: bool) -> Iterator[None]:
+    """A context for a forward and backward pass: exchange gradients now, or leave that to the update's last pass."""
+    if isinstance(module, FSDPModule):
+        module.set_requires_gradient_sync(now)
+    if isinstance(module, DistributedDataParallel) and not now:
+        with module.no_sync():
+            yield
+    else:
+        yield
+
+
+def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Gather sharded tensors onto the CPU; all processes must call this together."""
+    return {
+        name: (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().cpu()
+        for name, tensor in tensors.items()
+    }
+
+
+def shared_out(tensors: Mapping[str, Tensor], optimizer: Optimizer) -> dict[str, Tensor]:
+    """Shard an optimizer's full tensors ("parameter:state") like the parameters they belong to."""
+    named = {n: p for group in optimizer.param_groups for n, p in zip(group["param_names"], group["params"])}
+    shared = dict(tensors)
+    for name, tensor in tensors.items():
+        parameter = named.get(name.rpartition(":")[0])
+        if isinstance(parameter, DTensor) and tensor.shape == parameter.shape:
+            mesh = parameter.device_mesh
+            shared[name] = distribute_tensor(tensor.to(mesh.device_type), mesh, parameter.placements)
+    return shared

@@ -1,0 +1,101 @@
+"""Checks a training before it starts: the debugger walks data, model, loss and optimizer, and restores everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import trainwright
+from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.stage import Stage
+from trainwright.errors import UsageError
+from trainwright_lm.config import Recipe
+from trainwright_lm.network.model import Transformer
+from trainwright_lm.training.optimizers import build_optimizer
+from trainwright_lm.training.plan import Plan
+
+# Enough windows for comparisons within and between batches, and few enough to take only seconds.
+WINDOWS = 4
+BATCHES = 8
+TOKENS = 32
+BUDGET_SECONDS = 20.0
+
+
+def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16) -> Report:
+    """The debugger's report on the training's first windows, using a separate optimizer.
+
+    Raises:
+        UsageError: if it found an error.
+        KeyboardInterrupt: if the walk was interrupted.
+    """
+    report = trainwright.check(
+        model=model,
+        loader=_first_batches(plan),
+        loss=mean_nats,
+        optimizer=build_optimizer(model, recipe.optimizer, muon_format),
+        budget=BUDGET_SECONDS,
+        seed=recipe.run.seed,
+    )
+    if report.message.startswith("Interrupted"):  # Ctrl-C is meant for the training as well
+        raise KeyboardInterrupt
+    errors = [finding for finding in report.findings if str(finding.severity) == "error"]
+    if errors:
+        raise UsageError(
+            f"Training does not start because the debugger found {errors[0].code} "
+            f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nFix it, or skip the check with --set run.check=false."
+        )
+    return report
+
+
+def told(report: Report) -> str:
+    """The walk's result as a message; "no fault found" covers only the stages that were walked."""
+    if why := failure_of(report):
+        return own_failure(why, _stages(report, through=True))
+    found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
+    walked, left = _stages(report, through=True), _stages(report, through=False)
+    not_walked = "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
+    return (
+        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
+        f"{'; '.join(found) or 'no fault found'}{not_walked}."
+    )
+
+
+def failure_of(report: Report) -> str:
+    """Why the walk failed: an error in Trainwright itself, since all the code is its own; "" if it did not fail."""
+    if report.internal_errors:
+        return "; ".join(report.internal_errors)
+    failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
+    if failed:
+        return "; ".join(failed)
+    return "" if _stages(report, through=True) else report.message or "no stage was walked"
+
+
+def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
+    """The message about a walk that failed."""
+    seen = ", ".join(run.stage.label for run in walked)
+    return (
+        f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "
+        f"data or settings. Training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
+    )
+
+
+def _stages(report: Report, *, through: bool) -> list[StageRun]:
+    """The stages that were walked to their end, or were not; evaluation is excluded because training does its own."""
+    return [run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION]
+
+
+def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
+    """The ordinary loss per token."""
+    return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
+
+
+def _first_batches(plan: Plan) -> list[tuple[Tensor, Tensor]]:
+    """Small batches from the beginnings of the first windows, over as many updates as needed."""
+    updates = -(-WINDOWS * BATCHES // plan.at_once)
+    indices = [index for update in range(updates) for index in plan.indices(update)][: WINDOWS * BATCHES]
+    rows = torch.from_numpy(plan.windows.batch(np.array(indices)))[:, : TOKENS + 1]
+    return [(piece[:, :-1].contiguous(), piece[:, 1:].contiguous()) for piece in rows.split(WINDOWS)]

@@ -1,0 +1,139 @@
+"""Starts a training: in a new folder, or from the state of the same run in an existing folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainwright.errors import UsageError
+from trainwright_lm.config import Recipe, as_tables
+from trainwright_lm.runs import checkpoint as checkpoints
+from trainwright_lm.runs.checkpoint import Checkpoint, State
+from trainwright_lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
+from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.training import log as logs
+from trainwright_lm.training.processes import Processes
+
+# Settings that may change when a run resumes. They do not affect the weights or the logged training, except that
+# precision and threads alter the last digits, and changing those is reported.
+FREE = {
+    "run.precision",
+    "run.threads",
+    "run.keep",
+    "run.sinks",
+    "run.check",
+    "run.save_every",
+    "run.sample_every",
+    "run.prompts",
+    "run.distributed",
+}
+
+
+def opened(
+    data: PreparedData,
+    folder: Path,
+    recipe: Recipe,
+    resume: bool | None,
+    processes: Processes,
+    say: Callable[[str], None],
+) -> Checkpoint | None:
+    """The checkpoint to resume from, in all processes; None: start from the beginning. Claims the folder for this run.
+
+    Args:
+        resume: True: a run must exist; False: an existing run is removed; None: resume if there is one.
+
+    Raises:
+        UsageError: if the folder has another run, or its state does not allow the request.
+        ReadError: if the run has no complete checkpoint.
+    """
+    held = _opened(data, folder, recipe, resume, say) if processes.first else None
+    update = processes.told(held.state.update if held else -1)
+    if update < 0 or held is not None:
+        return held
+    return checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, update))
+
+
+def _opened(
+    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, say: Callable[[str], None]
+) -> Checkpoint | None:
+    if not is_run(folder):
+        if resume:
+            raise UsageError(
+                f"--resume needs an existing run; there is none in {folder}. Leave out --resume to begin one."
+            )
+        begin_run(folder, recipe, data.tokenizer, _manifest(data))
+        return None
+    # Without a checkpoint nothing was trained, so the recipe may be replaced, for example after it was rejected.
+    if resume is False or not checkpoints.steps(folder / CHECKPOINTS):
+        begin_run(folder, recipe, data.tokenizer, _manifest(data), anew=True)
+        return None
+    _check_same(folder, recipe, data)
+    print_of_data = str(data.manifest["fingerprint"])
+    held = checkpoints.newest_whole(folder / CHECKPOINTS, lambda s: _unlike(s, recipe, print_of_data), say)
+    if held is None:
+        return None
+    logs.cut(folder / LOG, held.state.update)
+    if held.state.update and not held.optimizer:
+        raise UsageError(
+            f"The run in {folder} was imported without an optimizer's state, so its training cannot be resumed. "
+            "You can use and export it. Choose another --out to train."
+        )
+    return held
+
+
+def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first relevant setting that differs between two recipes' tables, with its values; "" if none does."""
+    for section, settings in now.items():
+        for key, value in settings.items():
+            name, before = f"{section}.{key}", begun.get(section, {}).get(key)
+            if name not in FREE and before != value:
+                return f"{name} was {before!r} and is now {value!r}"
+    return ""
+
+
+def surroundings(state: State, now: State) -> list[str]:
+    """The changes since the checkpoint that alter the last digits from here on."""
+    told = []
+    if state.precision != now.precision:
+        told.append(f"precision changes from {state.precision} to {now.precision}")
+    if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
+        told.append(f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}")
+    if state.threads and state.threads != now.threads:
+        told.append(f"threads change from {state.threads} to {now.threads}")
+    if state.processes != now.processes:
+        told.append(f"processes change from {state.processes} to {now.processes}")
+    for name, version in now.versions.items():
+        if state.versions.get(name, version) != version:
+            told.append(f"{name} changes from {state.versions[name]} to {version}")
+    return told
+
+
+def versions() -> dict[str, str]:
+    """The package versions that determine the last digits of results."""
+    return {"torch": str(torch.__version__)}
+
+
+def _check_same(folder: Path, recipe: Recipe, data: PreparedData) -> None:
+    way_out = "Use the original value, choose another --out, or start over with --restart."
+    if difference := first_difference(as_tables(read_recipe(folder)), as_tables(recipe)):
+        raise UsageError(f"The run in {folder} must keep its recipe, but {difference}. {way_out}")
+    before, now = read_manifest(folder).get("fingerprint"), data.manifest["fingerprint"]
+    if before != now:
+        raise UsageError(
+            f"The run in {folder} must keep its data, but its fingerprint was {before}, and that of {data.folder} is {now}. {way_out}"
+        )
+
+
+def _unlike(state: State, recipe: Recipe, data: str) -> str:
+    """Why a checkpoint does not belong to this run; "" if it does."""
+    if difference := first_difference(state.recipe, as_tables(recipe)):
+        return difference
+    return "" if state.data == data else f"it was trained on the data {state.data}, not on {data}"
+
+
+def _manifest(data: PreparedData) -> dict[str, Any]:
+    """The data's description that the run keeps, including the data's location."""
+    return {**data.manifest, "folder": str(data.folder.resolve())}

@@ -1,0 +1,274 @@
+"""Trains a model from scratch: assemble, resume from a checkpoint; update, log, evaluate, save."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+import time
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from trainwright.errors import TrainwrightError
+from trainwright_lm.config import Recipe
+from trainwright_lm.network.loss import window_weights
+from trainwright_lm.network.precision import computing
+from trainwright_lm.runs import checkpoint as checkpoints
+from trainwright_lm.runs.checkpoint import State
+from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed
+from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.training import log as logs
+from trainwright_lm.training.arithmetic import decided
+from trainwright_lm.training.assembly import Training, assembled, first_state, with_vocabulary
+from trainwright_lm.training.live import Live
+from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
+from trainwright_lm.training.plan import seed_of
+from trainwright_lm.training.processes import exchanging, joined, whole
+from trainwright_lm.training.samples import sample, unsharded
+from trainwright_lm.training.speed import on_threads
+from trainwright_lm.training.start import opened
+from trainwright_lm.training.stopping import Stopping
+from trainwright_lm.training.tally import Tally
+from trainwright_lm.training.validation import evaluate_windows, mean_nats
+
+__all__ = ["Outcome", "evaluate_windows", "take_update", "train"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a training ended."""
+
+    updates: int
+    """Number of updates done."""
+    of: int
+    best_loss: float | None
+    """Lowest validation loss in nats per token."""
+    best_update: int | None
+    seconds: float
+    """Time spent on updates, over all sessions of the run."""
+    signal: int = 0
+    """Ctrl-C's or SIGTERM's number, if any process received it before the last update; otherwise 0."""
+
+
+def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | None = None) -> Outcome:
+    """Train to the recipe's last update, in one process or all that torchrun started; checkpoints go to the folder.
+
+    Args:
+        resume: True: resume the folder's run; False: remove it and start over; None: resume if there is one.
+
+    Raises:
+        UsageError: if recipe, data and folder do not match, or the debugger finds an error.
+        ReadError: if none of the run's checkpoints is complete.
+        WriteError: if something cannot be written; earlier checkpoints stay intact.
+        TrainwrightError: if the loss is no longer finite.
+    """
+    recipe = with_vocabulary(recipe, data)
+    logs.check_sinks(recipe.run.sinks)
+    with ExitStack() as stack:
+        processes = stack.enter_context(joined())
+        stack.enter_context(claimed(folder) if processes.first else nullcontext())
+        live = Live(silent=not processes.first)
+        begun = time.monotonic()
+        held = opened(data, folder, recipe, resume, processes, live.say)
+        with live.waiting("Measuring what is fastest here"):
+            decision = decided(recipe, held.state if held else None, processes)
+        live.say(decision.line)
+        stack.enter_context(on_threads(decision.arithmetic.threads))
+        training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
+        state = first_state(training, held)
+        if state.update == training.plan.updates:
+            live.say(f"All {state.update} updates are done.")
+        elif state.update:
+            live.say(f"Resuming after update {state.update} (started in {time.monotonic() - begun:.1f} s).")
+        sinks = logs.open_sinks(recipe.run.sinks, folder, recipe, state.update) if processes.first else []
+        log = logs.Log(folder / LOG, sinks, heading={"kind": "computing", "update": 0, **decision.record})
+        try:
+            with Stopping() as stopping, live.shown(state.update, training.plan.updates):
+                return train_from(state, training, log, stopping)
+        finally:
+            log.close()
+
+
+def train_from(state: State, training: Training, log: logs.Log, stopping: Stopping) -> Outcome:
+    """The training loop, from a state to the last update or a signal."""
+    run, plan, processes, live = training.recipe.run, training.plan, training.processes, training.live
+    tally = Tally(state, processes)
+    training.module.train()
+    for update in range(state.update, plan.updates):
+        nats, weight, norm = take_update(training, update)
+        tally.add(nats, weight)
+        done = update + 1
+        last, stop = done == plan.updates, processes.any(stopping.asked)
+        state = dataclasses.replace(state, update=done, validation_loss=None)
+        live.update(done)
+        if last or done % run.log_every == 0:
+            write_line(training, log, tally, update, norm)
+        tally.pause()
+        if last or due(run.evaluate_every, done):
+            state = evaluated(state, training, log)
+        if run.sample_every and (last or due(run.sample_every, done)):
+            write_samples(training, log, done)
+        if last or stop or due(run.save_every, done) or state.best_update == done:
+            state = saved(state, training, log, tally)
+        tally.go_on()
+        if stop:
+            break
+    return Outcome(
+        updates=state.update,
+        of=plan.updates,
+        best_loss=state.best_loss,
+        best_update=state.best_update,
+        seconds=tally.seconds,
+        signal=0 if state.update == plan.updates else stopping.signal or signal.SIGTERM,
+    )
+
+
+def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float, Tensor]:
+    """Do update `update` (from 0); returns this process's nats, all processes' weight, and the gradients' norm.
+
+    The gradient is that of the update's summed nats divided by its total weight, however the update is divided into
+    micro-batches and processes.
+    """
+    recipe, processes = training.recipe, training.processes
+    share = rate_share(update, training.plan.updates, recipe.schedule)
+    for group in training.optimizer.param_groups:
+        group["lr"] = group["base_lr"] * share
+    torch.manual_seed(seed_of(recipe.run.seed, update, processes.rank))
+    inputs_BT, targets_BT = training.plan.share(update, processes)
+    weights_B, weight = weighed(training, inputs_BT)
+    windows = len(inputs_BT)
+    at_once = recipe.data.micro_windows or windows
+    nats = torch.zeros((), dtype=torch.float64, device=processes.device)
+    for start in range(0, windows, at_once):
+        piece = slice(start, start + at_once)
+        with exchanging(training.module, now=start + at_once >= windows):
+            with computing(training.arithmetic.precision, processes.device):
+                summed = training.module(
+                    inputs_BT[piece], targets_BT[piece], None if weights_B is None else weights_B[piece]
+                )
+            # Wrapped modules average over processes, but the sum is needed.
+            (summed * (processes.count / weight)).backward()
+        nats += summed.detach()
+    norm = clipped(training)
+    training.optimizer.step()
+    training.optimizer.zero_grad()
+    return nats, weight, norm
+
+
+def weighed(training: Training, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
+    """The weights of this process's windows, and the total weight of the whole update."""
+    if not training.key_ids:
+        return None, float(training.plan.tokens)
+    weights_B = window_weights(inputs_BT, training.key_ids, training.recipe.loss.key_weight)
+    return weights_B, training.processes.total(weights_B.sum(dtype=torch.float64) * inputs_BT.shape[1])
+
+
+def write_line(training: Training, log: logs.Log, tally: Tally, update: int, norm: Tensor) -> None:
+    """Write a log line for the updates since the last one, up to and including this one (from 0).
+
+    Raises:
+        TrainwrightError: if the loss is no longer finite.
+    """
+    plan, recipe = training.plan, training.recipe
+    nats, weight = tally.settled(training.processes)
+    check_finite(nats, update + 1)
+    norm_float = float(whole({"norm": norm})["norm"])
+    updates, seconds = tally.taken()
+    speed = updates * plan.tokens / max(seconds, 1e-9)
+    training.live.update(update + 1, nats / weight, speed)
+    if training.processes.first:
+        share = rate_share(update, plan.updates, recipe.schedule)
+        log.write(
+            "train",
+            update + 1,
+            {
+                "loss": nats / weight,
+                "learning_rate": share * recipe.optimizer.learning_rate,
+                "gradient_norm": norm_float,
+                "tokens": (update + 1) * plan.tokens,
+                "seconds": round(tally.seconds, 3),
+                "tokens_per_second": round(speed),
+            },
+        )
+
+
+def evaluated(state: State, training: Training, log: logs.Log) -> State:
+    """The state with the new validation loss, and with the best one so far.
+
+    Raises:
+        TrainwrightError: if the loss is not finite.
+    """
+    if not len(training.validation):
+        return state
+    loss = mean_nats(
+        training.loss,
+        training.validation,
+        training.processes,
+        training.arithmetic.precision,
+        limit=training.recipe.run.evaluate_windows,
+    )
+    check_finite(loss, state.update)
+    better = state.best_loss is None or loss < state.best_loss
+    training.live.say(f"update {state.update}  validation loss {loss:.4f}{', the lowest so far' if better else ''}")
+    if training.processes.first:
+        log.write("evaluation", state.update, {"loss": loss})
+    state = dataclasses.replace(state, validation_loss=loss)
+    return dataclasses.replace(state, best_loss=loss, best_update=state.update) if better else state
+
+
+def write_samples(training: Training, log: logs.Log, update: int) -> None:
+    """Show and log completions of the prompts."""
+    model = training.model
+    if training.processes.count > 1 and training.recipe.run.distributed == "fsdp":
+        tensors = whole(model.state_dict())  # a collective call
+        model = unsharded(training.recipe, tensors) if training.processes.first else model
+    if not training.processes.first:
+        return
+    texts = sample(model, training.data.tokenizer, training.recipe, update)
+    for prompt, text in texts.items():
+        training.live.say(f"  {prompt}{text}")
+    log.write("samples", update, {"texts": texts})
+
+
+def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> State:
+    """Write the state as a checkpoint, syncing the log first; returns the state.
+
+    Raises:
+        WriteError: if it cannot be written.
+        TrainwrightError: if the loss is no longer finite, so that bad weights never replace good ones.
+    """
+    nats, weight = tally.settled(training.processes)
+    check_finite(nats, state.update)
+    state = dataclasses.replace(state, open_nats=nats, open_weight=weight, seconds=tally.seconds)
+    model, optimizer = whole(training.model.state_dict()), whole(optimizer_tensors(training.optimizer))
+    if training.processes.first:
+        log.settle()
+        folder = training.folder / CHECKPOINTS
+        checkpoints.save(folder, state, model, optimizer)
+        checkpoints.prune(folder, training.recipe.run.keep, state.best_update)
+    return state
+
+
+def check_finite(nats: float, update: int) -> None:
+    """Raise TrainwrightError if a sum of losses is not finite."""
+    if not math.isfinite(nats):
+        raise TrainwrightError(
+            f"The loss is {nats} at update {update}: training has diverged. The earlier checkpoints are intact. "
+            "Start over with a lower optimizer.learning_rate, a longer warm-up or optimizer.clip=1."
+        )
+
+
+def due(every: int, done: int) -> bool:
+    """Whether an action that runs every N updates is due now; 0: never."""
+    return every > 0 and done % every == 0
+
+
+def clipped(training: Training) -> Tensor:
+    """The norm of all gradients together, before clipping them to `optimizer.clip`."""
+    limit = training.recipe.optimizer.clip or math.inf
+    norm: Tensor = nn.utils.clip_grad_norm_(training.model.parameters(), limit)
+    return norm

@@ -1,0 +1,329 @@
+"""Token files and their windows, against slow and obvious re-implementations; damage, resuming, full disks."""
+
+import itertools
+import resource
+import signal
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainwright.errors import ReadError, UsageError
+from trainwright_lm.tokens.pack import TokenFile, TokenWriter, Windows, open_tokens, order
+
+END = 9
+documents_of_ids = st.lists(st.lists(st.integers(0, 8), max_size=12), max_size=12)
+contexts = st.integers(1, 7)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("tokens")
+
+
+def written(file: Path, documents, vocabulary_size: int = 10, end_id: int = END, **how) -> TokenFile:
+    write(file, documents, vocabulary_size, end_id, **how)
+    return open_tokens(file)
+
+
+def write(file: Path, documents, vocabulary_size=10, end_id=END, *, resume=False, error=None) -> int:
+    """Write the documents, those left out that are there already; how many those are."""
+    with TokenWriter(file, vocabulary_size, end_id=end_id, resume=resume) as writer:
+        there = writer.documents
+        for ids in documents[there:]:
+            writer.append(ids)
+        if error is not None:
+            raise error
+    return there
+
+
+def slow_windows(documents: list[list[int]], context: int, packing: str) -> list[list[int]]:
+    rows = [[*ids, END] for ids in documents]
+    if packing == "join":
+        rows = [list(itertools.chain(*rows))]
+    windows = []
+    for row in rows:
+        while len(row) > context:
+            windows.append(row[: context + 1])
+            row = row[context:]
+    return windows
+
+
+@given(documents=documents_of_ids)
+def test_what_was_written_is_read(folder, documents) -> None:
+    tokens = written(folder / "read.bin", documents)
+    rows = [[*ids, END] for ids in documents]
+    assert tokens.tokens.tolist() == list(itertools.chain(*rows))
+    assert tokens.starts.tolist() == [0, *itertools.accumulate(map(len, rows))]
+    assert (tokens.documents, tokens.vocabulary_size, tokens.end_id) == (len(documents), 10, END)
+
+
+@pytest.mark.parametrize(("vocabulary_size", "width"), [(1 << 16, 2), ((1 << 16) + 1, 4)])
+def test_a_token_takes_two_bytes_where_the_vocabulary_allows(tmp_path, vocabulary_size, width) -> None:
+    highest = vocabulary_size - 1
+    tokens = written(tmp_path / "a.bin", [[highest, 1]] * 1000, vocabulary_size=vocabulary_size, end_id=highest - 1)
+    assert tokens.tokens.dtype.itemsize == width
+    assert tokens.tokens[:3].tolist() == [highest, 1, highest - 1]
+    assert tokens.path.stat().st_size == 64 + 3000 * width + 1001 * 8
+
+
+def test_the_tokens_are_mapped_and_not_read(tmp_path) -> None:
+    tokens = written(tmp_path / "a.bin", [[1] * 10])
+    assert isinstance(tokens.tokens, np.memmap) and isinstance(tokens.starts, np.memmap)
+    assert tokens.starts.dtype == np.uint64
+
+
+@given(documents=documents_of_ids, context=contexts, packing=st.sampled_from(["join", "tail"]))
+def test_windows_are_those_of_a_slow_cut(folder, documents, context, packing) -> None:
+    windows = Windows(written(folder / "windows.bin", documents), context, packing)
+    expected = slow_windows(documents, context, packing)
+    batch = windows.batch(np.arange(len(windows)))
+    assert batch.dtype == np.int64 and batch.shape == (len(expected), context + 1)
+    assert batch.tolist() == expected
+
+
+@given(documents=documents_of_ids, context=contexts)
+def test_joined_windows_predict_each_token_once_except_the_first_and_the_tail(folder, documents, context) -> None:
+    tokens = written(folder / "once.bin", documents)
+    row = tokens.tokens.tolist()
+    targets = Windows(tokens, context).batch(np.arange(len(Windows(tokens, context))))[:, 1:].ravel().tolist()
+    left_out = len(row) - 1 - len(targets)
+    assert targets == row[1 : 1 + len(targets)]
+    assert 0 <= left_out < context or not row
+    # So every end is a target, too: where one document stops and the next begins is learned.
+    assert targets.count(END) == row[1 : 1 + len(targets)].count(END)
+
+
+@given(documents=documents_of_ids, context=contexts)
+def test_no_window_crosses_documents_where_each_is_cut_by_itself(folder, documents, context) -> None:
+    windows = Windows(written(folder / "tail.bin", documents), context, "tail")
+    batch = windows.batch(np.arange(len(windows)))
+    assert not (batch[:, :-1] == END).any()
+    lengths = [len(ids) + 1 for ids in documents]
+    assert len(windows) == sum((length - 1) // context for length in lengths)
+
+
+@given(documents=documents_of_ids, context=contexts, limit=st.integers(0, 9), seed=st.integers(0, 99))
+def test_a_limit_leaves_the_first_windows_and_any_order_may_be_asked_for(
+    folder, documents, context, limit, seed
+) -> None:
+    tokens = written(folder / "limit.bin", documents)
+    for packing in ("join", "tail"):
+        expected = slow_windows(documents, context, packing)[: limit or None]
+        windows = Windows(tokens, context, packing, limit)
+        assert len(windows) == len(expected)
+        mixed = order(len(windows), seed=seed, epoch=0)
+        assert windows.batch(mixed).tolist() == [expected[i] for i in mixed]
+
+
+def test_a_batch_takes_the_memory_of_its_windows_alone(tmp_path) -> None:
+    windows = Windows(written(tmp_path / "a.bin", [np.ones(4_000_000, dtype=np.uint16)]), 128)
+    tracemalloc.start()
+    windows.batch(np.array([0, len(windows) - 1]))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 100_000
+
+
+def test_writing_takes_the_memory_of_one_document_however_many_come(tmp_path) -> None:
+    document = np.ones(1000, dtype=np.uint32)
+    tracemalloc.start()
+    with TokenWriter(tmp_path / "a.bin", 10, end_id=END) as writer:
+        for _ in range(10_000):
+            writer.append(document)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "a.bin").stat().st_size > 20_000_000
+    assert peak_bytes < 3_000_000
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_window_that_is_not_there_is_refused(tmp_path, index) -> None:
+    windows = Windows(written(tmp_path / "a.bin", [[1] * 6]), 2)
+    with pytest.raises(UsageError, match="between 0 and 2"):
+        windows.batch(np.array([0, index]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [((0,), "context"), ((4, "both"), "packing"), ((4, "join", -1), "limit")]
+)
+def test_windows_that_cannot_be_are_refused(tmp_path, arguments, said) -> None:
+    tokens = written(tmp_path / "a.bin", [[1] * 6])
+    with pytest.raises(UsageError, match=said):
+        Windows(tokens, *arguments)
+
+
+@given(count=st.integers(0, 200), seed=st.integers(0, 1 << 40), epoch=st.integers(0, 1000))
+def test_an_order_holds_each_window_once_and_is_the_same_every_time(count, seed, epoch) -> None:
+    first = order(count, seed=seed, epoch=epoch)
+    assert sorted(first) == list(range(count))
+    assert np.array_equal(first, order(count, seed=seed, epoch=epoch))
+
+
+def test_an_order_is_the_same_in_every_release() -> None:
+    """Runs that were stopped go on after an update; these numbers never change."""
+    assert order(10, seed=0, epoch=0).tolist() == [6, 1, 0, 5, 3, 8, 7, 9, 2, 4]
+    assert order(10, seed=0, epoch=1).tolist() == [7, 3, 5, 0, 1, 4, 6, 8, 9, 2]
+    assert order(10, seed=1, epoch=0).tolist() == [1, 0, 9, 8, 6, 3, 7, 4, 2, 5]
+
+
+def test_an_order_of_less_than_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="epoch"):
+        order(3, seed=0, epoch=-1)
+
+
+@settings(max_examples=50)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_refused(folder, share) -> None:
+    file = written(folder / "truncated.bin", [[1, 2], [3]] * 9).path
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(ReadError, match="Prepare the data again"):
+        open_tokens(file)
+
+
+def overwritten(position: int, content: bytes):
+    return lambda whole: whole[:position] + content + whole[position + len(content) :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda whole: b"", "another kind"),
+        (lambda whole: b"PK\x03\x04" + whole[4:], "another kind"),
+        (lambda whole: whole[:40], "within its header, after 40 bytes"),
+        (lambda whole: whole + b"\0" * 8, "but its header says"),
+        (lambda whole: whole[:-8], "but its header says"),
+        (overwritten(8, struct.pack("<I", 2)), "format version 2, but this version reads 1"),
+        (overwritten(12, struct.pack("<I", 3)), "but its header says"),
+        (overwritten(16, struct.pack("<Q", 11)), "checksum"),
+        (overwritten(32, struct.pack("<Q", 1 << 60)), "but its header says"),
+        (overwritten(-16, struct.pack("<Q", 1)), "checksum"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_reason(tmp_path, damage, said) -> None:
+    file = written(tmp_path / "a.bin", [[1, 2], [3]]).path
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(ReadError, match=said):
+        open_tokens(file)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path) -> None:
+    for file in (tmp_path / "missing.bin", tmp_path):
+        with pytest.raises(ReadError, match="cannot be opened"):
+            open_tokens(file)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ([1, 10], "between 0 and 9"),
+        ([-1], "between 0 and 9"),
+        ([1, END, 2], "must not contain the end token"),
+        ([0.5], "one-dimensional array of integers"),
+        (np.ones((2, 2), dtype=np.int64), "one-dimensional array of integers"),
+    ],
+)
+def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        write(tmp_path / "a.bin", [[1, 2], ids])
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_end_token_outside_the_vocabulary_is_refused(tmp_path) -> None:
+    with pytest.raises(UsageError, match="less than the vocabulary size"):
+        TokenWriter(tmp_path / "a.bin", 10, end_id=10)
+
+
+def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:
+    before = written(tmp_path / "a.bin", [[1, 2, 3]]).path.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "a.bin", [[4]], error=KeyboardInterrupt())
+    assert (tmp_path / "a.bin").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["a.bin"]
+
+
+@given(
+    documents=documents_of_ids,
+    stopped=st.integers(0, 12),
+    shares=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    finished=st.booleans(),
+)
+def test_a_writer_killed_anywhere_goes_on_to_the_same_file(folder, documents, stopped, shares, finished) -> None:
+    """However much of either part reached the disk, whole documents are kept and the rest is written again."""
+    whole = written(folder / "whole.bin", documents).path.read_bytes()
+    file = folder / "killed.bin"
+    parts = [file.with_name(file.name + ".part"), file.with_name(file.name + ".part-starts")]
+    killed = TokenWriter(file, 10, end_id=END)
+    killed.__enter__()
+    for ids in documents[:stopped]:
+        killed.append(ids)
+    killed.flush()
+    contents = [part.read_bytes() for part in parts]
+    if finished and stopped >= len(documents):  # killed after the header was completed, before the renaming
+        contents[0] = whole
+    killed._leave(keep=False)
+    for part, content, share in zip(parts, contents, shares, strict=True):
+        part.write_bytes(content[: round(len(content) * share)])
+    with TokenWriter(file, 10, end_id=END, resume=True) as writer:
+        assert writer.documents <= min(stopped, len(documents))
+        if shares == (1, 1):
+            assert writer.documents == min(stopped, len(documents))
+        for ids in documents[writer.documents :]:
+            writer.append(ids)
+    assert file.read_bytes() == whole
+    assert not any(part.exists() for part in parts)
+
+
+def test_starts_that_never_reached_the_disk_read_as_zeros_and_are_written_again(tmp_path) -> None:
+    file = tmp_path / "a.bin"
+    documents = [[1, 2]] * 5
+    with pytest.raises(RuntimeError):
+        write(file, documents, resume=True, error=RuntimeError())
+    starts = tmp_path / "a.bin.part-starts"
+    starts.write_bytes(starts.read_bytes()[: 8 * 3] + bytes(8 * 3))
+    assert write(file, documents, resume=True) == 2
+    assert open_tokens(file).tokens.tolist() == [1, 2, END] * 5
+
+
+def test_a_writer_for_another_vocabulary_does_not_go_on(tmp_path) -> None:
+    file = tmp_path / "a.bin"
+    with pytest.raises(RuntimeError):
+        write(file, [[1]], resume=True, error=RuntimeError())
+    with pytest.raises(ReadError, match="Delete it to start over"):
+        write(file, [[1]], vocabulary_size=11, resume=True)
+    assert written(file, [[10]], vocabulary_size=11).tokens.tolist() == [10, END]
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow past 300,000 bytes, as on a disk that fills up."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
+
+    yield fill
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_full_disk_loses_nothing_already_written(tmp_path, full_disk, resume) -> None:
+    file = tmp_path / "a.bin"
+    documents = [[i % 9] * 1000 for i in range(400)]
+    before = written(file, [[1, 2, 3]]).path.read_bytes()
+    full_disk()
+    with pytest.raises(OSError, match="File too large"):
+        write(file, documents, resume=resume)
+    assert file.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == (3 if resume else 1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    there = write(file, documents, resume=resume)
+    assert (there > 100) == resume
+    assert open_tokens(file).tokens.tolist() == list(itertools.chain(*([*ids, END] for ids in documents)))

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 HOMES = (ROOT, ROOT / "src" / "trainwright")
 
 
-@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "exam/README.md"])
 def test_every_path_exists(document: str) -> None:
     quoted = re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / document).read_text("utf-8"))
     assert len(quoted) > 10

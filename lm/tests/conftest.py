@@ -1,8 +1,6 @@
-"""The tests of the language model run under the conditions of all others (tests/helpers)."""
+"""The tests of the language model have helpers of their own."""
 
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parent
-sys.path[:0] = [str(TESTS / "helpers"), str(TESTS.parents[1] / "tests" / "helpers")]
-import conditions  # noqa: E402, F401
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))

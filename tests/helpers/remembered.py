@@ -1,4 +1,4 @@
-"""Leaves out tests that passed before on the same content: pytest -p remembered --remember FILE, as `make test-all` does.
+"""Leaves out tests that passed before on the same content: pytest --remember FILE, as `make test-all` does.
 
 The content of a test is its own file and every file of ours that its imports lead to, lazy ones too; all of the product, if
 a file of the tests starts processes, and all rules where they are looked up; the folder of the script that it walks; and the
@@ -18,14 +18,6 @@ ROOT = Path(__file__).parents[2]
 SOURCES = tuple(ROOT / f for f in ("src", "lm/src", "tests/helpers", "tests", "lm/tests/helpers", "exam", "benchmarks", "."))
 # Words of a test's file that reaches more than it imports.
 REACHES_ALL = "subprocess", "multiprocessing", "import_module", "runpy"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--remember", type=Path, required=True, help="a file that lists the tests that passed")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Remembered(config.option.remember))
 
 
 class Remembered:

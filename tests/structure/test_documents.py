@@ -10,7 +10,7 @@ PACKAGES = (ROOT / "src" / "trainwright", ROOT / "lm" / "src" / "trainwright_lm"
 HOMES = (ROOT, *PACKAGES)
 
 
-@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "exam/README.md"])
 def test_every_path_exists(document: str) -> None:
     quoted = re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / document).read_text("utf-8"))
     assert len(quoted) > 10

@@ -1,1 +1,0 @@
-"""The field exam: sound programs, planted faults, and whether a walk finds them."""

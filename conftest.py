@@ -1,0 +1,43 @@
+"""All tests, those of lm/ and exam/ too, run on one thread, in process, with errors of our own let out."""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+ROOT = Path(__file__).parent
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(TESTS / "helpers"), str(TESTS), str(ROOT)]
+from remembered import Remembered  # noqa: E402
+
+# A busy machine is no fault of what is tested, and a run says the same as the one before it.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("here")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rewrite", action="store_true", help="store the rendered reports in tests/golden anew")
+    parser.addoption("--remember", type=Path, help="a file of the tests that passed; on the same content they are not run")
+
+
+def pytest_configure(config):
+    if config.option.remember:
+        config.pluginmanager.register(Remembered(config.option.remember))
+
+
+def pytest_collection_modifyitems(items):
+    """A script with the comment `# slow` is left to `make test-all`."""
+    for item in items:
+        script = item.callspec.params.get("script") if hasattr(item, "callspec") else None
+        path = TESTS / script if isinstance(script, str | Path) else None
+        if path is not None and path.is_file() and "# slow" in path.read_text(encoding="utf-8"):
+            item.add_marker("slow")

@@ -1,0 +1,1 @@
+"""How we measure ourselves, on programs that the rules were not written with: README.md."""

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
-from trainwright.core.stage import Facts
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Facts, Failure, Repair
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
+from trainwright.stages import LearningFacts, OddRowFacts
 from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
 from trainwright.walk.trials import Learn, Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk

@@ -9,12 +9,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.base import Run
-from trainwright.core.finding import Finding
-from trainwright.core.repair import Repair
-from trainwright.core.rule import Rule
+from trainwright.core import Finding, Repair, Rule
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome, Trial
-from trainwright.stages.learning import LearningFacts, Longer
-from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages import LearningFacts, Longer, OptimizerFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk

@@ -28,14 +28,16 @@ from trainwright.adapters.learning.certificate import learn
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.reading import EpochFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EpochFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
 from trainwright.tensors.keras.which_keras import walk_version_of
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from trainwright.adapters.base import Training
 from trainwright.adapters.learning.information import measure_information
 from trainwright.adapters.learning.learner import Judged, Learner
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
+from trainwright.core import Failure, Repair
 from trainwright.probes.row_losses import Compared, compare, sum_of, weights_of
 from trainwright.stages.learning import (
     FEWEST_HELD_ROWS,

@@ -33,9 +33,7 @@ from trainwright.adapters.torch.batches import image_facts, several_batches_fact
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
 from trainwright.adapters.torch.sampler import sampler_facts, sampler_of
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
-from trainwright.core.stage import Facts
+from trainwright.core import Facts, Failure, Repair
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_order
 from trainwright.probes.splits.transfer import transfer_of
@@ -43,15 +41,18 @@ from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.torch.workers import workers_of_loader
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.equal_rows import Mispaired
-from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages import (
+    BatchFacts,
+    BatchOrder,
+    DatasetFacts,
+    EvaluationFacts,
+    Mispaired,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+    SplitFacts,
+)
 from trainwright.stages.learning import CARRIED, TWO_LOSSES, LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.order import BatchOrder
-from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
 # Time limit for collecting the first batches as the model receives them.

@@ -25,13 +25,15 @@ from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
 from trainwright.seams.torch.workers import spawned_workers
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
 from trainwright.tensors.torch import objects as tensors
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Learn, Run, Train
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.numbering import renumbered
@@ -233,29 +233,18 @@ class LoopAdapter:
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
         return evaluation.measure(self.training, batches)
 
-    def train(
-        self,
-        *,
-        steps: int,
-        batches: int,
-        seed: int,
-        changes: Sequence[Repair] = (),
-        seconds: float = 30.0,
-        enough: float = 0.0,
-    ) -> Run:
+    def train(self, request: Train) -> Run:
         if not self.training.parts.single:
             return Run(skipped=TWO_LOSSES)
-        run = runs.train(
-            self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
-        )
-        if batches == 1 and _rises(run.losses) and self.training.carries():
+        run = runs.train(self.training, request)
+        if request.batches == 1 and _rises(run.losses) and self.training.carries():
             return Run(skipped=CARRIED)
         return run
 
-    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+    def learn(self, request: Learn) -> LearningFacts:
         if not self.training.parts.single:
-            return LearningFacts(planned=planned, unknown=TWO_LOSSES)
-        return learn(LoopLearner(self.training), planned=planned, seconds=seconds, seed=seed, changes=changes)
+            return LearningFacts(planned=request.planned, unknown=TWO_LOSSES)
+        return learn(LoopLearner(self.training), request)
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         if not self.training.parts.single or not self.training.items:

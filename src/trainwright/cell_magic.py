@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
-from trainwright.core.finding import Place
-from trainwright.core.report import Report
+from trainwright.core import Place, Report
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.seams.intercept import install
 from trainwright.seams.listening.seen import Construction, seen

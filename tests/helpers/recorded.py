@@ -1,6 +1,6 @@
 """An adapter made of nothing, with recorded answers, for tests of the walk itself."""
 
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.report import Report
@@ -65,13 +65,14 @@ class Pipeline:
         self._at(Stage.EVALUATION)
         return EvaluationFacts()
 
-    def train(self, *, steps, batches, seed, changes=(), seconds=30.0, enough=0.0) -> Run:
-        self.calls.append(f"train {changes[0].does if changes else 'as it is'} seed {seed}")
+    def train(self, request: Train) -> Run:
+        steps, changes = request.steps, request.changes
+        self.calls.append(f"train {changes[0].does if changes else 'as it is'} seed {request.seed}")
         slow = SLOWER.does in self.applied or any(c.does == SLOWER.does for c in changes)
         end = 0.1 if slow else 2.0
         return Run(losses=tuple(1.0 + (end - 1.0) * i / (steps - 1) for i in range(steps)), rows=2, seconds=0.01)
 
-    def learn(self, *, planned, seconds, seed, changes=()) -> LearningFacts:
+    def learn(self, request: Learn) -> LearningFacts:
         loss = 1.0 if self.learned else 2.0
         looks = (LearningLook(updates=0, loss=2.0, constant=2.0, error=0.1),
                  LearningLook(updates=16, loss=loss, constant=2.0, error=0.1))  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from recorded import SLOWER, Pipeline, status_of, walked
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Run, Train
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair, Seam
@@ -108,9 +108,9 @@ def _ending(without: float, with_it: float) -> Pipeline:
     """A pipeline whose loss on one batch ends at these numbers, without and with the repair."""
 
     class Ending(Halved):
-        def train(self, *, steps, batches, seed, changes=(), seconds=30.0, enough=0.0) -> Run:
+        def train(self, request: Train) -> Run:
             end = with_it if self.halved else without
-            losses = tuple(1.0 + (end - 1.0) * min(1.0, 2 * i / steps) for i in range(steps))
+            losses = tuple(1.0 + (end - 1.0) * min(1.0, 2 * i / request.steps) for i in range(request.steps))
             return Run(losses=losses, rows=2, seconds=0.01, constant=0.9)
 
     return Ending()

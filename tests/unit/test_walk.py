@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from recorded import BROKEN, PAD, SLOWER, Pipeline, status_of, walked
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Run, Train
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair
@@ -233,9 +233,9 @@ def test_a_rule_with_a_parameter_that_is_no_facts_class_is_refused() -> None:
 class Alike(Pipeline):
     """Rows of nearly one target: their constant prediction loses far less than the model at first."""
 
-    def train(self, *, steps, batches, seed, changes=(), seconds=30.0, enough=0.0) -> Run:
-        falling = [0.5**i for i in range(steps)]
-        taken = next((i + 1 for i, x in enumerate(falling) if x <= enough), steps)
+    def train(self, request: Train) -> Run:
+        falling = [0.5**i for i in range(request.steps)]
+        taken = next((i + 1 for i, x in enumerate(falling) if x <= request.enough), request.steps)
         self.calls.append(f"train {taken}")
         return Run(losses=tuple(falling[:taken]), rows=2, seconds=0.01, constant=0.03)
 

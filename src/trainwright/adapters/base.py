@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
-from trainwright.core.stage import Facts
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Facts, Failure, Repair
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """A request for steps from the initial weights that cycle through the same batches; the answer is a Run."""
+
+    steps: int
+    batches: int
+    """1 is the one with the most classes. The seed chooses which."""
+    seed: int
+    changes: tuple[Repair, ...] = ()
+    """Repairs in force for this run only."""
+    seconds: float = 30.0
+    """Stop early after this time."""
+    enough: float = 0.0
+    """Stop early once the mean loss over all batches is at most this fraction of the first step's; 0: take all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learn:
+    """A request for a training over fresh batches, looked at on held-out rows; the answer is LearningFacts."""
+
+    planned: int | None
+    """Updates of the whole training; None: unknown."""
+    seed: int
+    seconds: float
+    """Stop early after this time."""
+    changes: tuple[Repair, ...] = ()
+    """Repairs in force for this training only; it is not read what its forward pass keeps of the label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,33 +158,11 @@ class Adapter(Protocol):
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
         """Run the user's own evaluation and metrics on some batches."""
 
-    def train(
-        self,
-        *,
-        steps: int,
-        batches: int,
-        seed: int,
-        changes: Sequence[Repair] = (),
-        seconds: float = 30.0,
-        enough: float = 0.0,
-    ) -> Run:
-        """Starting from the initial weights, take steps that cycle through the same batches; then restore the weights.
+    def train(self, request: Train) -> Run:
+        """Take steps from the initial weights that cycle through the same batches; then restore the weights."""
 
-        Args:
-            batches: number of batches; 1 is the one with the most classes. The seed chooses which.
-            changes: repairs in force for this run only.
-            seconds: stop early after this time.
-            enough: stop early once the mean loss over all batches is at most this fraction of the first step's.
-        """
-
-    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
-        """Starting from the initial weights, train over fresh batches and look at held-out rows; then restore.
-
-        Args:
-            planned: updates of the whole training; None: unknown.
-            changes: repairs in force for this training only.
-            seconds: stop early after this time.
-        """
+    def learn(self, request: Learn) -> LearningFacts:
+        """Starting from the initial weights, train over fresh batches and look at held-out rows; then restore."""
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         """Take steps on the extreme rows of the sets, after as many of their rows were read as the time allows.

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trainwright.adapters.base import Run, Training
-from trainwright.core.repair import Repair
+from trainwright.adapters.base import Run, Train, Training
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
 LOST_STEPS = 12
@@ -32,13 +31,7 @@ def rate_share(step: int, warmup: int) -> float:
 def train(
     training: Training,
     at_end: Callable[[Sequence[Any]], dict[str, Any]],
-    *,
-    steps: int,
-    batches: int,
-    seed: int,
-    changes: Sequence[Repair] = (),
-    seconds: float = 30.0,
-    enough: float = 0.0,
+    request: Train,
 ) -> Run:
     """Take steps over the same batches in turn, from the initial weights; then restore the weights.
 
@@ -49,12 +42,12 @@ def train(
     losses: list[float] = []
     started, failure = time.monotonic(), None
     shown: dict[str, Any] = {}
-    chosen = training.take(batches, seed=seed)
-    training.active.tried = list(changes)
+    chosen = training.take(request.batches, seed=request.seed)
+    training.active.tried = list(request.changes)
     try:
-        with training.ready(seed):
+        with training.ready(request.seed):
             training.build_optimizer()
-            for step in range(steps):
+            for step in range(request.steps):
                 record = training.take_step(chosen[step % len(chosen)], step)
                 if record.failure is not None:
                     failure = record.failure
@@ -63,9 +56,10 @@ def train(
                     break  # the loop ended itself: a `break` at a number of steps
                 losses.append(record.loss if record.loss is not None else math.nan)
                 if not math.isfinite(losses[-1]):
-                    losses += [math.nan] * (steps - step - 1)
+                    losses += [math.nan] * (request.steps - step - 1)
                     break
-                if time.monotonic() - started > seconds or _is_lost(losses) or _is_enough(losses, len(chosen), enough):
+                over = time.monotonic() - started > request.seconds
+                if over or _is_lost(losses) or _is_enough(losses, len(chosen), request.enough):
                     break
             shown = at_end(chosen)
     finally:

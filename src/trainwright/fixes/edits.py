@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core import cells
-from trainwright.core.finding import Finding
-from trainwright.core.fix import Edit
-from trainwright.core.report import Report
+from trainwright.core import Edit, Finding, Report, cells
 
 
 def with_diffs(report: Report) -> Report:

@@ -19,12 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainwright.core import cells
-from trainwright.core.finding import Finding, Place, Severity
+from trainwright.core import Finding, Outcome, Place, Severity, Stage, cells
 from trainwright.core.report import CUT_OFF, Report, from_dict
 from trainwright.core.rule import Rule, load_rules
-from trainwright.core.stage import Stage
-from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import edited, edits_of, fitting
 
 WalkAgain = Callable[[Mapping[str, str]], Report | str]

@@ -10,9 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.report import Report, Status
-from trainwright.core.verdict import Shown
+from trainwright.core import Finding, Place, Report, Severity, Shown, Status
 from trainwright.report import words
 from trainwright.report.source import excerpt
 

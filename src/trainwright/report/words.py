@@ -8,11 +8,20 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity, proof_by_repair
-from trainwright.core.report import Report, StageRun, Status
+from trainwright.core import (
+    Failure,
+    Finding,
+    Proof,
+    Report,
+    Severity,
+    Shown,
+    Stage,
+    StageRun,
+    Status,
+    Verdict,
+    proof_by_repair,
+)
 from trainwright.core.rule import knowing
-from trainwright.core.stage import Stage
-from trainwright.core.verdict import Shown, Verdict
 from trainwright.frameworks.messages import best
 
 VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"

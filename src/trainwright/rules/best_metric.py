@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from trainwright.core.finding import Place, Proof
-from trainwright.core.fix import SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Place, Proof, Repair, Seam, SetKeyword
 from trainwright.rules.metrics import equal, greater_by_name
-from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
+from trainwright.stages import EvaluationFacts, Given, Watcher
 
 # Scores are shares, or percentages.
 _MOST_PERCENT = 100.0

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from trainwright.core.finding import Proof
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.stages.dataset import IGNORED_LABEL, DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.core import Call, Proof, Repair, Seam
+from trainwright.stages import IGNORED_LABEL, DatasetFacts, ForwardFacts, LabelFacts, LossCall, LossFacts, SplitFacts
 
 # Noise on labels of 0 and 1 is a known technique (for discriminators, for example).
 NOISE = 0.25

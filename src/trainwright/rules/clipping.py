@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.stages.gradients import CLIPPED, STEP, GradientChange, GradientFacts
 
 # Division by the scale is exact but for rounding.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.stages.evaluation import Comparison, EvaluationFacts
+from trainwright.core import Call, Repair, Seam
+from trainwright.stages import Comparison, EvaluationFacts
 
 
 def equalities(evaluation: EvaluationFacts) -> Iterator[Comparison]:

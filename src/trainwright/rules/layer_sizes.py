@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Failure, Place, Repair, Seam
 from trainwright.frameworks.layers import TAKES
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages import ForwardFacts, ModuleFacts
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.core import Call, Repair, Seam
+from trainwright.stages import EvaluationFacts, Given
 
 # Parts of a metric's name that say where and when it was measured.
 _WHERE_AND_WHEN = ("val", "valid", "validation", "train", "training", "test", "eval", "dev", "epoch", "step", "avg",

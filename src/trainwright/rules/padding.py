@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.repair import Repair
-from trainwright.core.tensors import Tensors
+from trainwright.core import Repair, Tensors
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import real_positions
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL, real_positions
 
 
 class PaddingCollator:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from trainwright.core.finding import Place
-from trainwright.core.fix import SetKeyword
-from trainwright.core.role import Role
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Place, Role, SetKeyword
+from trainwright.stages import LossFacts, SetupFacts
 
 
 def loss_place(loss: LossFacts, setup: SetupFacts) -> Place | None:

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from trainwright.core.finding import Place
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Fix, Outcome, Place, Repair, Role, Safety, SetKeyword, Trial
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 # Enough for a rate that works to lower the loss of one batch by a tenth, few enough that three seeds of a
 # 20-million-parameter model take half a minute on two cores.

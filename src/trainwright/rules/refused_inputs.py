@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from trainwright.core.finding import Failure, Finding, Place, Proof
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.tensors import Tensors
+from trainwright.core import Failure, Finding, Fix, Place, Proof, Repair, Role, Safety, Tensors
 from trainwright.frameworks.error_texts import INVALID_SHAPE, REFUSED_INPUT
 from trainwright.frameworks.layers import DECLARED, MODELS, RECURRENT
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 
 
 @dataclass(frozen=True)

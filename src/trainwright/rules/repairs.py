@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.stages.loss import LossCall
+from trainwright.core import Call, Repair, Role, Seam
+from trainwright.stages import LossCall
 
 
 def use_from_scope(roles: Mapping[Role, str]) -> Repair:

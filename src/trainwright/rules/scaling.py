@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.tensors import Tensors
+from trainwright.core import Call, Repair, Seam, Tensors
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import BatchFacts, ForwardFacts, ModuleFacts, TensorFacts
 
 # Pixels divided by 255 twice reach at most 0.004; inputs between 0 and 1, or with unit variance, exceed this.
 SMALL = 0.01

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from math import prod
 
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.core import Call, Repair, Seam
+from trainwright.stages import ForwardFacts, LossCall, LossFacts
 
 ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                "binary_cross_entropy_with_logits")  # fmt: skip

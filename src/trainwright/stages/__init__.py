@@ -1,1 +1,116 @@
 """One module per stage: its facts, and how they are measured from what the seams observed. No framework."""
+
+from trainwright.stages.alignment import Alignment
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.batch import (
+    BatchFacts,
+    EqualInputs,
+    ImageFacts,
+    LabelMaskFacts,
+    SpawnedWorkers,
+    VocabularyFacts,
+    real_positions,
+)
+from trainwright.stages.dataset import (
+    CENSUS_LABELS,
+    IGNORED_LABEL,
+    MOST_CLASSES,
+    SAMPLED_ITEMS,
+    UNTRIED,
+    AlignedSource,
+    ColumnFacts,
+    DatasetFacts,
+    LabelCopy,
+    LabelFacts,
+    LabelSource,
+    Lookalike,
+    SamplerFacts,
+    Scaling,
+    Split,
+    SplitFacts,
+    TextFacts,
+    TokenizerFacts,
+)
+from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
+from trainwright.stages.evaluation import (
+    ActiveNoise,
+    BestSoFar,
+    Comparison,
+    Counter,
+    EvaluationFacts,
+    Given,
+    KeptWeights,
+    Quotient,
+    Reshuffled,
+    Watcher,
+)
+from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts, RebuiltLayer
+from trainwright.stages.gradients import (
+    CutOff,
+    GradientChange,
+    GradientFacts,
+    GradientOf,
+    InPlace,
+    KeptTensor,
+    PlainList,
+    UnreducedLoss,
+)
+from trainwright.stages.information import Information, Station
+from trainwright.stages.learning import LearningFacts, LearningLook, Longer
+from trainwright.stages.loss import (
+    CLASS_LOSSES,
+    DISTANCES,
+    ELEMENTWISE,
+    CrossedTargets,
+    LossCall,
+    LossFacts,
+    PairedLoss,
+    Renormalised,
+)
+from trainwright.stages.odd_rows import BadRow, OddRow, OddRowFacts, Reading, SourceCell
+from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
+from trainwright.stages.order import BatchOrder, Extremes
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
+from trainwright.stages.setup import (
+    Argument,
+    EmptyParameters,
+    EmptySet,
+    ExcludedArguments,
+    Indivisible,
+    IneffectiveFreeze,
+    LateInit,
+    MissingName,
+    MisspelledMethod,
+    NotParameters,
+    OtherProcess,
+    OverriddenMethod,
+    RankFacts,
+    RefusedCall,
+    RefusedFile,
+    SetupFacts,
+    TextLabels,
+    UnmatchedCheckpoint,
+)
+from trainwright.stages.tensor import TensorFacts
+from trainwright.stages.transfer import Rearranged, Transfer
+from trainwright.stages.warnings import WarningFacts
+from trainwright.stages.words import Words
+
+__all__ = [
+    "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
+    "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BaselineFacts", "BatchFacts",
+    "BatchOrder", "BestSoFar", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
+    "CutOff", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
+    "EvaluationFacts", "ExcludedArguments", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
+    "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "Indivisible", "IneffectiveFreeze", "Information",
+    "KeptTensor", "KeptWeights", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource", "LateInit",
+    "LearningFacts", "LearningLook", "Longer", "Lookalike", "LossCall", "LossFacts", "MemoryFacts", "Mispaired",
+    "MissingName", "MisspelledMethod", "ModuleFacts", "NotParameters", "OddRow", "OddRowFacts", "OptimizerFacts",
+    "Origin", "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList",
+    "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "RefusedFile", "Renormalised",
+    "Renumbered", "Repetition", "Reshuffled", "SamplerFacts", "Scaling", "SetupFacts", "SourceCell",
+    "SpawnedWorkers", "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
+    "TokenizerFacts", "Transfer", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
+    "Watcher", "Words", "real_positions",
+]  # fmt: skip

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.tensor import TensorFacts
 
 # Smaller planes are not images.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
 from trainwright.stages.odd_rows import OddRow

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from trainwright.core import cells
-from trainwright.core.stage import Facts
+from trainwright.core import Facts, cells
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts

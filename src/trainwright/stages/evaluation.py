@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.tensor import TensorFacts
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.tensor import TensorFacts
 
 

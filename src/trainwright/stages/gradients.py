@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Call, Facts, Failure, Place, Repair, Seam, Stage
 
 
 @dataclass(frozen=True, kw_only=True)

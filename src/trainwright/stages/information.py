@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 
 # In standard deviations of permuted labels. The best of several probes on shuffled labels stays under 3.5 in 99 of 100
 # sets (as in misaligned-labels); what counts as readable is far beyond it.

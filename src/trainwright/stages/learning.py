@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Repair, Stage
 from trainwright.stages.information import POWER, Information
 
 # Fewer held-out rows show nothing short of a perfect prediction.

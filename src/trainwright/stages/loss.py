@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 

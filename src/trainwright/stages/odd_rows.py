@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Stage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Stage
 
 
 @dataclass(frozen=True, kw_only=True)

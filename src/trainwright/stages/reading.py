@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 
 # Batches of four or more rows whose start moves by one row repeat three rows out of four. Three full cycles are no
 # coincidence. If more than half of the rows are returned, a full pass may have been repeated on purpose.

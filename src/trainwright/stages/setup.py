@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.role import Role
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Place, Role, Stage
 from trainwright.stages.gradients import PlainList
 from trainwright.stages.words import Words
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core.finding import LibraryWarning
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, LibraryWarning, Stage
 
 
 @dataclass(frozen=True, kw_only=True)

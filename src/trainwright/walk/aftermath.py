@@ -6,10 +6,8 @@ import re
 from collections.abc import Callable
 from math import isclose, isfinite
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.stage import Facts, Stage
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.core import Facts, Finding, Severity, Stage
+from trainwright.stages import BaselineFacts, LossFacts
 from trainwright.stages.overfit import FIRST_SHARE, OverfitFacts
 
 # A first loss up to this multiple of an uninformed model's surprises nobody; a repair may change it within that.

@@ -7,9 +7,7 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from trainwright.core import cells
-from trainwright.core.finding import Severity
-from trainwright.core.report import Report, Status
+from trainwright.core import Report, Severity, Status, cells
 from trainwright.frameworks.packages import SHOWN
 
 

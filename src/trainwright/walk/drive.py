@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from trainwright.adapters.base import Adapter, Run
+from trainwright.adapters.base import Adapter, Learn, Run, Train
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
+from trainwright.stages import LearningFacts, OddRowFacts
 from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
-from trainwright.walk.trials import Learn, Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk
 
 # An evaluation is observed in two passes of at most about ten seconds; with full loaders it gets fifteen more.
@@ -68,14 +66,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
             return None
     if isinstance(request, Train):
         try:
-            return adapter.train(
-                steps=request.steps,
-                batches=request.batches,
-                seed=request.seed + walk.seed,
-                changes=request.changes,
-                seconds=request.seconds,
-                enough=request.enough,
-            )
+            return adapter.train(replace(request, seed=request.seed + walk.seed))
         except Exception as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
             if is_own(error, measuring=True):
                 walk.internal_error("a training run", error)
@@ -83,9 +74,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
             return Run(failure=failure_of(error))
     if isinstance(request, Learn):
         try:
-            return adapter.learn(
-                planned=request.planned, seconds=request.seconds, seed=walk.seed, changes=request.changes
-            )
+            return adapter.learn(request)
         except Exception as error:  # recorded: as for short runs
             if is_own(error, measuring=True):
                 walk.internal_error("showing whether it learns", error)

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trainwright.adapters.base import FailedCall, Run
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.repair import PartMissing
-from trainwright.core.rule import Rule
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Failure, Finding, PartMissing, Proof, Rule, Severity, Stage
 from trainwright.frameworks.error_texts import FROM_WORKER
 from trainwright.frameworks.packages import LOOP
 from trainwright.seams.failures.blame import is_own

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.rule import Rule
+from trainwright.core import Finding, Rule, Severity
 from trainwright.walk.aftermath import alike
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from trainwright.core.finding import Finding, LibraryWarning
+from trainwright.core import Finding, LibraryWarning, Report
 from trainwright.core.quotations import flat, quoted_in
-from trainwright.core.report import Report
 from trainwright.frameworks.warning_texts import HARMLESS, HARMLESS_CATEGORIES, KNOWN
 from trainwright.stages.warnings import WarningFacts
 

@@ -6,16 +6,12 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from trainwright.adapters.base import Run
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.repair import Repair, Seam
-from trainwright.core.stage import Stage
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.adapters.base import Learn, Run, Train
+from trainwright.core import Finding, Repair, Seam, Severity, Stage
+from trainwright.stages import BaselineFacts, DatasetFacts, LossFacts
 from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
 from trainwright.walk.judged import judged
-from trainwright.walk.trials import Learn, Train, experiment, learn
+from trainwright.walk.trials import experiment, learn
 from trainwright.walk.walk import Walk
 
 OVERFIT_STEPS = 30

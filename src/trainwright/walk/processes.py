@@ -9,8 +9,7 @@ from typing import Any
 
 from trainwright.core.report import Report, from_dict, to_dict
 from trainwright.seams.processes import Exchange, Position, position
-from trainwright.stages.setup import RankFacts
-from trainwright.stages.words import Words
+from trainwright.stages import RankFacts, Words
 
 _REPORT = "report"
 

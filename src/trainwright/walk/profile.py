@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainwright.core.report import ProfilePoint
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.information import Station
-from trainwright.stages.learning import LearningFacts
+from trainwright.stages import DatasetFacts, LearningFacts, Station
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk

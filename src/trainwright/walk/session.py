@@ -12,9 +12,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.base import Adapter
-from trainwright.core.finding import Place
-from trainwright.core.repair import Call, Seam
-from trainwright.core.report import Report
+from trainwright.core import Call, Place, Report, Seam
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import failure_of, is_own

@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.report import StageRun, Status
-from trainwright.core.stage import Facts, Stage
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.dataset import CENSUS_LABELS
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
+from trainwright.core import Facts, Finding, Severity, Stage, StageRun, Status
+from trainwright.stages import CENSUS_LABELS, BaselineFacts, LearningFacts, OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 if TYPE_CHECKING:

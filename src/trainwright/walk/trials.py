@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from trainwright.adapters.base import Run
-from trainwright.core.finding import Finding
-from trainwright.core.repair import Repair
-from trainwright.core.rule import Rule
+from trainwright.adapters.base import Learn, Run, Train
+from trainwright.core import Finding, Repair, Rule
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome, Trial
-from trainwright.stages.learning import LearningFacts, Longer
-from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages import LearningFacts, Longer, OptimizerFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
-
-
-@dataclass(frozen=True, kw_only=True)
-class Train:
-    """A request for steps from the initial weights; the answer is a Run."""
-
-    steps: int
-    batches: int
-    seed: int
-    changes: tuple[Repair, ...] = ()
-    seconds: float = 30.0
-    enough: float = 0.0
-    """Stop once the loss is at most this fraction of the first one; 0: take all steps."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learn:
-    """Train over fresh batches and look at held-out rows; the answer is LearningFacts."""
-
-    planned: int | None
-    seconds: float
-    changes: tuple[Repair, ...] = ()
 
 
 # The share of the time left that showing whether the training learns may take.
@@ -98,8 +73,8 @@ def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, Lear
             planned=planned, cut=f"fewer than {FEWEST_AFFORDED} updates fit into the budget of {walk.clock.budget:g} s"
         )
     if walk.updates is None or (planned is not None and planned <= walk.updates):
-        return (yield Learn(planned=planned, seconds=seconds, changes=changes))
-    facts = yield Learn(planned=walk.updates, seconds=seconds, changes=changes)
+        return (yield Learn(planned=planned, seed=walk.seed, seconds=seconds, changes=changes))
+    facts = yield Learn(planned=walk.updates, seed=walk.seed, seconds=seconds, changes=changes)
     return replace(facts, planned=planned, cut=facts.cut or f"no more than {walk.updates:,} updates were allowed")
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trainwright.core.finding import Failure, Finding, Severity
-from trainwright.core.stage import Stage
-from trainwright.core.verdict import Shown, Verdict
+from trainwright.core import Failure, Finding, Severity, Shown, Stage, Verdict
 from trainwright.stages.learning import CARRIED, SHOWN_SHARE, TOO_FEW_ROWS, TWO_LOSSES, LearningFacts, LearningLook
 from trainwright.stages.setup import SetupFacts
 

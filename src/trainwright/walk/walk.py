@@ -10,15 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.base import Run
-from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
-from trainwright.core.repair import PartMissing
+from trainwright.core import Facts, Failure, Finding, PartMissing, Severity, Stage, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report
 from trainwright.core.rule import Rule, load_rules
-from trainwright.core.stage import Facts, Stage
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.words import Words
+from trainwright.stages import SetupFacts, Words
 from trainwright.walk.aftermath import Aftermath, alike, same_fault
 from trainwright.walk.clock import Clock
 from trainwright.walk.profile import profile_of

@@ -10,9 +10,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
-from trainwright.core import cells
-from trainwright.core.finding import Place
-from trainwright.core.report import Report
+from trainwright.core import Place, Report, cells
 from trainwright.errors import UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options

@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import trainwright
-from trainwright.core.report import Report, StageRun, Status
-from trainwright.core.stage import Stage
+from trainwright.core import Report, Stage, StageRun, Status
 from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.model import Transformer

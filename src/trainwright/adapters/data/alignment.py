@@ -8,8 +8,7 @@ from typing import Any
 
 from trainwright.probes.labels.alignment import FEWEST_ROWS, measure_alignment
 from trainwright.probes.labels.copies import label_copy
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import LabelCopy, Split, SplitFacts
+from trainwright.stages import Alignment, LabelCopy, Split, SplitFacts
 
 
 def alignment_of(split: Split, facts: SplitFacts, accepts: Sequence[str]) -> Alignment | None:

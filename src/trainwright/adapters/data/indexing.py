@@ -11,8 +11,7 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.probes.splits.census import digest
 from trainwright.seams.source.places import is_users, show
-from trainwright.stages.dataset import Split, SplitFacts
-from trainwright.stages.reading import Repetition
+from trainwright.stages import Repetition, Split, SplitFacts
 
 # Nobody nests datasets this deep; a dataset that contains itself or has every attribute would recurse forever.
 MOST_WRAPPED = 16

@@ -18,8 +18,7 @@ import numpy as np
 
 from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.probes.splits.two_sets import values_of
-from trainwright.stages.dataset import Split
-from trainwright.stages.equal_rows import Renumbered
+from trainwright.stages import Renumbered, Split
 
 # Two categories could be exchanged by chance of few rows; and identifiers of single rows are no categories.
 FEWEST_NAMES, FEWEST_ROWS, FEWEST_A_NAME = 3, 20, 2.0

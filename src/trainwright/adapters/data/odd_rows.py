@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trainwright.stages.dataset import UNTRIED, SplitFacts
-from trainwright.stages.order import Extremes
+from trainwright.stages import UNTRIED, Extremes, SplitFacts
 
 # At most this many rows are in such a step.
 MOST_ROWS = 16

@@ -12,8 +12,7 @@ import numpy as np
 from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.probes.labels.alignment import PLAINLY_LEARNT, measure_alignment
 from trainwright.probes.splits.two_sets import table_of, values_of
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import AlignedSource, Split, SplitFacts
+from trainwright.stages import AlignedSource, Alignment, Split, SplitFacts
 
 # The deciles of two samples of a few hundred rows of a column differ by at most this, in standard deviations.
 SAME_QUANTILES = 0.3

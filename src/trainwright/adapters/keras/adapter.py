@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Learn, Run, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
@@ -28,14 +28,16 @@ from trainwright.adapters.learning.certificate import learn
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.reading import EpochFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EpochFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
 from trainwright.tensors.keras.which_keras import walk_version_of
 
 
@@ -151,27 +153,9 @@ class KerasAdapter:
         fit.reset()
         return facts
 
-    def train(
-        self,
-        *,
-        steps: int,
-        batches: int,
-        seed: int,
-        changes: Sequence[Repair] = (),
-        seconds: float = 30.0,
-        enough: float = 0.0,
-    ) -> Run:
+    def train(self, request: Train) -> Run:
         before = self.fit.steps.compiling_seconds
-        run = short_runs.train(
-            self.fit,
-            self._at_end,
-            steps=steps,
-            batches=batches,
-            seed=seed,
-            changes=changes,
-            seconds=seconds,
-            enough=enough,
-        )
+        run = short_runs.train(self.fit, self._at_end, request)
         compiling = self.fit.steps.compiling_seconds - before  # once, for any number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
 
@@ -196,8 +180,8 @@ class KerasAdapter:
             "labels": tuple(c for _, t in told for c in t) if complete else (),
         }
 
-    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
-        return learn(FitLearner(self.fit), planned=planned, seconds=seconds, seed=seed, changes=changes)
+    def learn(self, request: Learn) -> LearningFacts:
+        return learn(FitLearner(self.fit), request)
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         with quiet():

@@ -14,14 +14,11 @@ from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.metric_state import counters
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Call, Seam
+from trainwright.core import Call, Failure, Seam
 from trainwright.probes.metrics import others
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.loss import LossCall
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import EvaluationFacts, Given, LossCall, TensorFacts
 from trainwright.tensors.keras import objects as tensors
 
 

@@ -14,8 +14,7 @@ from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
-from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
-from trainwright.stages.setup import Argument
+from trainwright.stages import Argument, GroupFacts, OptimizerFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 

@@ -20,8 +20,7 @@ from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.memory import measure_memory
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import rebuilt_layers
-from trainwright.core.finding import Place
-from trainwright.core.stage import Stage
+from trainwright.core import Place, Stage
 from trainwright.probes import losses
 from trainwright.probes.forward import units_equal
 from trainwright.seams.devices.memory_owners import is_out_of_memory
@@ -29,9 +28,7 @@ from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.listening.hearing import step_heard
-from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
 from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version

@@ -22,9 +22,7 @@ from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.adapters.keras.repairs import change_parts
 from trainwright.adapters.keras.setup import compile_places
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
-from trainwright.core.finding import Place
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.stage import Stage
+from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord

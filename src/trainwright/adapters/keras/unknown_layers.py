@@ -11,8 +11,7 @@ import numpy as np
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import attribute_place
-from trainwright.stages.forward import RebuiltLayer
-from trainwright.stages.gradients import PlainList
+from trainwright.stages import PlainList, RebuiltLayer
 from trainwright.tensors.keras import objects as tensors
 
 

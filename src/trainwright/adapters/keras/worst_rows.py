@@ -16,8 +16,7 @@ from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import tolerated
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.odd_rows import BadRow, OddRowFacts, Reading
+from trainwright.stages import BadRow, DatasetFacts, OddRowFacts, Reading, SplitFacts
 
 READING_SHARE = 0.6
 

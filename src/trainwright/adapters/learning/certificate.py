@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.base import Training
+from trainwright.adapters.base import Learn, Training
 from trainwright.adapters.learning.information import measure_information
 from trainwright.adapters.learning.learner import Judged, Learner
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
+from trainwright.core import Failure
 from trainwright.probes.row_losses import Compared, compare, sum_of, weights_of
 from trainwright.stages.learning import (
     FEWEST_HELD_ROWS,
@@ -54,48 +53,38 @@ class _Rows:
     source: str
 
 
-def learn(
-    learner: Learner, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()
-) -> LearningFacts:
-    """Train from the initial weights until learning is shown, the plan is done or the time is over; then restore.
-
-    Args:
-        planned: updates of the whole training; None: unknown.
-        seconds: time limit.
-        changes: repairs in force for this training only; it is not read what its forward pass keeps of the label.
-    """
+def learn(learner: Learner, request: Learn) -> LearningFacts:
+    """Train from the initial weights until learning is shown, the plan is done or the time is over; then restore."""
     started = time.monotonic()
     training = learner.training
     training.reset()
-    training.active.tried = list(changes)
+    training.active.tried = list(request.changes)
     try:
-        return _learn(learner, planned, seconds, seed, started, profile=not changes)
+        return _learn(learner, request, started)
     finally:
         training.active.tried = []
         training.reset()
 
 
-def _learn(
-    learner: Learner, planned: int | None, seconds: float, seed: int, started: float, *, profile: bool
-) -> LearningFacts:
-    training = learner.training
-    rows = _rows(learner, planned, READING_SHARE * seconds)
+def _learn(learner: Learner, request: Learn, started: float) -> LearningFacts:
+    training, planned = learner.training, request.planned
+    rows = _rows(learner, planned, READING_SHARE * request.seconds)
     if not isinstance(rows, _Rows):
         return LearningFacts(planned=planned, unknown=rows)
     run = _Run()
-    with training.ready(seed):
+    with training.ready(request.seed):
         training.build_optimizer()
         if not _look(learner, rows.held, 0, run.looks):
             return LearningFacts(planned=planned, unknown=NO_CONSTANT)
-        _train(learner, rows, run, most=min(planned or MOST_UPDATES, MOST_UPDATES), until=started + seconds)
+        _train(learner, rows, run, most=min(planned or MOST_UPDATES, MOST_UPDATES), until=started + request.seconds)
         trained = _trained_look(learner, rows.trained, learner.window * run.updates)
         information, in_training_mode = None, None
         judged = learner.judged(rows.held[0])
         terms = len(judged.calls) if judged is not None else 0
-        if profile and run.failure is None and not _is_shown(run.looks) and run.updates >= FEWEST_UPDATES:
+        if not request.changes and run.failure is None and not _is_shown(run.looks) and run.updates >= FEWEST_UPDATES:
             in_training_mode = _trained_look(learner, rows.trained, learner.window * run.updates, training=True)
             information = measure_information(learner, rows.trained, PROFILE_SECONDS) if terms == 1 else None
-    failure = _again(training, rows.whole[run.updates % len(rows.whole)], run.failure, seed)
+    failure = _again(training, rows.whole[run.updates % len(rows.whole)], run.failure, request.seed)
     return LearningFacts(
         held_out=rows.source,
         rows=_count(learner, rows.held),

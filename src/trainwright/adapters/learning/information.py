@@ -18,8 +18,7 @@ from trainwright.probes.information import (
     read_station,
     targets_for,
 )
-from trainwright.stages.information import Information, Station
-from trainwright.stages.loss import DISTANCES
+from trainwright.stages import DISTANCES, Information, Station
 
 # A forward pass with more results is read at so many points, evenly spread.
 MOST_STATIONS = 32

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Learn, Run, Train
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.numbering import renumbered
@@ -33,9 +33,7 @@ from trainwright.adapters.torch.batches import image_facts, several_batches_fact
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
 from trainwright.adapters.torch.sampler import sampler_facts, sampler_of
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
-from trainwright.core.stage import Facts
+from trainwright.core import Facts, Failure, Repair
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_order
 from trainwright.probes.splits.transfer import transfer_of
@@ -43,15 +41,18 @@ from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.torch.workers import workers_of_loader
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.equal_rows import Mispaired
-from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages import (
+    BatchFacts,
+    BatchOrder,
+    DatasetFacts,
+    EvaluationFacts,
+    Mispaired,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+    SplitFacts,
+)
 from trainwright.stages.learning import CARRIED, TWO_LOSSES, LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.order import BatchOrder
-from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
 # Time limit for collecting the first batches as the model receives them.
@@ -232,29 +233,18 @@ class LoopAdapter:
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
         return evaluation.measure(self.training, batches)
 
-    def train(
-        self,
-        *,
-        steps: int,
-        batches: int,
-        seed: int,
-        changes: Sequence[Repair] = (),
-        seconds: float = 30.0,
-        enough: float = 0.0,
-    ) -> Run:
+    def train(self, request: Train) -> Run:
         if not self.training.parts.single:
             return Run(skipped=TWO_LOSSES)
-        run = runs.train(
-            self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
-        )
-        if batches == 1 and _rises(run.losses) and self.training.carries():
+        run = runs.train(self.training, request)
+        if request.batches == 1 and _rises(run.losses) and self.training.carries():
             return Run(skipped=CARRIED)
         return run
 
-    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
+    def learn(self, request: Learn) -> LearningFacts:
         if not self.training.parts.single:
-            return LearningFacts(planned=planned, unknown=TWO_LOSSES)
-        return learn(LoopLearner(self.training), planned=planned, seconds=seconds, seed=seed, changes=changes)
+            return LearningFacts(planned=request.planned, unknown=TWO_LOSSES)
+        return learn(LoopLearner(self.training), request)
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         if not self.training.parts.single or not self.training.items:

@@ -12,8 +12,7 @@ import wrapt
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import POOLED, RecordingCollator
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair, Seam
+from trainwright.core import Failure, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.isolation.silence import muted

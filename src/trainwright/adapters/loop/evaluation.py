@@ -24,8 +24,7 @@ from trainwright.adapters.loop.counters import Added, as_facts, find_counters
 from trainwright.adapters.loop.quotients import measure_quotients
 from trainwright.adapters.loop.retained_graphs import retained_graphs
 from trainwright.adapters.loop.training import LoopTraining
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Seam
+from trainwright.core import Failure, Place, Seam
 from trainwright.seams.failures.blame import failure_of, note_own, of_pipeline
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.isolation.harmless_run import NotForALook, aside

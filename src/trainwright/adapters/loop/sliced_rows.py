@@ -14,8 +14,7 @@ import torch
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
-from trainwright.core.finding import Place
-from trainwright.core.repair import Repair, Seam
+from trainwright.core import Place, Repair, Seam
 from trainwright.probes.labels.alignment import MOST_ROWS
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import quiet

@@ -27,9 +27,7 @@ from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import tensors_in
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import CutOff, GradientFacts, KeptTensor
-from trainwright.stages.loss import LossFacts
+from trainwright.stages import CutOff, ForwardFacts, GradientFacts, KeptTensor, LossFacts
 from trainwright.tensors.torch import objects as tensors
 
 # For up to this many cuts, test whether gradients arrive without them; each test takes a step.

@@ -34,8 +34,7 @@ from trainwright.adapters.torch.optimizer import peak_rates, set_rates
 from trainwright.adapters.torch.schedule import DryRun, planned_schedule
 from trainwright.adapters.torch.trained_earlier import known_loaders
 from trainwright.adapters.torch.training import Gradient, Look, Window
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Failure, Repair, Seam
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import Seen, quiet

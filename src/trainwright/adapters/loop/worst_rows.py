@@ -18,8 +18,7 @@ from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.sampler import draws_every_row
 from trainwright.adapters.torch.worst_rows import try_rows_of
 from trainwright.seams.failures.blame import failure_of, passed_on
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.odd_rows import BadRow, OddRowFacts, Reading
+from trainwright.stages import BadRow, DatasetFacts, OddRowFacts, Reading
 
 Found = tuple[Reading, list[BadRow]]
 

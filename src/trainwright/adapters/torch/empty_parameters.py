@@ -13,8 +13,7 @@ from trainwright.seams.listening.seen import Seen
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import call_end, call_node, code_node, last_name, look_up
 from trainwright.seams.torch.graph import assigned, members
-from trainwright.stages.gradients import PlainList
-from trainwright.stages.setup import EmptyParameters
+from trainwright.stages import EmptyParameters, PlainList
 
 
 def empty_parameters(error: BaseException, seen: Seen) -> dict[str, Any]:

@@ -19,9 +19,7 @@ from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Call, PartMissing, Repair, Seam
-from trainwright.core.stage import Facts
+from trainwright.core import Call, Facts, Failure, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import Seen
@@ -31,10 +29,7 @@ from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.stacking import watching_stacks
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, ModuleFacts, SetupFacts, SplitFacts
 from trainwright.tensors.torch import objects as tensors
 
 _MODULE_CALLS = {nn.Module._wrapped_call_impl.__code__, nn.Module._call_impl.__code__}

@@ -13,15 +13,13 @@ from torch import nn
 from trainwright.adapters.torch.called_model import move_weights
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.adapters.torch.training import TorchTraining
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Stage
+from trainwright.core import Failure, Place, Stage
 from trainwright.probes import losses
 from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.source.written import rebinding_place
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages import GradientFacts, LossFacts
 from trainwright.tensors.torch import objects as tensors
 
 # Number of rows to pass to the loss singly, to find those whose loss is not finite.

@@ -7,34 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Run, Train
 from trainwright.adapters.torch.training import Look, TorchTraining
-from trainwright.core.repair import Repair
 from trainwright.probes.constant import constant_and_floor
 from trainwright.tensors.torch import objects as tensors
 
 
-def train(
-    training: TorchTraining,
-    *,
-    steps: int,
-    batches: int,
-    seed: int,
-    changes: Sequence[Repair] = (),
-    seconds: float = 30.0,
-    enough: float = 0.0,
-) -> Run:
+def train(training: TorchTraining, request: Train) -> Run:
     """Take steps over the same batches in turn, from the initial weights; then restore the weights."""
-    return short_runs.train(
-        training,
-        functools.partial(_at_end, training),
-        steps=steps,
-        batches=batches,
-        seed=seed,
-        changes=changes,
-        seconds=seconds,
-        enough=enough,
-    )
+    return short_runs.train(training, functools.partial(_at_end, training), request)
 
 
 def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:

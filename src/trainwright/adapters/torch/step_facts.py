@@ -12,15 +12,13 @@ from torch import nn
 from trainwright.adapters.torch.called_model import Probe
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.token_probes import predicts_next_token
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Stage
+from trainwright.core import Failure, Place, Stage
 from trainwright.probes.forward import units_equal
 from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.torch.step_record import StepRecord
+from trainwright.stages import GradientFacts, GradientOf, LossFacts
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
-from trainwright.stages.gradients import GradientFacts, GradientOf
-from trainwright.stages.loss import LossFacts
 from trainwright.tensors.torch import objects as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm

@@ -10,8 +10,7 @@ import numpy as np
 from torch import nn
 
 from trainwright.adapters.base import Training
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
+from trainwright.core import Failure, Repair
 from trainwright.probes.constant import JudgedLoss
 
 Gradient = dict[str, np.ndarray]

@@ -14,8 +14,7 @@ from trainwright.adapters.data.odd_rows import RowStep, Step
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.probes.splits.odd_rows import OddRows
-from trainwright.stages.dataset import SplitFacts
-from trainwright.stages.odd_rows import BadRow, Reading
+from trainwright.stages import BadRow, Reading, SplitFacts
 
 # The share of the time that reading further may take; the rest is for steps.
 READING_SHARE = 0.8

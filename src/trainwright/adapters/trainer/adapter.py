@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import Learn, Run, Train
 from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
@@ -25,13 +24,15 @@ from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
 from trainwright.seams.torch.workers import spawned_workers
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.odd_rows import OddRowFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EvaluationFacts,
+    LearningFacts,
+    OddRowFacts,
+    OptimizerFacts,
+    SetupFacts,
+)
 from trainwright.tensors.torch import objects as tensors
 
 
@@ -154,22 +155,11 @@ class HFTrainerAdapter:
         training.reset()
         return facts
 
-    def train(
-        self,
-        *,
-        steps: int,
-        batches: int,
-        seed: int,
-        changes: Sequence[Repair] = (),
-        seconds: float = 30.0,
-        enough: float = 0.0,
-    ) -> Run:
-        return runs.train(
-            self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
-        )
+    def train(self, request: Train) -> Run:
+        return runs.train(self.training, request)
 
-    def learn(self, *, planned: int | None, seconds: float, seed: int, changes: Sequence[Repair] = ()) -> LearningFacts:
-        return learn(TrainerLearner(self.training), planned=planned, seconds=seconds, seed=seed, changes=changes)
+    def learn(self, request: Learn) -> LearningFacts:
+        return learn(TrainerLearner(self.training), request)
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         return try_rows(self.training, dataset, seconds)

@@ -14,15 +14,13 @@ import torch
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.evaluation_mode import EvaluationMode
 from trainwright.adapters.trainer.training import type_like
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Failure, Place, Repair, Seam
 from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import EvaluationFacts, Given, TensorFacts
 from trainwright.tensors.torch import objects as tensors
 
 

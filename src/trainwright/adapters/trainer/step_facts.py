@@ -34,9 +34,7 @@ from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.forward import ForwardFacts, MemoryFacts
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts
 
 Batch = Mapping[str, Any]
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]

@@ -31,8 +31,7 @@ from trainwright.adapters.trainer.learning import noting_smoothed
 from trainwright.adapters.trainer.repairs import apply_to_trainer
 from trainwright.adapters.trainer.state import FurtherModels, script_state
 from trainwright.adapters.trainer.trainer_copy import copy_of_trainer, enable_checkpointing
-from trainwright.core.finding import Failure
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Failure, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.isolation.inert import Nothing

@@ -16,8 +16,7 @@ from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.odd_rows import OddRowFacts
+from trainwright.stages import DatasetFacts, OddRowFacts, SplitFacts
 from trainwright.tensors.torch import objects as tensors
 
 

@@ -15,9 +15,8 @@ from trainwright.probes.splits.extremes import extreme_rows
 from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
+from trainwright.stages import Extremes, OddRow
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
-from trainwright.stages.odd_rows import OddRow
-from trainwright.stages.order import Extremes
 
 # At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.
 MOST_NAMED_ROWS = 100_000

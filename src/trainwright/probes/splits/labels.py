@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.splits.values import first_rows, first_values, plain_number, plain_values, runs_of, same_size
-from trainwright.stages.dataset import IGNORED_LABEL, MOST_CLASSES, LabelFacts
-from trainwright.stages.order import BatchOrder
+from trainwright.stages import IGNORED_LABEL, MOST_CLASSES, BatchOrder, LabelFacts
 
 # Fewer batches, or rows in one, may have a single class by chance.
 FEWEST_BATCHES, FEWEST_IN_BATCH = 4, 8

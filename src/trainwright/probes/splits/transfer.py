@@ -13,8 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from trainwright.probes.splits.two_sets import bags_of, values_of
-from trainwright.stages.dataset import Split, SplitFacts
-from trainwright.stages.transfer import Rearranged, Transfer
+from trainwright.stages import Rearranged, Split, SplitFacts, Transfer
 
 # Rows of each set: two kernels with one inverse each take 0.2 s on one core.
 MOST_ROWS = 800

@@ -12,8 +12,7 @@ import numpy as np
 from trainwright.probes.splits.census import overlap
 from trainwright.probes.splits.scaling import measure_scaling
 from trainwright.probes.splits.values import plain_values
-from trainwright.stages.dataset import Scaling, Split, SplitFacts
-from trainwright.stages.equal_rows import Contradictions, Copies
+from trainwright.stages import Contradictions, Copies, Scaling, Split, SplitFacts
 
 OVERLAP_NAMED = 100_000
 # How many repeated rows are compared with others; how many others; and rows per set for measuring the scale.

@@ -12,13 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import DatasetFacts, SetupFacts, SplitFacts
 from trainwright.stages.learning import SHOWN_SHARE, LearningFacts
-from trainwright.stages.setup import SetupFacts
 
 # Rows that come four times each are repeated on purpose or by mistake; a quarter of the evaluation rows is a split that is
 # the wrong way round, or hardly read.

@@ -12,14 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import Alignment, DatasetFacts, LearningFacts, SetupFacts
 
 # Of the probe, in standard deviations of permuted labels: labels that a probe certainly learns.
 LEARNED = 10.0

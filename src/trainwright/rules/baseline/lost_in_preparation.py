@@ -11,14 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import DatasetFacts, LearningFacts, SetupFacts
 from trainwright.stages.information import READABLE
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW902", Severity.WARNING, residual=True)

@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import LearningFacts, LossFacts, SetupFacts
 
 # The loss of a training that diverges moves up and down; that of one that climbs does so while its opposite falls.
 RISEN = 1.5

@@ -12,15 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import DatasetFacts, LearningFacts, OverfitFacts, SetupFacts
 from trainwright.stages.information import POWER, UNREADABLE
-from trainwright.stages.learning import LearningFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
 
 # Independent random numbers or tokens reach 3, real tables, pictures and texts 12 and more (see misaligned-labels).
 STRUCTURED = 6.0

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Proof, Severity, rule
 from trainwright.rules.rates import rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.learning import LearningFacts, Longer
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LearningFacts, Longer, OptimizerFacts, SetupFacts
 
 FACTORS = (10.0, 100.0, 0.1)
 

@@ -11,17 +11,10 @@ last layer's bias to their mean.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Role, Severity, Trial, rule
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BaselineFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
 BATCHES = 4
 # A training of more updates is not run in full to see where it ends.

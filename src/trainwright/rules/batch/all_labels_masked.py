@@ -11,13 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import BatchFacts, DatasetFacts, SetupFacts
 
 # If half of the rows teach nothing, the cause is not a few long texts; a twentieth is worth a note.
 WASTED_SHARE = 0.5

@@ -15,16 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Finding, Fix, Place, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts, ImageFacts
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, ImageFacts, ParameterFacts, SetupFacts
 
 # Axes: rows, channels and one to three of space.
 _DIMENSIONS = {"Conv1d": 3, "Conv2d": 4, "Conv3d": 5}

@@ -14,15 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Failure, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, SetupFacts
 
 _NO_COLUMNS = "No columns in the dataset match"
 # The exceptions that a collator or model raises when a column is missing; the message quotes the column's name.

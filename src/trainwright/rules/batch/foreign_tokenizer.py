@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts, VocabularyFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Place, Proof, Role, Severity, rule
+from trainwright.stages import BatchFacts, DatasetFacts, SetupFacts, VocabularyFacts
 
 # Measured on tweets: of the tokenizer's own ids, 0.999 or more survive a round trip (WordPiece, byte-level BPE); of
 # permuted ids from the same vocabulary 0.89-0.93; of ids from another vocabulary 0.08-0.81.

@@ -15,15 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Finding, Fix, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, SetupFacts
 
 LABELS = ("labels", "label", "label_ids", "targets", "target", "y")
 # The key of a batch's target if it has no name of its own.

@@ -13,15 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Finding, Fix, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts, real_positions
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, SetupFacts, real_positions
 
 
 @rule("TW207", Severity.WARNING)

@@ -13,16 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Finding, Fix, Place, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts, real_positions
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts, real_positions
 
 # Below a twentieth of the positions, a few stray tokens are not a pattern.
 ATTENDED_SHARE = 0.05

@@ -17,18 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Failure, Finding, Fix, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches, rename_column
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import ColumnFacts, DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 _LABELS = ("labels", "label", "label_ids", "targets", "target")
 _NO_LOSS = "did not return a loss"

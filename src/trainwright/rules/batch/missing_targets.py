@@ -14,13 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.rules.batch.labels_inside_inputs import misplaced_labels
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, SetupFacts
 
 
 @rule("TW206", Severity.ERROR)

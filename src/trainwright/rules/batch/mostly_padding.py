@@ -10,12 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Role, Safety, Severity, rule
+from trainwright.stages import BatchFacts, SetupFacts
 
 # More padding than text: at least half of each step's time is wasted.
 MOSTLY = 0.5

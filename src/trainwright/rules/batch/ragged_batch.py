@@ -18,18 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, Tensors, rule
 from trainwright.frameworks.error_texts import UNEQUAL_ROWS
 from trainwright.rules.padding import PaddingCollator, RowPadding
 from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import IGNORED_LABEL, DatasetFacts, TokenizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, DatasetFacts, SetupFacts, TokenizerFacts
 
 _LABELS = ("labels", "label", "label_ids")
 

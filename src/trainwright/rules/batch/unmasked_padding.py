@@ -15,18 +15,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    SetKeyword,
+    Severity,
+    Trial,
+    rule,
+)
 from trainwright.rules.padding import ignore_padding_labels, mask_padding
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 # A smaller share of the loss does no harm worth reporting.
 COUNTED_SHARE = 0.05

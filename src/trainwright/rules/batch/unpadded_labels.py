@@ -11,15 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.padding import LabelPadding
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import IGNORED_LABEL
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
 

@@ -13,13 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.equal_rows import Contradictions
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import Contradictions, DatasetFacts, SetupFacts
 
 SMALLEST_SHARE = 0.1
 # Rows of few columns with few values are often equal by chance, and nearly equal to others; see train_eval_overlap.

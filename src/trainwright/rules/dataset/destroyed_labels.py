@@ -11,14 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, LabelSource
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
+from trainwright.stages import DatasetFacts, LabelFacts, LabelSource, LossCall, LossFacts, SetupFacts
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 

@@ -12,16 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Number, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Number, Proof, Role, Severity, rule
 from trainwright.rules.dataset.differently_scaled_sets import harms
 from trainwright.rules.dataset.split_of_sorted_data import classifies
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.transfer import Transfer
+from trainwright.stages import DatasetFacts, LossFacts, SetupFacts, Transfer
 
 
 @rule("TW129", Severity.WARNING)

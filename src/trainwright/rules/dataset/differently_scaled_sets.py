@@ -10,12 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, Scaling
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import DatasetFacts, Scaling, SetupFacts
 
 # Beyond the noise of the evaluation rows, in standard errors; and enough to matter, in shares of the targets' variance.
 SURE, ENOUGH = 4.0, 0.1

@@ -12,13 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.setup import EmptySet, SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam, Severity, role_of_split, rule
+from trainwright.stages import DatasetFacts, EmptySet, SetupFacts, SplitFacts
 
 
 @rule("TW102", Severity.ERROR)

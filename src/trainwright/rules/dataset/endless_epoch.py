@@ -13,13 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Number, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.reading import EndlessSet
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Number, Proof, Role, Safety, SetKeyword, Severity, role_of_split, rule
+from trainwright.stages import DatasetFacts, EndlessSet, SetupFacts
 
 _STAYS = {"train": "the first epoch never ends", "evaluation": "the first validation never ends"}
 

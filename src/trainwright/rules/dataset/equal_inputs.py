@@ -12,13 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Place, Proof, Role, Severity, rule
+from trainwright.stages import BatchFacts, DatasetFacts, SetupFacts, SplitFacts
 
 # Eight rows that are drawn are not the same one by chance, unless most rows of the data set are.
 FEWEST_ROWS = 8

@@ -14,13 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.reading import EpochFacts, SpentIterator
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import DatasetFacts, EpochFacts, SetupFacts, SpentIterator
 
 # An incomplete last batch, or a few batches because steps_per_epoch was rounded up, do not matter.
 LOST_SHARE = 0.05

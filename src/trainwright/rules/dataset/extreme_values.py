@@ -12,14 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, role_of_split, rule
 from trainwright.rules.repairs import leave_rows_out
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.order import Extremes
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import DatasetFacts, Extremes, SetupFacts
 
 # Batches of a fresh model differ in their loss by a small factor.
 LARGER_LOSS = 10.0

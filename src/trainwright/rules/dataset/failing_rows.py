@@ -12,13 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.odd_rows import BadRow, OddRowFacts, Reading, SourceCell
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, role_of_split, rule
+from trainwright.stages import BadRow, DatasetFacts, OddRowFacts, Reading, SetupFacts, SourceCell
 
 
 @rule("TW128", Severity.ERROR)

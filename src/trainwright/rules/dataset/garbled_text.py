@@ -11,12 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, TextFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Place, Proof, Role, Safety, Severity, rule
+from trainwright.stages import DatasetFacts, SetupFacts, TextFacts
 
 # Half of the rows or tokens without content: a suitable tokenizer never comes near that.
 HALF = 0.5

@@ -13,17 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Number, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
+from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
 from trainwright.rules.rates import mean
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LossFacts, SetupFacts
 
 # Four rows out of five: always predicting that class looks like a result.
 DOMINATES = 0.8

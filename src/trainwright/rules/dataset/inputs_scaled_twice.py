@@ -8,17 +8,10 @@ Fix (unsafe): Remove one of the two scalings.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.rates import mean
 from trainwright.rules.scaling import BATCHES, STEPS, keep_scaled, reach, real_inputs, rescale, scaled_away
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW121", Severity.WARNING, after="TW106")

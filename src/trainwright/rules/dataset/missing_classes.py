@@ -12,14 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.rules.dataset.split_of_sorted_data import classifies, is_sorted_split
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
-from trainwright.stages.loss import CLASS_LOSSES, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import CLASS_LOSSES, DatasetFacts, LabelFacts, LossFacts, SetupFacts
 
 # If both sets have the same distribution, a class with 7 expected rows is absent once in e^7 = 1,100 times.
 FEWEST_EXPECTED = 7.0

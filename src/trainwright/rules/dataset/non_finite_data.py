@@ -13,13 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, role_of_split, rule
 from trainwright.rules.repairs import leave_rows_out
-from trainwright.stages.dataset import UNTRIED, ColumnFacts, DatasetFacts, SplitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import UNTRIED, ColumnFacts, DatasetFacts, SetupFacts, SplitFacts
 
 # Leaving out more than half of the rows is not a fix.
 MOST_DROPPED_SHARE = 0.5

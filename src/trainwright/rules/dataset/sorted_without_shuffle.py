@@ -11,14 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.order import BatchOrder
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import BatchOrder, DatasetFacts, SetupFacts
 
 # With runs of this many batches, hardly any batch has a second class; chance lengthens runs by at most a few rows.
 RUN_BATCHES = 1.0

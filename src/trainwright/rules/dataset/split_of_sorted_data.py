@@ -12,14 +12,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import DatasetFacts, LabelFacts, LossFacts, SetupFacts
 
 # Total variation distance between the sets' class distributions: two halves of a sorted set of two classes have 1, two
 # random halves of 100 rows stay under 0.2.

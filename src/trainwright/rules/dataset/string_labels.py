@@ -17,14 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import MOST_CLASSES, DatasetFacts
-from trainwright.stages.setup import SetupFacts, TextLabels
+from trainwright.core import Call, Failure, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import MOST_CLASSES, BatchFacts, DatasetFacts, SetupFacts, TextLabels
 
 
 @rule("TW103", Severity.ERROR)

@@ -16,13 +16,8 @@ from collections.abc import Iterator
 from statistics import fmean, pvariance
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import DatasetFacts, SetupFacts, SplitFacts
 
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05

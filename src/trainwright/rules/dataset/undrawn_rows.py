@@ -12,12 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, SamplerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import DatasetFacts, SamplerFacts, SetupFacts
 
 # Drawing as many rows as there are with replacement leaves 37 % out and draws each other row 1.6 times: far from both.
 SHARE, TIMES = 0.1, 4

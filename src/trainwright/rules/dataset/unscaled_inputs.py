@@ -13,19 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.rates import mean
 from trainwright.rules.scaling import BATCHES, STEPS, keep_scaled, reach, real_inputs, rescale, scaled_away
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import ColumnFacts, DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts, TensorFacts
 
 # Initializations assume inputs of unit variance; pixels go up to 255, while standardized values and counts stay below.
 LARGE = 30.0

@@ -13,21 +13,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.tensors import Tensors
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Outcome,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    Severity,
+    Tensors,
+    Trial,
+    rule,
+)
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches, scale_learning_rate
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, DatasetFacts, LossFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
 # The power of the targets' scale with which each loss grows.
 POWERS = {"mse_loss": 2, "l1_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1}

@@ -14,15 +14,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
+from trainwright.core import (
+    Call,
+    Finding,
+    Fix,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    SetKeyword,
+    Severity,
+    role_of_split,
+    rule,
+)
 from trainwright.rules.repairs import use_from_scope
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, DatasetFacts, Lookalike, SetupFacts, SplitFacts
 
 _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
 # The number of positions of BERT and similar models; used if the tokenizer declares no limit.

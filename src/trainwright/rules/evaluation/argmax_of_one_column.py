@@ -12,15 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.comparisons import classes_instead, equalities
 from trainwright.rules.metrics import equal, first_of, insensitive
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, Given, SetupFacts
 
 
 @rule("TW704", Severity.ERROR)

@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.rules.comparisons import align_where_as_many, is_broadcast, on_scores
 from trainwright.rules.metrics import align, equal
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, Given, SetupFacts
 
 
 @rule("TW705", Severity.ERROR)

@@ -11,15 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Role, Severity, rule
 from trainwright.rules.dataset.imbalanced_classes import DOMINATES
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BaselineFacts, DatasetFacts, OverfitFacts, SetupFacts
 
 # Fraction of the way from the constant prediction to the floor; with a lower loss, the scores tell rows apart.
 LEAST_PROGRESS = 0.1

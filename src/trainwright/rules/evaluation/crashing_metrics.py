@@ -14,17 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainwright.core.finding import Finding, Number, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Number, Proof, Repair, Role, Safety, Severity, rule
 from trainwright.rules.comparisons import by_equality, compared, on_scores
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
 from trainwright.rules.metrics import align, fill_ignored, first_of, shapes, take_first_output
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, Given, SetupFacts
 
 
 @dataclass(frozen=True)

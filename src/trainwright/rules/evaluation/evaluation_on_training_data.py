@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import DatasetFacts, EvaluationFacts, SetupFacts
 
 
 @rule("TW714", Severity.WARNING)

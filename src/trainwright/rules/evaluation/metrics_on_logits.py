@@ -18,15 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.comparisons import can_be_mended, classes_instead, compared, equalities, on_scores
 from trainwright.rules.metrics import equal, first_of, shapes
-from trainwright.stages.evaluation import Comparison, EvaluationFacts, Given
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import Comparison, EvaluationFacts, Given, SetupFacts
 
 
 @rule("TW701", Severity.ERROR)

@@ -12,14 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.rules.comparisons import by_equality, equalities
 from trainwright.rules.metrics import equal, insensitive, is_class_metric
-from trainwright.stages.evaluation import EvaluationFacts, Given
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, Given, SetupFacts
 
 # A distance-based metric rates predictions that are right to a thousandth higher than one half.
 LOST_SHARE = 0.5

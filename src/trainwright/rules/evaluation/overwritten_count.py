@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.rule import rule
-from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
+from trainwright.stages import EvaluationFacts
 
 
 @rule("TW761", Severity.ERROR)

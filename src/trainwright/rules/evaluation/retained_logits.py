@@ -13,12 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import EvaluationFacts, SetupFacts
 
 # Joining the parts at the end needs a second copy, so at most half of the memory can be used.
 MOST_SHARE = 0.5

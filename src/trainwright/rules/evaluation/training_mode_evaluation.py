@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import EvaluationFacts, SetupFacts
 
 _SAYS = {"dropout": "active dropout", "batch_norm": "the statistics of the batch in batch_norm"}
 _OVERRIDES = ("prediction_step", "evaluate", "compute_loss")

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Failure, Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.rules.best_metric import edit_of_callback, is_measured, is_unlogged, right_direction
-from trainwright.stages.evaluation import EvaluationFacts, Watcher
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, SetupFacts, Watcher
 
 
 @rule("TW716", Severity.ERROR, after="TW710")

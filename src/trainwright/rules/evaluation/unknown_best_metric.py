@@ -16,11 +16,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
 from trainwright.rules.best_metric import (
     BestMetric,
     best_metric,
@@ -31,8 +27,7 @@ from trainwright.rules.best_metric import (
     is_unlogged,
     set_arguments,
 )
-from trainwright.stages.evaluation import EvaluationFacts, Watcher
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import EvaluationFacts, SetupFacts, Watcher
 
 
 @rule("TW710", Severity.ERROR)

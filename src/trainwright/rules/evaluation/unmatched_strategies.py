@@ -13,12 +13,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Seam
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Place, Proof, Safety, Seam, Severity, rule
 from trainwright.rules.best_metric import edit_of_arguments, set_arguments
-from trainwright.stages.setup import RefusedCall, SetupFacts
+from trainwright.stages import RefusedCall, SetupFacts
 
 _DEFAULTS = {"eval_strategy": "no", "save_strategy": "steps", "eval_steps": None, "save_steps": 500}
 # The number of steps between two evaluations if the script does not set it.

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
-from trainwright.stages.evaluation import Counter, EvaluationFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Safety, Seam, Severity, rule
+from trainwright.stages import Counter, EvaluationFacts
 
 # If a quotient doubles with a second, identical pass, only one of its two parts is reset.
 GROWS_BY = 1.5

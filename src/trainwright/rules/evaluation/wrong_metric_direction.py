@@ -12,11 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
 from trainwright.rules.best_metric import (
     best_metric,
     edit_of_arguments,
@@ -28,8 +24,7 @@ from trainwright.rules.best_metric import (
     right_direction,
     set_arguments,
 )
-from trainwright.stages.evaluation import BestSoFar, EvaluationFacts, Watcher
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BestSoFar, EvaluationFacts, SetupFacts, Watcher
 
 
 @rule("TW715", Severity.ERROR, after="TW710")

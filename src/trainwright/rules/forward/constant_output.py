@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 DEEP = 6  # sigmoid or tanh layers one behind another
 WHOLLY_DEAD = 0.99  # share of a rectifier's units that no row of the batch reaches

@@ -8,14 +8,9 @@ Fix (unsafe): Use a less negative bias, a lower rate, normalization before the r
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.repairs import standardise_activations
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, SetupFacts
 
 # With all-positive inputs, up to half of a new layer's units are zero for every row of a batch.
 DEAD_SHARE = 0.9

@@ -7,15 +7,8 @@ Fix (unsafe): Use a probability of 0.1 to 0.5.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Role, Safety, Seam, Severity, Trial, rule
+from trainwright.stages import ForwardFacts, OverfitFacts, SetupFacts
 
 # 0.5 is the highest probability in common use (Srivastava et al. 2014); 0.7 occurs before a last layer.
 EXTREME = 0.75

@@ -11,13 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import ForwardFacts, SetupFacts
 
 
 @rule("TW314", Severity.WARNING)

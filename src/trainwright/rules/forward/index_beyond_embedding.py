@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Safety, Severity, rule
 from trainwright.rules.layer_sizes import resize
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, SetupFacts
 
 
 @rule("TW321", Severity.ERROR, after="TW301")

@@ -18,15 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Repair, Safety, Severity, rule
 from trainwright.rules.layer_sizes import SizeMismatch, resize, size_mismatch
 from trainwright.rules.refused_inputs import refusal, refused_input
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 
 
 @rule("TW301", Severity.ERROR)

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.frameworks.error_texts import MISMATCHED_PRODUCT
 from trainwright.frameworks.layers import TAKES
 from trainwright.rules.layer_sizes import failed_layer
-from trainwright.stages.forward import ForwardFacts
+from trainwright.stages import ForwardFacts
 
 
 @rule("TW322", Severity.ERROR, after="TW301")

@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.frameworks.error_texts import INVALID_RESHAPE
 from trainwright.rules.layer_sizes import failed_layer
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
+from trainwright.stages import BatchFacts, ForwardFacts
 
 
 @rule("TW325", Severity.ERROR, after="TW302")

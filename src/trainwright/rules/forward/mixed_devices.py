@@ -16,13 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Failure, Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 _NAMED = re.compile(
     r"same device, but found at least two devices, (?P<one>[\w:]+) and (?P<other>[\w:]+)!(?: \((?P<which>.*?)\))?"

@@ -10,16 +10,9 @@ from __future__ import annotations
 
 from math import isfinite
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Seam, Severity, Trial, rule
 from trainwright.rules.repairs import scale_parameters
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 # torch's default is 1/sqrt(3 n); He's sqrt(2/n) is 2.4 times that; orthogonal and Xavier are in between. 5 is none.
 OVERSIZED_FACTOR = 5.0

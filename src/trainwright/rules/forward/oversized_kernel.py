@@ -14,12 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.rule import rule
+from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
 from trainwright.frameworks.error_texts import NOTHING_LEFT, PADDED_INPUT, POOLED_TO_NOTHING
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, SetupFacts
 
 
 @rule("TW323", Severity.ERROR)

@@ -9,15 +9,10 @@ Fix (safe): Remove the ReLU. If the loss expects probabilities, use a softmax or
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import swap_activation
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LossCall, LossFacts, SetupFacts
 
 _RECTIFIERS = ("relu", "relu6")
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")

@@ -8,15 +8,9 @@ Fix (unsafe): Use smaller weights before it, normalization, or ReLU or GELU.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.repairs import standardise_activations
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 
 # For inputs with deviation 1, no sigmoid value is that close to the ends of its range, and under 1 % of tanh values.
 SATURATED_SHARE = 0.7

@@ -8,16 +8,9 @@ Fix (unsafe): Keep the framework's initialization, or use a standard deviation o
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Seam, Severity, Trial, rule
 from trainwright.rules.repairs import scale_parameters
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, OverfitFacts, SetupFacts
 
 # GPT-2's 0.02 is a quarter of torch's own deviation for 64 inputs; scaled by its depth, a thirtieth. 50 is none.
 UNDERSIZED_FACTOR = 50.0

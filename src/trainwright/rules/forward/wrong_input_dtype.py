@@ -17,17 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.core import Call, Finding, Fix, Place, Repair, Role, Safety, Seam, Severity, Tensors, rule
 from trainwright.frameworks.error_texts import OF_DTYPES
 from trainwright.rules.layer_sizes import failed_layer
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, ModuleFacts, SetupFacts
 
 
 @rule("TW324", Severity.ERROR, after="TW301")

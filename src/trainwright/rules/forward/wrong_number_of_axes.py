@@ -15,15 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Repair, Safety, Seam, Severity, rule
 from trainwright.rules.layer_sizes import size_mismatch
 from trainwright.rules.refused_inputs import refusal, refused_input
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 
 
 @rule("TW320", Severity.ERROR, after="TW301")

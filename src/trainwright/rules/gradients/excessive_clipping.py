@@ -10,18 +10,13 @@ Fix (unsafe): Clip at about the norm that the gradients usually have, so that on
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, rule
 from trainwright.core.trial import LEARNT_SHARE, Trial
 from trainwright.rules.clipping import clipped_while_scaled, left_unclipped
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import scale_learning_rate
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 from trainwright.stages.gradients import CLIPPED, GradientChange, GradientFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
 
 STEPS = 12
 # Clipping that is meant for outliers leaves more than this of an ordinary gradient.

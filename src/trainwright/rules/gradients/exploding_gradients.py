@@ -8,15 +8,8 @@ Fix (unsafe): Clip the gradient: max_grad_norm=1.0.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Role, Safety, Seam, Severity, Trial, rule
+from trainwright.stages import GradientFacts, OverfitFacts, SetupFacts
 
 # Well-initialized networks have norms of 0.1 to 100; the Trainer clips at 1 by default.
 EXPLODED = 1e3

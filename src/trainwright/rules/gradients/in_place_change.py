@@ -11,12 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import GradientFacts, SetupFacts
 
 
 @rule("TW512", Severity.ERROR)

@@ -19,10 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Failure, Finding, Fix, Place, Proof, Role, Safety, Severity, rule
 from trainwright.frameworks.error_texts import (
     HALF_WEIGHTS,
     SCALER_STEPPED_TWICE,
@@ -32,8 +29,7 @@ from trainwright.frameworks.error_texts import (
     UPDATED_WITHOUT_STEP,
 )
 from trainwright.rules.clipping import clipped_while_scaled, left_unclipped
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import GradientFacts, SetupFacts
 
 # What the scaler raises where one step calls it wrongly: what that means, and what to do.
 _WITHIN_A_STEP = {

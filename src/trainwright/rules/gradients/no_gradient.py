@@ -14,13 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.gradients import CutOff, GradientFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import CutOff, GradientFacts, LossFacts, SetupFacts
 
 _MESSAGE = "does not require grad"
 # Functions without a gradient; nothing can reconnect their results to the graph.

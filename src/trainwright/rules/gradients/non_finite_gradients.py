@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import GradientFacts, LossFacts, SetupFacts
 
 _ADVICE = {"Sqrt": "add a small constant inside the root: sqrt(x + 1e-8)", "Log": "clamp before the logarithm: x.clamp_min(1e-8)",
            "Pow": "add a small constant before the power", "Std": "take the root of variance + 1e-8",

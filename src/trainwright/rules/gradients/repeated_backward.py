@@ -12,13 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.gradients import GradientFacts, KeptTensor
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import GradientFacts, KeptTensor, SetupFacts
 
 _MESSAGES = ("backward through the graph a second time", "modified by an inplace operation")
 

@@ -13,13 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.frameworks.error_texts import LOSS_NOT_SCALED
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import GradientFacts, SetupFacts
 
 # The gradients follow the scale completely or not at all; float16 rounds them to three digits.
 FOLLOWS = 0.5

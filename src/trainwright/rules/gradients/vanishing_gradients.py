@@ -12,15 +12,8 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts, GradientOf
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Role, Seam, Severity, Trial, rule
+from trainwright.stages import ForwardFacts, GradientFacts, GradientOf, SetupFacts
 
 # Ratio of early to late gradients, per weight: 0.01 to 10 in networks that learn (ReLU MLPs, BERT, GPT-2 and ResNet at
 # initialization); ten sigmoid layers with torch's initialization have 1e-7. The limit is three decades below normal.

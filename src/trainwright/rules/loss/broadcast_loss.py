@@ -19,11 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.shapes import (
     Misfit,
     advice,
@@ -34,9 +30,7 @@ from trainwright.rules.shapes import (
     misfitting,
     proof_of,
 )
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import CrossedTargets, LossCall, LossFacts, PairedLoss
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import CrossedTargets, ForwardFacts, LossCall, LossFacts, PairedLoss, SetupFacts
 
 
 @rule("TW407", Severity.ERROR)

@@ -11,16 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Repair, Safety, Seam, Severity, rule
 from trainwright.rules.class_labels import labels_out_of_range, rows_not_finite
 from trainwright.rules.places import loss_place, rename_loss
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW424", Severity.ERROR, after="TW401")

@@ -11,14 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.rules.shapes import Misfit, align, measured_of, message_of, misfitting, proof_of
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW428", Severity.ERROR, after="TW407")

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Seam, Severity, rule
 from trainwright.rules.places import loss_place
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LossCall, LossFacts, SetupFacts
 
 # A margin loss is 0 once every row satisfies the margin, and then small changes of the weights do not change it; these
 # losses reach 0 only if they depend on nothing.

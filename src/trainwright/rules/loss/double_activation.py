@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import math
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Place,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    Severity,
+    Trial,
+    rule,
+)
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
 
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
 

@@ -14,16 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Place, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
 from trainwright.rules.class_labels import labels_out_of_range, rows_not_finite
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW401", Severity.ERROR)

@@ -17,14 +17,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import DatasetFacts, LabelFacts, LossCall, LossFacts, SetupFacts
 
 # Weights made from counts of all rows differ from those of the training rows by some hundredths, of rare classes by more.
 WITHIN = log(1.15)

@@ -12,13 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import BatchFacts, LossFacts, SetupFacts
 
 
 @rule("TW419", Severity.ERROR)

@@ -10,14 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Seam, Severity, rule
 from trainwright.rules.places import loss_place
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW414", Severity.ERROR)

@@ -15,16 +15,23 @@ from __future__ import annotations
 
 from math import prod
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Place,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    Severity,
+    Trial,
+    rule,
+)
 from trainwright.rules.shapes import ELEMENTWISE, Misfit, is_per_step, measured_of, message_of, misfitting, proof_of
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
 
 _POOLED = "put a Flatten or a global pooling layer between the last convolution and the head"
 _LAST = "give the loss the output of the last step (return_sequences=False, or outputs[:, -1])"

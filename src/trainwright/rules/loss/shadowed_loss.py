@@ -11,14 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Failure, Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.frameworks.error_texts import SHADOWED
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW416", Severity.ERROR)

@@ -10,15 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.repairs import swap_activation
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
 
 # Losses that compare each output with its own target.
 _ELEMENTWISE = ("binary_cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")

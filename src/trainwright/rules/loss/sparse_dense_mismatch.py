@@ -20,15 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Number, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Call, Finding, Fix, Number, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.places import loss_place, rename_loss
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, LossCall, LossFacts, SetupFacts
 
 SPARSE, DENSE, BINARY = "sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy"
 

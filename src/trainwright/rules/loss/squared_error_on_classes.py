@@ -10,18 +10,11 @@ Fix (unsafe): Use cross_entropy with class indices, or binary_cross_entropy_with
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Number, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import Diagnosis, rule
+from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Place, Proof, Repair, Safety, Seam, Severity, rule
 from trainwright.core.trial import WRONG_SHARE, Outcome, Trial
 from trainwright.rules.places import loss_place
 from trainwright.rules.rates import mean
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import Alignment, DatasetFacts, LossCall, LossFacts, OverfitFacts, SetupFacts
 
 _ERRORS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 STEPS = 16

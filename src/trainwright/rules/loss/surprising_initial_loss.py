@@ -11,14 +11,9 @@ from __future__ import annotations
 
 import math
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Seam, Severity, Trial, rule
 from trainwright.rules.places import loss_place
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LossCall, LossFacts, SetupFacts
 
 # Scores of unit spread, the largest from usual initializations, cost about half a nat above ln C; small
 # networks on unscaled inputs reach twice ln C and recover.

@@ -13,15 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.core import Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.stages import BatchFacts, LossCall, LossFacts, SetupFacts, TensorFacts
 
 
 @rule("TW421", Severity.ERROR)

@@ -7,14 +7,9 @@ Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Safety, Seam, Severity, Trial, rule
 from trainwright.rules.places import loss_place
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LossFacts, SetupFacts
 
 # Two orders of magnitude: smaller differences between unweighted terms are common, and all terms are learned.
 _TIMES_LARGER = 100.0

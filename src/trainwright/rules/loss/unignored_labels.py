@@ -12,15 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Role, Safety, Severity, role_of_split, rule
 from trainwright.rules.class_labels import OF_CLASSES, labels_out_of_range, renumber
-from trainwright.stages.dataset import DatasetFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW423", Severity.ERROR, after="TW401")

@@ -11,13 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 # Outputs that depend on later tokens belong to an autoencoder or a masked model; sums in another order differ by 1e-6.
 CAUSAL_WITHIN = 1e-3

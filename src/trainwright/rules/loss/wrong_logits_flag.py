@@ -12,15 +12,24 @@ from __future__ import annotations
 
 import math
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Place,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    SetKeyword,
+    Severity,
+    Trial,
+    rule,
+)
 from trainwright.rules.places import loss_place
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import LossCall, LossFacts, SetupFacts
 
 
 @rule("TW404", Severity.ERROR)

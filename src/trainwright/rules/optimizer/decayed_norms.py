@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Role, Safety, Severity, rule
+from trainwright.stages import ForwardFacts, OptimizerFacts, SetupFacts
 
 
 @rule("TW612", Severity.NOTE)

@@ -8,15 +8,9 @@ Fix (unsafe): Use a usual weight decay: 0.01 for AdamW, 1e-4 for SGD and Adam, w
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
 from trainwright.rules.repairs import set_weight_decay
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 # Usual values end here: 0.3 for AdamW (Dosovitskiy et al. 2021), 5e-4 for SGD, 1e-2 for Adam with a small model.
 STRONG = {"AdamW": 1.0}

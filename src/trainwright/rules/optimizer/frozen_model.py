@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.frameworks.error_texts import EMPTY_LIST
 from trainwright.rules.repairs import unfreeze_model
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import SetupFacts
 
 
 @rule("TW603", Severity.ERROR)

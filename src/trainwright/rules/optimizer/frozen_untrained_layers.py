@@ -14,14 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Proof, Role, Safety, Severity, Trial, rule
 from trainwright.rules.repairs import unfreeze
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, ParameterFacts, SetupFacts
 
 # One random layer below a trained one is a known method: random features (Rahimi and Recht 2007), reservoirs.
 FEWEST_LAYERS = 2

@@ -9,12 +9,9 @@ Fix (unsafe): Write the rate that worked.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.rule import Diagnosis, rule
+from trainwright.core import Diagnosis, Finding, Severity, rule
 from trainwright.rules.rates import better_rate, keep_rate, mean, rate_place, set_rate
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 
 @rule("TW607", Severity.ERROR)

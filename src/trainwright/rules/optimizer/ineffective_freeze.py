@@ -11,11 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
-from trainwright.stages.setup import IneffectiveFreeze, SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Safety, Seam, Severity, rule
+from trainwright.stages import IneffectiveFreeze, SetupFacts
 
 
 @rule("TW604", Severity.WARNING)

@@ -8,14 +8,11 @@ Fix (unsafe): Write the rate that worked.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Severity
-from trainwright.core.rule import Diagnosis, rule
+from trainwright.core import Diagnosis, Finding, Severity, rule
 from trainwright.core.trial import LEARNT_SHARE, Trial
 from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, keep_rate, mean, rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 STEPS = 12
 # The rate in torch's own examples for plain SGD with momentum.

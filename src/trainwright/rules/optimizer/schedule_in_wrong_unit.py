@@ -12,12 +12,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Place, Proof, Role, Severity, rule
+from trainwright.stages import OptimizerFacts, SetupFacts
 
 # A rate at a thousandth of its peak changes almost nothing; healthy decays get there at the end of the run, if ever.
 SPENT = 1e-3

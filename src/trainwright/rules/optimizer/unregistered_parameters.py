@@ -13,17 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import (
+    Call,
+    Diagnosis,
+    Finding,
+    Fix,
+    Outcome,
+    Proof,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    Severity,
+    Trial,
+    rule,
+)
 from trainwright.rules.repairs import unfreeze
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts, PlainList
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, GradientFacts, OptimizerFacts, PlainList, SetupFacts
 
 # Nobody intentionally leaves more than half of a new model's matrices untrained while requiring their gradients. For a
 # smaller part (random features, a fixed projection), only an experiment can tell whether it is intended.

@@ -11,13 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Role, Safety, SetKeyword, Severity, rule
+from trainwright.stages import GradientFacts, OptimizerFacts, SetupFacts
 
 _IN_PLACE = "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
 

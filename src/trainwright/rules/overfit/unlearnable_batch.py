@@ -10,14 +10,9 @@ dimensions.
 
 from __future__ import annotations
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core import Diagnosis, Finding, Fix, Proof, Role, Severity, Trial, rule
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import OverfitFacts, SetupFacts
 
 RATES = (0.1, 10.0, 100.0)
 # Fraction of the way from the constant prediction to the floor. Thirty steps take a model that works at least halfway;

@@ -15,10 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.role import Role
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages.setup import Accelerator, OtherProcess, SetupFacts
 
 MOST_SHARE = 0.5

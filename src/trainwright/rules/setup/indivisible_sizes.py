@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.rule import rule
-from trainwright.stages.setup import Indivisible, SetupFacts
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.stages import Indivisible, SetupFacts
 
 
 @rule("TW009", Severity.ERROR)

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, RenameFunction, Safety
-from trainwright.core.rule import rule
-from trainwright.stages.setup import MisspelledMethod, SetupFacts
+from trainwright.core import Finding, Fix, Proof, RenameFunction, Safety, Severity, rule
+from trainwright.stages import MisspelledMethod, SetupFacts
 
 
 @rule("TW008", Severity.ERROR, raises=False)

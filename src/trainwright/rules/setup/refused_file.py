@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
-from trainwright.core.rule import rule
-from trainwright.stages.setup import SetupFacts
+from trainwright.core import Finding, Fix, Proof, Safety, SetKeyword, Severity, rule
+from trainwright.stages import SetupFacts
 
 
 @rule("TW007", Severity.ERROR, raises=False)

@@ -20,11 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.rule import rule
+from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.frameworks.removed_names import filled, replacement
-from trainwright.stages.setup import MissingName, SetupFacts
+from trainwright.stages import MissingName, SetupFacts
 
 
 @rule("TW002", Severity.ERROR)

@@ -17,12 +17,24 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Place, Proof, Severity
-from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameKeyword, Safety, SetKeyword
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core import (
+    Call,
+    Edit,
+    Finding,
+    Fix,
+    Place,
+    Proof,
+    RemoveKeyword,
+    RenameKeyword,
+    Repair,
+    Safety,
+    Seam,
+    SetKeyword,
+    Severity,
+    rule,
+)
 from trainwright.frameworks.renamed_arguments import SUCCESSORS, Successor, gone_from
-from trainwright.stages.setup import OverriddenMethod, RefusedCall, SetupFacts
+from trainwright.stages import OverriddenMethod, RefusedCall, SetupFacts
 
 # difflib's ratio at which a name counts as a misspelling of another (evaluate_strategy, learning_rates).
 CLOSE = 0.85

@@ -11,8 +11,7 @@ import numpy as np
 
 from trainwright.core.finding import Failure, Place
 from trainwright.probes import losses
-from trainwright.stages.dataset import MOST_CLASSES
-from trainwright.stages.loss import ELEMENTWISE, LossCall
+from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Stage
+from trainwright.core import Failure, Place, Stage
 from trainwright.seams.keras.loss import KeptLoss
 from trainwright.seams.keras.modes import Modes
-from trainwright.stages.forward import ModuleFacts, Origin
-from trainwright.stages.loss import LossCall
+from trainwright.stages import LossCall, ModuleFacts, Origin
 
 
 @dataclass(kw_only=True)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.stage import Stage
+from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.layers import (

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from trainwright.core.finding import LibraryWarning
-from trainwright.core.stage import Stage
+from trainwright.core import LibraryWarning, Stage
 from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.failures.blame import is_own_call
 from trainwright.seams.source.places import is_ours, is_users, place_of

@@ -21,8 +21,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from trainwright.core.finding import Place
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_ours, is_users, user_frame, user_place

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from trainwright.core.finding import Place
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place, class_file

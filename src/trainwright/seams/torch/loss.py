@@ -13,9 +13,7 @@ import torch.nn.functional as F
 from trainwright.core.finding import Place
 from trainwright.probes import losses
 from trainwright.seams.source.places import is_users
-from trainwright.stages.dataset import MOST_CLASSES
-from trainwright.stages.gradients import UnreducedLoss
-from trainwright.stages.loss import ELEMENTWISE, LossCall
+from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall, UnreducedLoss
 from trainwright.tensors.torch import objects as tensors
 
 LOSSES: dict[Callable[..., Any], str] = {

@@ -7,13 +7,10 @@ from typing import Any
 
 import torch
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.stage import Stage
+from trainwright.core import Failure, Place, Stage
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.loss import KeptLoss
-from trainwright.stages.forward import ModuleFacts, Origin
-from trainwright.stages.gradients import UnreducedLoss
-from trainwright.stages.loss import LossCall, Renormalised
+from trainwright.stages import LossCall, ModuleFacts, Origin, Renormalised, UnreducedLoss
 
 
 @dataclass(kw_only=True)

@@ -16,9 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.stage import Stage
+from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, user_place
@@ -30,8 +28,7 @@ from trainwright.seams.torch.layer_sizes import declared_sizes
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total, unreduced
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import FirstNonFinite
-from trainwright.stages.forward import ModuleFacts
-from trainwright.stages.loss import Renormalised
+from trainwright.stages import ModuleFacts, Renormalised
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 

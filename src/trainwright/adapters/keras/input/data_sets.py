@@ -26,8 +26,7 @@ from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_majority
 from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, Split, SplitFacts
-from trainwright.stages.reading import EndlessSet, EpochFacts
+from trainwright.stages import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
 
 MOST_EPOCHS = 1_000
 # Keras looks at this many batches of a generator when it starts, and yields them again in each later epoch.

@@ -31,9 +31,10 @@ def headline(report: Report) -> str:
         return "a stage failed"
     if report.message.startswith("Interrupted"):
         return "interrupted; nothing found so far"
-    if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
-        return "nothing found within the budget"
-    return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
+    if not report.walked:
+        return "not walked"
+    cut = any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages)
+    return "nothing found within the budget" if cut else "nothing found"
 
 
 def training(report: Report) -> str:

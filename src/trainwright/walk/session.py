@@ -83,8 +83,8 @@ class Session(Walks):
         if not self.reports and not self._followed and not self._report_of_children():
             if self._options.training is not None and self._onward.number:
                 self._ended(f"There is no training {self._options.training}: {self._onward.number} were reached.")
-            ended = "The script ended without reaching a training call or loop that Trainwright recognizes"
-            self._ended(nothing_checked(ended))
+            untrained = "The script ended without reaching a training call or loop that Trainwright recognizes"
+            self._ended(nothing_checked(untrained))
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:

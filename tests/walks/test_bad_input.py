@@ -244,6 +244,15 @@ def test_an_exception_before_training_shows_the_users_frames_only(tmp_path, scri
     assert "trainwright/walk" not in done.stdout + done.stderr
 
 
+def test_an_error_is_shown_from_its_first_line_and_explained(tmp_path, script):
+    """torch.load's message has words in bold type, which is how Keras marks what is telling."""
+    text = "import numpy, torch\ntorch.save(numpy.zeros(3), 'rows.pt')\ntorch.load('rows.pt')\n"
+    said = command(tmp_path, "check", script(text), status=1).stdout
+    said = " ".join(line.strip("│ ") for line in said.split("\n"))
+    assert "UnpicklingError: Weights only load failed. This file can still be loaded" in said
+    assert "Usually: Since version 2.6, `torch.load` reads only tensors" in said
+
+
 def test_a_script_without_a_training(tmp_path, script):
     done = command(tmp_path, "check", script("print('hello')"), status=2)
     said = " ".join(done.stdout.split())
@@ -357,11 +366,12 @@ def test_data_that_hold_nan(tmp_path, script):
 
 
 def test_a_model_that_raises(tmp_path, script):
-    text = training(forward="raise RuntimeError('not today')")
+    text = training(forward="raise RuntimeError('not today') from KeyError('why')")
     done = command(tmp_path, "check", "--json", "report.json", script(text), status=1)
     assert "not today" in done.stdout
     report = json.loads((tmp_path / "report.json").read_text())
     assert [s["status"] for s in report["stages"]][:4] == ["passed", "passed", "passed", "failed"]
+    assert report["failure"]["causes"] == ["KeyError: 'why'"]
     assert report["failure"]["where"]["line"] == line_of(text, "not today")
 
 

@@ -308,6 +308,7 @@ def _failure(f: Failure | None) -> dict[str, Any] | None:
         "where": _place(f.where),
         "function": f.function,
         "trace": list(f.trace),
+        "causes": list(f.causes),
     }
 
 
@@ -320,6 +321,7 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
         where=_read_place(data["where"]),
         function=data["function"],
         trace=tuple(data["trace"]),
+        causes=tuple(data.get("causes", ())),
     )
 
 

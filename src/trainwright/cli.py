@@ -17,6 +17,7 @@ from rich.text import Text
 
 from trainwright import __version__
 from trainwright.console import take_everything
+from trainwright.core.report import INTERRUPTED, Report, combined, exit_status
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.start.command_line import Option, arranged
@@ -25,12 +26,8 @@ from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
 
 if TYPE_CHECKING:
-    from trainwright.core.report import Report
     from trainwright.fixes.verify import SecondWalk
     from trainwright.options import Options
-
-# The exit status that shells report for a program ended by Ctrl-C.
-INTERRUPTED = 130
 
 app = App(
     name="trainwright",
@@ -154,7 +151,7 @@ def check(
     constant prediction), it is broken, it does not learn, or whether it learns was not shown or cannot be judged.
 
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
-    reached, or an internal error in Trainwright; 130 interrupted before anything was found.
+    reached, none of its steps measured, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
@@ -210,7 +207,6 @@ def _walk(
     announce(program.script)
     program.set_environment()
 
-    from trainwright.core.report import combined
     from trainwright.report import terminal
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
@@ -248,7 +244,8 @@ def _walk(
         spent = time.monotonic() - started - sum(r.seconds for r in waiting)
         for index, report in enumerate(waiting, start=1):  # the script was left early
             show(_verified(report, second, spent, options, say), len(waiting) - index)
-    return _status(reports, required=required)
+    unshown = any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports)
+    return exit_status(reports) or int(required and unshown)
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:
@@ -295,20 +292,6 @@ def _copies(file: str | None) -> dict[str, str]:
 
     texts: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
     return texts
-
-
-def _status(reports: list[Report], *, required: bool) -> int:
-    if not reports:  # one of several processes, and not the one that walks
-        return 0
-    if any(r.internal_errors for r in reports):
-        return 2
-    if any(r.faulty for r in reports):
-        return 1
-    if reports[-1].message.startswith("Interrupted"):
-        return INTERRUPTED
-    if not any(s.status == "passed" for r in reports for s in r.stages):
-        return 2
-    return int(required and any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports))
 
 
 @app.command

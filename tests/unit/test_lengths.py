@@ -18,6 +18,29 @@ def passed_on(items):
     yield from items
 
 
+def logged(items, every=10):
+    for number, item in enumerate(items):
+        yield item
+        if number % every == 0:
+            print(number)
+
+
+def packed(rows, size):
+    kept = []
+    for row in rows:
+        kept.append(row)
+        if len(kept) == size:
+            yield kept
+            kept = []
+
+
+def at_most(items, most):
+    for number, item in enumerate(items):
+        if number == most:
+            break
+        yield item
+
+
 ROWS = list(range(100))
 SCOPE = {
     "rows": ROWS,
@@ -27,6 +50,10 @@ SCOPE = {
     "some": SequentialSampler(ROWS[:64]),
     "minibatches": minibatches,
     "passed_on": passed_on,
+    "logged": logged,
+    "packed": packed,
+    "at_most": at_most,
+    "tqdm": enumerate,
     "size": 32,
 }
 
@@ -43,6 +70,11 @@ SCOPE = {
         ("enumerate(DataLoader(rows, batch_size=32))", 4),
         ("minibatches(array, batch_size=32)", 4),
         ("minibatches(array, 32)", None),
+        ("minibatches(rows, 32)", None),
+        ("packed(rows, 32)", None),
+        ("at_most(rows, 5)", None),
+        ("chunked(rows, 32)", None),
+        ("tqdm(logged(loader))", 4),
         ("passed_on(loader)", 4),
         ("passed_on(rows)", 100),
         ("range(0, len(rows), size)", 4),
@@ -50,4 +82,21 @@ SCOPE = {
 )
 def test_rounds_of_a_header(header: str, rounds: int | None) -> None:
     loop = ast.parse(f"for x in {header}:\n    pass").body[0]
+    assert count_of(loop, SCOPE) == rounds
+
+
+@pytest.mark.parametrize(
+    ("body", "rounds"),
+    [
+        ("step += 1\n    if step >= most: break", None),
+        ("if x >= most: break", None),
+        ("with bar:\n        step += 1\n    if done(step): return", None),
+        ("if loss < best:\n        worse = 0\n    else:\n        worse += 1\n    if worse > 5: break", 100),
+        ("if loss < best:\n        at = x\n    if x - at > 5: break", 100),
+        ("total += loss\n    if isnan(total): break", 100),
+        ("step += 1\n    if step % 10 == 0: print(step)", 100),
+    ],
+)
+def test_rounds_of_a_loop_that_may_be_left_before_its_end(body: str, rounds: int | None) -> None:
+    loop = ast.parse(f"for x in range(100):\n    {body}").body[0]
     assert count_of(loop, SCOPE) == rounds

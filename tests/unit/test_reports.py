@@ -302,3 +302,33 @@ reports = st.builds(
 def test_every_report_reads_back_the_same(report: Report) -> None:
     data = to_dict(report)
     assert to_dict(from_dict(json.loads(json.dumps(data, allow_nan=False)))) == data
+
+
+def told(failure: Failure) -> str:
+    return " ".join(printed(Report(script="train.py", failure=failure)).replace("│", " ").split())
+
+
+def test_an_error_that_explain_knows_is_explained_with_it() -> None:
+    known = "PytorchStreamReader failed reading zip archive: failed finding central directory"
+    for failure in (
+        Failure(type="RuntimeError", message=known, where=None),
+        Failure(type="OSError", message="no luck", where=None, causes=(f"RuntimeError: {known}",)),
+    ):
+        assert "Usually: The file is not complete" in told(failure)
+        assert "no cause was proven" not in told(failure)
+        assert "Usually: The file is not complete" in words.short(Report(script="train.py", failure=failure))
+    assert "raised from RuntimeError: PytorchStreamReader failed" in told(failure)
+    assert "no cause was proven" in told(Failure(type="OSError", message="no luck", where=None))
+
+
+def test_a_long_message_is_shown_from_its_first_line() -> None:
+    lines = "\n".join(f"line {number}" for number in range(40))
+    shown = words.raised(Failure(type="ValueError", message=lines, where=None))
+    assert shown.startswith("ValueError: line 0\nline 1\n") and shown.endswith("\n…") and "line 39" not in shown
+    caught = "Caught KeyError in worker 0.\nOriginal Traceback (most recent call last):\n  File …"
+    assert (
+        words.raised(Failure(type="KeyError", message=caught, where=None)) == "KeyError: Caught KeyError in worker 0."
+    )
+    graph = "in user code:\n\n    File …\n\n    ValueError: too few\n"
+    assert words.raised(Failure(type="ValueError", message=graph, where=None)) == "ValueError: ValueError: too few"
+    assert words.raised(Failure(type="KeyError", message="", where=None)) == "KeyError"

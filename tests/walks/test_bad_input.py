@@ -244,15 +244,26 @@ def test_an_exception_before_training_shows_the_users_frames_only(tmp_path, scri
     assert "trainwright/walk" not in done.stdout + done.stderr
 
 
+def test_an_error_is_shown_from_its_first_line_and_explained(tmp_path, script):
+    """torch.load's message has words in bold type, which is how Keras marks what is telling."""
+    text = "import numpy, torch\ntorch.save(numpy.zeros(3), 'rows.pt')\ntorch.load('rows.pt')\n"
+    said = command(tmp_path, "check", script(text), status=1).stdout
+    said = " ".join(line.strip("│ ") for line in said.split("\n"))
+    assert "UnpicklingError: Weights only load failed. This file can still be loaded" in said
+    assert "Usually: Since version 2.6, `torch.load` reads only tensors" in said
+
+
 def test_a_script_without_a_training(tmp_path, script):
     done = command(tmp_path, "check", script("print('hello')"), status=2)
-    assert "without reaching a training call" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "without reaching a training call" in said and "so nothing was checked" in said
     assert "hello" in done.stdout
 
 
 def test_a_script_that_ends_itself(tmp_path, script):
     done = command(tmp_path, "check", script("import sys\nsys.exit('no data')"), status=2)
-    assert "sys.exit('no data') before it reached a training call" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "sys.exit('no data') before it reached a training call" in said and "so nothing was checked" in said
 
 
 def test_an_interruption_before_training(tmp_path, script):
@@ -355,11 +366,12 @@ def test_data_that_hold_nan(tmp_path, script):
 
 
 def test_a_model_that_raises(tmp_path, script):
-    text = training(forward="raise RuntimeError('not today')")
+    text = training(forward="raise RuntimeError('not today') from KeyError('why')")
     done = command(tmp_path, "check", "--json", "report.json", script(text), status=1)
     assert "not today" in done.stdout
     report = json.loads((tmp_path / "report.json").read_text())
     assert [s["status"] for s in report["stages"]][:4] == ["passed", "passed", "passed", "failed"]
+    assert report["failure"]["causes"] == ["KeyError: 'why'"]
     assert report["failure"]["where"]["line"] == line_of(text, "not today")
 
 
@@ -381,11 +393,14 @@ def test_a_bare_except_around_the_training_does_not_start_it(tmp_path, script):
 
 
 def test_a_budget_too_small_for_all_stages_skips_some_and_says_so(tmp_path, script):
-    done = command(tmp_path, "check", "--budget", "0.0001", "--json", "report.json", script(training()))
+    words = ("check", "--budget", "0.0001", "--json", "report.json", script(training()))
+    done = command(tmp_path, *words, status=2)
     stages = json.loads((tmp_path / "report.json").read_text())["stages"]
     skipped = [s for s in stages if s["status"] == "skipped" and "budget" in s["why"]]
     assert [s["stage"] for s in skipped] == [s["stage"] for s in stages[1:]]
-    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    assert "not walked" in said and "nothing found" not in said
+    assert "Nothing was checked: at least one step of the training must be measured, and none was." in said
 
 
 def test_a_module(tmp_path):

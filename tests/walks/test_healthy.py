@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.report import Status
+from trainwright.core.stage import Stage
 from walking import loud, said, walk
 
 HEALTHY = sorted((Path(__file__).parents[1] / "healthy").glob("*.py"))
@@ -19,6 +20,7 @@ def test_a_healthy_script_is_walked_in_silence(script: Path) -> None:
     report = walk(script, budget=90)
     assert not loud(report) and not report.faulty, said(report)
     assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
+    assert not [s for s in report.stages if s.stage <= Stage.OPTIMIZER and not s.status.through], said(report)
     assert report.failure is None, said(report)
 
 

@@ -260,3 +260,41 @@ def test_counters_of_steps_rows_and_history_may_grow(tmp_path: Path) -> None:
     """)  # fmt: skip
     assert not loud(report), said(report)
     assert "right" in _row(report), said(report)
+
+
+ONE_BY_ONE = """
+import torch
+from datasets import Dataset
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(200, 6)
+rows = Dataset.from_dict({"x": x.tolist(), "y": (x[:, 0] > 0).long().tolist()}).with_format("torch")
+model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+
+
+def evaluate():
+    model.eval()
+    with torch.no_grad():
+        answered = rows.select(range(20)).map(lambda row: {"guess": model(row["x"]).argmax().item()})
+    model.train()
+    return sum(int(a == b) for a, b in zip(answered["guess"], answered["y"])) / len(answered)
+
+
+for epoch in range(4):
+    for batch in torch.utils.data.DataLoader(rows, batch_size=32, shuffle=True):
+        loss = nn.functional.cross_entropy(model(batch["x"]), batch["y"])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, evaluate())
+"""
+
+
+def test_an_evaluation_that_asks_for_one_row_at_a_time_is_seen(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ONE_BY_ONE, encoding="utf-8")
+    report = walk(script)
+    assert not loud(report), said(report)
+    assert _row(report) == "20 batches per pass, evaluated at line 16", said(report)

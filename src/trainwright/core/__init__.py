@@ -3,7 +3,7 @@
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Number, Place, Proof, Severity, proof_by_repair
 from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, Safety, SetKeyword
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
-from trainwright.core.report import ProfilePoint, Redirected, Report, StageRun, Status
+from trainwright.core.report import ProfilePoint, Redirected, Report, StageRun, Status, exit_status
 from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import Diagnosis, Rule, rule
 from trainwright.core.stage import Facts, Stage
@@ -15,5 +15,5 @@ __all__ = [
     "Call", "Diagnosis", "Edit", "Facts", "Failure", "Finding", "Fix", "LibraryWarning", "Number", "Outcome",
     "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
     "RenameKeyword", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity", "Shown",
-    "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "proof_by_repair", "role_of_split", "rule",
+    "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",
 ]  # fmt: skip

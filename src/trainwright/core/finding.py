@@ -125,6 +125,8 @@ class Failure:
     """The function that raised it, as `module.qualname`."""
     trace: tuple[str, ...] = ()
     """The user's frames, outermost first, as `file:line in function: source`."""
+    causes: tuple[str, ...] = ()
+    """The exceptions that it was raised from, the nearest first, as `type: message`."""
 
     def __str__(self) -> str:
         lines = self.message.strip().split("\n")

@@ -9,9 +9,14 @@ from functools import cache
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def plain(text: str) -> str:
+    """A message without colors."""
+    return _COLOR.sub("", text)
+
+
 def flat(text: str) -> str:
     """A message on one line, without colors and without backticks, which a shell removes."""
-    return " ".join(_COLOR.sub("", text).replace("`", "").split())
+    return " ".join(plain(text).replace("`", "").split())
 
 
 def quoted_in(quotation: str, text: str) -> bool:

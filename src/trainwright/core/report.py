@@ -16,7 +16,8 @@ from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import Shown, Verdict
 
 SCHEMA = 1
-
+# The exit status that shells report for a program ended by Ctrl-C.
+INTERRUPTED = 130
 
 CUT_OFF = "was too small for some experiments"
 """Part of the message of a report whose budget was too small for all experiments."""
@@ -131,6 +132,11 @@ class Report:
         """Whether anything above a note was found, or a stage failed."""
         return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
 
+    @property
+    def walked(self) -> bool:
+        """Whether a training step was measured; without one, nothing was shown of a training."""
+        return any(s.stage >= Stage.FORWARD and s.status.through for s in self.stages)
+
     def __repr__(self) -> str:
         """A summary in a few lines, for an interpreter."""
         return shown_as["text"](self) if "text" in shown_as else f"<Report of {self.script}>"
@@ -149,6 +155,17 @@ def combined(reports: Sequence[Report]) -> Report:
     if len(reports) == 1:
         return reports[0]
     return replace(next((r for r in reports if r.faulty), reports[0]), trainings=tuple(reports))
+
+
+def exit_status(reports: Sequence[Report]) -> int:
+    """The exit status of a check, by the reports of its trainings; a process that leaves the walk to another has none."""
+    if any(r.internal_errors for r in reports):
+        return 2
+    if any(r.faulty for r in reports):
+        return 1
+    if reports and reports[-1].message.startswith("Interrupted"):
+        return INTERRUPTED
+    return 0 if not reports or any(r.walked for r in reports) else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -291,6 +308,7 @@ def _failure(f: Failure | None) -> dict[str, Any] | None:
         "where": _place(f.where),
         "function": f.function,
         "trace": list(f.trace),
+        "causes": list(f.causes),
     }
 
 
@@ -303,6 +321,7 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
         where=_read_place(data["where"]),
         function=data["function"],
         trace=tuple(data["trace"]),
+        causes=tuple(data.get("causes", ())),
     )
 
 

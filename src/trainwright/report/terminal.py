@@ -180,7 +180,7 @@ def _diff(diff: str) -> Table:
 def _failure(report: Report) -> Panel:
     failure = report.failure
     assert failure is not None
-    lines: list[RenderableType] = [Text(str(failure), style="bold"), Text()]
+    lines: list[RenderableType] = [Text(words.raised(failure), style="bold"), Text()]
     lines += [Text(t) for t in failure.trace]
     told = Text(words.unexplained(failure))
     lines += [Text(), told] if failure.trace else [told]

@@ -40,9 +40,10 @@ def headline(report: Report) -> str:
         return "a stage failed"
     if report.message.startswith("Interrupted"):
         return "interrupted; nothing found so far"
-    if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
-        return "nothing found within the budget"
-    return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
+    if not report.walked:
+        return "not walked"
+    cut = any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages)
+    return "nothing found within the budget" if cut else "nothing found"
 
 
 def training(report: Report) -> str:
@@ -104,13 +105,29 @@ def profile_permuted(report: Report) -> str:
     return f"of permuted labels, {known[-1]:.0%}" if known else ""
 
 
+# The first lines of an exception's message say what is wrong; a traceback within it is left out.
+MOST_LINES = 6
+
+
+def raised(failure: Failure) -> str:
+    """An error that no finding explains, with the first lines of its message, and what it was raised from."""
+    head, (first, *rest) = str(failure), failure.message.strip().split("\n")
+    rest = rest if head.endswith(first) else []  # otherwise it has found a later line more telling
+    within = next((number for number, line in enumerate(rest) if "Traceback (most recent" in line), len(rest))
+    shown = [line.rstrip() for line in rest[:within]]
+    lines = [head, *shown[:MOST_LINES], *(["…"] if len(shown) > MOST_LINES else [])]
+    return "\n".join([*lines, *(f"raised from {one_line(cause)}" for cause in failure.causes)])
+
+
 def unexplained(failure: Failure) -> str:
-    """The remark on an error that no finding explains."""
-    names = [rule.name for rule in knowing(str(failure))]
+    """The remark on an error that no finding explains: what `trainwright explain` knows of it."""
+    texts = [f"{failure.type}: {failure.message}", *failure.causes]
+    names = list(dict.fromkeys(rule.name for text in texts for rule in knowing(text)))
     known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
-    quoted = best(failure.type, failure.message)
-    usual = f" Usually: {quoted.known.paragraph}" if quoted is not None and not quoted.known.wraps else ""
-    return f"Your pipeline raised this error at the stage marked below; no cause was proven.{known}{usual}"
+    quoted = [match for text in texts if (match := best(*text.split(": ", 1))) is not None]
+    first = min(quoted, key=lambda match: match.known.wraps, default=None)
+    usual = f". Usually: {first.known.paragraph}" if first is not None else "; no cause was proven."
+    return f"Your pipeline raised this error at the stage marked below{usual}{known}"
 
 
 def redirected(report: Report) -> str:
@@ -315,7 +332,7 @@ def short(report: Report) -> str:
         if finding.fix is not None:
             lines.append(f"      fix: {finding.fix.does}")
     if report.failure is not None:
-        lines.append(f"  raised: {report.failure}")
+        lines += [f"  raised: {report.failure}", f"      {unexplained(report.failure)}"]
     for line in warnings(report):
         lines.append(f"  warning{f' at {line.where}' if line.where else ''}: {line.text}: {line.means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]

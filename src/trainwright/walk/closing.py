@@ -18,6 +18,26 @@ def stops(report: Report) -> bool:
     )
 
 
+def nothing_checked(ended: str) -> str:
+    """The message on a script that trained nothing.
+
+    Args:
+        ended: how it ended instead, without a full stop.
+    """
+    return (
+        f"{ended}, so nothing was checked. A check needs a script that calls a Trainer's train() or a fit(), or that has "
+        "a loop of its own with backward() and step(): name that script, with the arguments with which it trains."
+    )
+
+
+def no_step(budget: float) -> str:
+    """The message on a training of which no step was measured; the stages say why."""
+    return (
+        "Nothing was checked: at least one step of the training must be measured, and none was. Give the walk more time "
+        f"(--budget {4 * budget:g}), or the training less data."
+    )
+
+
 def versions() -> dict[str, str]:
     """Versions of Python and of the relevant packages that are loaded."""
     return {"python": platform.python_version(), **{p: _version(p) for p in SHOWN if p in sys.modules}}

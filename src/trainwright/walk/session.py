@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.base import Adapter
-from trainwright.core import Call, Place, Report, Seam
+from trainwright.core import Call, Place, Report, Seam, exit_status
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import failure_of, is_own
@@ -30,7 +30,7 @@ from trainwright.seams.processes import unconnected
 from trainwright.seams.source.places import place_of, show
 from trainwright.stages.setup import RankFacts
 from trainwright.walk.before_training import judge, refused_facts
-from trainwright.walk.closing import stops
+from trainwright.walk.closing import nothing_checked, stops
 from trainwright.walk.processes import Ranks
 from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.version_check import packages_of, require
@@ -66,7 +66,9 @@ class Session(Walks):
             if self._seen and self._seen.trained:  # the script's own exit status, after its training
                 raise
             self._end_following(error)
-            self._ended(f"The script called sys.exit({error.code!r}) before it reached a training call.")
+            self._ended(
+                nothing_checked(f"The script called sys.exit({error.code!r}) before it reached a training call")
+            )
         except UsageError:  # what a notebook has that cannot be run here
             raise
         except Exception as error:  # the user's script raised: that is what we came to see
@@ -79,7 +81,8 @@ class Session(Walks):
         if not self.reports and not self._followed and not self._report_of_children():
             if self._options.training is not None and self._onward.number:
                 self._ended(f"There is no training {self._options.training}: {self._onward.number} were reached.")
-            self._ended("The script ended without reaching a training call or loop that Trainwright recognizes.")
+            untrained = "The script ended without reaching a training call or loop that Trainwright recognizes"
+            self._ended(nothing_checked(untrained))
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:
@@ -207,7 +210,7 @@ class Session(Walks):
             file=sys.stderr,
         )
         sys.stderr.flush()
-        os._exit(1 if stops(self.reports[-1]) or self.reports[-1].faulty else 0)
+        os._exit(exit_status(self.reports))
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""

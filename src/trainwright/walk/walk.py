@@ -18,6 +18,7 @@ from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own
 from trainwright.stages import SetupFacts, Words
 from trainwright.walk.aftermath import Aftermath, alike, same_fault
 from trainwright.walk.clock import Clock
+from trainwright.walk.closing import no_step
 from trainwright.walk.profile import profile_of
 from trainwright.walk.stage_runs import stage_run
 from trainwright.walk.verdict import verdict_of
@@ -336,7 +337,7 @@ class Walk:
                 f"{message} The budget of {self.clock.budget:.0f} s {CUT_OFF} ({cut}); "
                 f"--budget {4 * self.clock.budget:.0f} allows them."
             ).strip()
-        return Report(
+        report = Report(
             script=self.script,
             framework=framework,
             versions=versions or {},
@@ -350,6 +351,8 @@ class Walk:
             failure=failed[0] if failed else None,
             internal_errors=tuple(self.internal_errors),
         )
+        unmeasured = SetupFacts in self.facts and not (report.walked or report.faulty or self.interrupted)
+        return replace(report, message=f"{message} {no_step(self.clock.budget)}".strip()) if unmeasured else report
 
     def _has_cause(self, stage: Stage) -> bool:
         # What was found of a script that ended before its training explains that end, whatever stage it belongs to.

@@ -19,6 +19,7 @@ from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
+from trainwright.seams.torch.evaluation import tensors_in
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages import EvaluationFacts, Given, TensorFacts
 from trainwright.tensors.torch import objects as tensors
@@ -249,8 +250,8 @@ def _repeatable(
     with tolerated(), _in_force(trainer, repairs, mended_batch):
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
-        left, right = (p[0] if isinstance(p, tuple) else p for p in pair)
-        return bool(torch.equal(left, right))
+        left, right = (tensors_in(answer) for answer in pair)
+        return all(torch.equal(x, y) for x, y in zip(left, right)) if left else None  # a model may return only a loss
     return None
 
 

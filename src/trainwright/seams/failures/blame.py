@@ -76,8 +76,18 @@ def told(error: BaseException) -> Failure:
         # As Python shows it: the line, and the marker below the error; our own text names the place before it.
         trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
         error = SyntaxError(error.msg)
-    said = telling(str(error))
-    return Failure(type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace))
+    said, causes = telling(str(error)), tuple(f"{type(c).__name__}: {telling(str(c))}" for c in _causes(error))
+    name = type(error).__name__
+    return Failure(type=name, message=said, where=where, function=function, trace=tuple(trace), causes=causes)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The exceptions that it was raised from, the nearest first."""
+    seen = {id(error)}
+    while error.__cause__ is not None and id(error.__cause__) not in seen:
+        error = error.__cause__
+        seen.add(id(error))
+        yield error
 
 
 def _watches(file: str) -> bool:

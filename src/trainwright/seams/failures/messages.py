@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Keras puts a layer's exception between these, among the layer's arguments.
+from trainwright.core.quotations import plain
+
+# Keras puts a layer's exception in bold type, among the layer's arguments. Others set single words in it.
+_OF_A_LAYER = "Exception encountered when calling"
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 # TensorFlow begins with the operation and the lines that led to it; the message comes last.
 _IN_GRAPH = "Graph execution error:"
@@ -17,8 +20,9 @@ _COPIED = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
 
 def telling(message: str) -> str:
     """The part of a message that says what is wrong; all of it if no such part is found."""
-    if found := _BOLD.search(message):
+    if _OF_A_LAYER in message and (found := _BOLD.search(message)):
         return found.group(1).strip()
+    message = plain(message)
     if message.startswith(_IN_GRAPH):
         said = _NODE.sub("", message).rstrip()
         return said.rpartition("\n")[2].strip()

@@ -4,22 +4,61 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainwright.seams.loops.found_loops import Scope, Statement, called_name, resolve, users_functions
 from trainwright.seams.source.written import code_node
 
-# Functions that do not iterate item by item; other calls yield each item of their argument: progress bars, loggers,
-# `enumerate`.
-_REPEATING = frozenset(["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"])
+# Library functions that yield each item of their first argument; progress bars have such words in their names.
+_HANDING_ON = frozenset(["enumerate", "iter", "list", "tuple", "reversed", "sorted", "prepare", "setup_dataloaders"])
+_RANGES = frozenset(["range", "trange", "count"])
+_BARS = ("tqdm", "trange", "progress", "track", "bar", "alive_it")
 # Functions that split into pieces of a size, or into a number of them; and functions whose only argument is a length.
 _CUTS = frozenset(["split", "chunk", "array_split", "tensor_split"])
 _COUNTED = frozenset(["randperm", "permutation", "arange"])
 
 
 def count_of(node: Statement, scope: Scope) -> int | None:
-    """A loop's number of rounds, if what it iterates over has a length; otherwise None."""
-    return _length(node.iter, scope) if isinstance(node, ast.For) else None
+    """A loop's number of rounds, if what it iterates over has a length; None if it is not certain."""
+    return _length(node.iter, scope) if isinstance(node, ast.For) and not _ends_at_count(node) else None
+
+
+def _ends_at_count(loop: ast.For) -> bool:
+    """Whether a loop counts something and is left at a number of it: `if step >= most: break`.
+
+    A loop that is left when nothing improves any more is planned to its end.
+    """
+    counters = {_target(n) for n in _unconditional(loop.body) if _counts(n)}
+    if isinstance(loop.iter, ast.Call) and called_name(loop.iter) in ("enumerate", *_RANGES):
+        counters.add(ast.unparse(loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target))
+    stored = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in ast.walk(loop):
+        if isinstance(node, ast.If) and any(isinstance(n, (ast.Break, ast.Return)) for n in node.body):
+            read = {ast.unparse(n) for n in ast.walk(node.test) if isinstance(n, (ast.Name, ast.Attribute))}
+            if counters & read and not (read - counters) & stored:
+                return True
+    return False
+
+
+def _counts(statement: ast.stmt) -> bool:
+    """`step += 1`, `seen += len(rows)`"""
+    if not isinstance(statement, ast.AugAssign):
+        return False
+    by = statement.value
+    return isinstance(by, ast.Constant) or (isinstance(by, ast.Call) and called_name(by) in ("len", "numel", "size"))
+
+
+def _target(statement: ast.stmt) -> str:
+    return ast.unparse(statement.target) if isinstance(statement, ast.AugAssign) else ""
+
+
+def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that every round of a loop, or of the loops in it, comes to."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.For, ast.While, ast.With)):
+            yield from _unconditional(statement.body)
 
 
 def _length(node: ast.expr, scope: Scope) -> int | None:
@@ -49,9 +88,9 @@ def _length(node: ast.expr, scope: Scope) -> int | None:
         return count if count is not None else _length(given[0], scope)
     if name == "DataLoader" or any(k.arg == "batch_size" for k in node.keywords):
         return _batches(node, scope)
-    if given and not _repeats(node, scope) and not _cuts_rows(node, scope):
-        return _length(given[-1] if name == "map" else given[0], scope)
-    return None
+    if name == "map" and given:
+        return _length(given[-1], scope)
+    return _length(given[0], scope) if given and _hands_on(node, scope) else None
 
 
 def _pieces(call: ast.Call, scope: Scope) -> int | None:
@@ -85,22 +124,40 @@ def _batches(call: ast.Call, scope: Scope) -> int | None:
     return whole // size if dropped else -(-whole // size)
 
 
-def _cuts_rows(call: ast.Call, scope: Scope) -> bool:
-    """Whether a function of the user's is given an array of rows: it may yield any number of batches."""
-    if not users_functions(resolve(call.func, scope)):
-        return False
-    try:
-        return hasattr(_value(call.args[0], scope), "shape")
-    except Exception:  # an unbound name, a user's object that raises
-        return False
+def _hands_on(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call certainly yields each item of its first argument once, as a progress bar or a logger does."""
+    functions = users_functions(resolve(call.func, scope))
+    if not functions:
+        return _is_bar(called_name(call))
+    bodies = [code_node(f.__code__) for f in functions]
+    return all(isinstance(body, ast.FunctionDef) and _yields_each(body) for body in bodies)
 
 
-def _repeats(call: ast.Call, scope: Scope) -> bool:
-    """Whether a call may iterate over its argument more than once, or endlessly."""
-    if called_name(call) in _REPEATING:
-        return True
-    bodies = [code_node(f.__code__) for f in users_functions(resolve(call.func, scope))]
-    return any(isinstance(n, ast.While) for body in bodies if body is not None for n in ast.walk(body))
+def _is_bar(name: str) -> bool:
+    return name in _HANDING_ON or any(word in name.lower() for word in _BARS)
+
+
+def _yields_each(function: ast.FunctionDef) -> bool:
+    """Whether a generator yields from its first parameter, or once in every round of its only loop over that."""
+    yields = [n for n in ast.walk(function) if isinstance(n, (ast.Yield, ast.YieldFrom))]
+    first = next((a.arg for a in function.args.args if a.arg != "self"), "")
+    if len(yields) != 1:
+        return False
+    if isinstance(yields[0], ast.YieldFrom):
+        return _is_statement(yields[0], function.body) and _iterated(yields[0].value) == first
+    over = [n for n in function.body if isinstance(n, ast.For) and _is_statement(yields[0], n.body)]
+    return any(_iterated(loop.iter) == first and not _ends_at_count(loop) for loop in over)
+
+
+def _iterated(node: ast.expr) -> str:
+    """The name that is iterated over, perhaps through a progress bar."""
+    while isinstance(node, ast.Call) and node.args and _is_bar(called_name(node)):
+        node = node.args[0]
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_statement(expression: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Expr) and n.value is expression for n in body)
 
 
 def _range_length(node: ast.Call, scope: Scope) -> int | None:

@@ -195,7 +195,7 @@ class _Reached:
 
     def _object(self, value: Any) -> None:
         attributes = getattr(value, "__dict__", None)
-        if not isinstance(attributes, dict):
+        if not isinstance(attributes, dict) or _has_workers(value):
             return
         kind = type(value)
         if _is_users_class(kind):
@@ -258,6 +258,14 @@ def _is_stream(value: Any) -> bool:
         return True
     module = type(value).__module__
     return hasattr(value, "__next__") and module in ("builtins", "itertools") and not _is_file(value)
+
+
+def _has_workers(value: Any) -> bool:
+    """Whether worker processes feed a loader's iterator.
+
+    It only goes forward: with its counters put back, it would wait for batches that it has taken from the queue before.
+    """
+    return any(k.__name__ == "_MultiProcessingDataLoaderIter" for k in type(value).__mro__)
 
 
 def _is_file(value: Any) -> bool:

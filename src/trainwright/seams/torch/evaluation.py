@@ -185,9 +185,12 @@ class EvaluationWatch(TorchFunctionMode):
                 self._meet(calls, LOSSES[func], user_place(sys._getframe(2)))
                 measured = True
         elif name in _TAKEN_OUT:
-            whole = isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
-            if whole or measured:
-                kind = "taken out" if whole else "number"
+            classes = isinstance(args[0], torch.Tensor) and not args[0].is_floating_point()
+            whole = classes and args[0].numel() > 1
+            # The class of a single row: an agent that acts takes one out of training mode, too.
+            single = classes and not any(c.training or c.graded for c in calls)
+            if whole or measured or single:
+                kind = "number" if measured and not whole else "taken out"
                 self._meet(calls, kind, user_place(sys._getframe(2)))
             if isinstance(result, np.ndarray):
                 mark = next((m for m in marks if m.columns), marks[0])

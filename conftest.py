@@ -26,7 +26,9 @@ settings.load_profile("here")
 
 def pytest_addoption(parser):
     parser.addoption("--rewrite", action="store_true", help="store the rendered reports in tests/golden anew")
-    parser.addoption("--remember", type=Path, help="a file of the tests that passed; on the same content they are not run")
+    parser.addoption(
+        "--remember", type=Path, help="a file of the tests that passed; on the same content they are not run"
+    )
 
 
 def pytest_configure(config):

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = tuple(ROOT / f for f in ("src", "lm/src", "tests/helpers", "tests", "lm/tests/helpers", "exam", "benchmarks", "."))
+SOURCES = tuple(
+    ROOT / f for f in ("src", "lm/src", "tests/helpers", "tests", "lm/tests/helpers", "exam", "benchmarks", ".")
+)
 # Words of a test's file that reaches more than it imports.
 REACHES_ALL = "subprocess", "multiprocessing", "import_module", "runpy"
 

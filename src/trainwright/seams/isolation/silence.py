@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import ctypes
 import functools
+import gc
 import io
 import logging
 import os
@@ -18,6 +20,7 @@ from typing import Any
 import wrapt
 
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.isolation import arrow
 from trainwright.seams.isolation.commands import not_run
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.network import Change, sending, unsent, unsent_by_library
@@ -58,16 +61,11 @@ _SAVING = frozenset(["save_state", "save_model", "save_pretrained", "_save_check
 _NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
     ("sqlite3", "", "connect", 0, "database"),
     ("sqlite3.dbapi2", "", "connect", 0, "database"),
-    ("pyarrow.parquet.core", "ParquetWriter", "__init__", 1, "where"),
     ("h5py._hl.files", "", "make_fid", 0, "name"),
     ("cv2", "", "imwrite", 0, "filename"),
     ("numpy.lib._datasource", "", "open", 0, "path"),
 )
-_READING: tuple[tuple[str, str, str, int, str], ...] = (
-    ("pyarrow.parquet.core", "ParquetFile", "__init__", 1, "source"),
-    ("pyarrow.parquet.core", "ParquetDataset", "__init__", 1, "path_or_paths"),
-    ("cv2", "", "imread", 0, "filename"),
-)
+_READING: tuple[tuple[str, str, str, int, str], ...] = (("cv2", "", "imread", 0, "filename"),)
 # Writers whose own state includes what was written: existing ones are left as they are.
 _STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("gzip", "GzipFile", ("write", "flush")),
@@ -115,7 +113,7 @@ def away(tally: Tally, *, saves: bool = False) -> Iterator[None]:
             for change in (*_changes(desk, tally), *unsent(passes)):
                 stack.enter_context(replaced(*change))
             stack.enter_context(untracked(tally))
-            libraries = _Libraries(desk, tally, before, unsent_by_library(passes))
+            libraries = _Libraries(desk, tally, before, {**unsent_by_library(passes), **arrow.redirected(desk)})
             for module in libraries.modules:
                 if module in sys.modules:
                     libraries.put_in(module, stack)
@@ -355,11 +353,20 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Replace an attribute while the context lasts."""
     inherited = isinstance(owner, type) and name not in vars(owner)
     original = vars(owner)[name] if isinstance(owner, type) and not inherited else getattr(owner, name)
-    setattr(owner, name, value)
+    _set(owner, name, value)
     try:
         yield
     finally:
         if inherited:
             delattr(owner, name)
         else:
-            setattr(owner, name, original)
+            _set(owner, name, original)
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """`setattr`, also for a class that is written in C and refuses it."""
+    try:
+        setattr(owner, name, value)
+    except TypeError:
+        gc.get_referents(vars(owner))[0][name] = value
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))

@@ -36,14 +36,21 @@ class Desk:
         """The arguments of `torch.save`, by the path of our file."""
         self.touched: set[str] = set()
         """The written files, for counting."""
+        self._ended = False
 
     def clear(self) -> None:
-        """Delete the folder; only after all patches are removed."""
+        """Delete the folder; only after all patches are removed.
+
+        A module that was imported meanwhile may hold a replacement: its calls reach the user's files again.
+        """
+        self._ended = True
+        self.files.clear()
+        self.removed.clear()
         shutil.rmtree(self._root, ignore_errors=True)
 
     def is_ours(self, key: str) -> bool:
         """Whether a path is not the user's: our own folder, a device."""
-        return key.startswith((self._root, *_NO_FILES))
+        return self._ended or key.startswith((self._root, *_NO_FILES))
 
     def seen_as(self, path: Any) -> Any:
         """The real location of a path.

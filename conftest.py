@@ -2,9 +2,13 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from trainwright.timing import Timing, count_time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
@@ -18,6 +22,21 @@ ROOT = Path(__file__).parent
 TESTS = ROOT / "tests"
 sys.path[:0] = [str(TESTS / "helpers"), str(TESTS), str(ROOT)]
 from remembered import Remembered  # noqa: E402
+
+# Time is the processor's, and passes a third as fast, so that a slow or busy machine measures what another does; a test that
+# waits for something has the mark `wall_clock`.
+SLOWNESS, PATIENCE = 3.0, 10.0
+
+
+@pytest.fixture(autouse=True)
+def _timing(request):
+    if request.node.get_closest_marker("wall_clock"):
+        yield
+        return
+    before = count_time(Timing(now=lambda: time.process_time() / SLOWNESS, patience=PATIENCE))
+    yield
+    count_time(before)
+
 
 # A busy machine is no fault of what is tested, and a run says the same as the one before it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

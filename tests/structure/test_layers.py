@@ -32,14 +32,26 @@ FRAMEWORKS = {
 MAY_IMPORT = {
     "core": {"core"},
     "stages": {"stages", "core"},
-    "probes": {"probes", "stages", "core"},
+    "probes": {"probes", "stages", "core", "timing"},
     "frameworks": {"frameworks", "core"},
     "rules": {"rules", "frameworks", "stages", "core"},
     # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
     "tensors": {"tensors", "stages.tensor", "core"},
-    "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors"},
-    "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core"},
-    "walk": {"walk", "adapters", "seams", "frameworks", "tensors", "stages", "core", "options", "errors", "fixes"},
+    "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors", "timing"},
+    "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core", "timing"},
+    "walk": {
+        "walk",
+        "adapters",
+        "seams",
+        "frameworks",
+        "tensors",
+        "stages",
+        "core",
+        "options",
+        "errors",
+        "fixes",
+        "timing",
+    },
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
@@ -50,6 +62,7 @@ MAY_IMPORT = {
     "explain": {"explain", "frameworks", "core"},
     "errors": set(),
     "console": set(),
+    "timing": set(),
     "lm": {"trainwright_lm"},
     # A package of its own, beside trainwright: it uses the public API, and what that returns.
     "trainwright_lm": {"trainwright_lm", "errors", "core.report", "core.stage"},

@@ -1,6 +1,5 @@
 """A check goes on behind a script's first training: each of its trainings is walked."""
 
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -136,14 +135,13 @@ def test_a_finding_is_not_repeated_for_each_fold(tmp_path: Path) -> None:
     assert not [f for r in later for f in r.findings if (f.name, f.where) in known]
 
 
+@pytest.mark.wall_clock
 def test_a_long_training_is_ended_early_and_its_state_is_kept(tmp_path: Path) -> None:
     code = f"{IN_A_FUNCTION.rstrip()}\n    return model\n\n\nmodel = fit(network(), 1e-2, 10_000_000)\n"
     code += "seen = nn.functional.cross_entropy(model(x), y).item()\nassert seen < 0.5\nfit(model, 1e-3, 2)\n"
-    began = time.monotonic()
     reports = walked(tmp_path, code)
     assert [r.training for r in reports] == [1, 2], said(reports[0])
     assert "ended early" in reports[1].message
-    assert time.monotonic() - began < 90
 
 
 def test_a_counting_loop_is_left_by_a_jump(tmp_path: Path) -> None:
@@ -193,14 +191,13 @@ def test_a_script_that_ends_behind_a_training_still_gets_its_report(tmp_path: Pa
     assert report.training == 1 and not report.faulty, said(report)
 
 
+@pytest.mark.wall_clock
 def test_code_that_takes_too_long_behind_a_training_is_left(tmp_path: Path) -> None:
     code = (
         f"{IN_A_FUNCTION}model = network()\nfit(model, 1e-2, 2)\nwhile x.sum() < 1e9:\n    pass\nfit(model, 1e-3, 2)\n"
     )
-    began = time.monotonic()
     (report,) = walked(tmp_path, code)
     assert "the script did not reach it in time" in report.message
-    assert time.monotonic() - began < 60
 
 
 def test_an_endless_loop_that_ends_its_function_cannot_be_ended_early(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from walking import walk
 
+pytestmark = pytest.mark.wall_clock
 SCRIPT = """
 import time
 import torch
@@ -80,7 +81,6 @@ def test_the_scripts_own_timer_goes_on() -> None:
 
 
 def test_of_two_limits_the_one_that_comes_sooner_holds() -> None:
-    began = time.monotonic()
     with pytest.raises(OutOfTime), stopped_after(0.2), stopped_after(30.0):
         _spin()
     with stopped_after(30.0):
@@ -88,7 +88,6 @@ def test_of_two_limits_the_one_that_comes_sooner_holds() -> None:
             _spin()
         left, _ = signal.getitimer(signal.ITIMER_REAL)
         assert 0 < left < 30.0
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("wait", ["time.sleep(0.01)", "pass"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainwright.adapters.base import Run, Train, Training
+from trainwright.timing import now
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
 LOST_STEPS = 12
@@ -40,7 +40,7 @@ def train(
     """
     training.reset()
     losses: list[float] = []
-    started, failure = time.monotonic(), None
+    started, failure = now(), None
     shown: dict[str, Any] = {}
     chosen = training.take(request.batches, seed=request.seed)
     training.active.tried = list(request.changes)
@@ -58,7 +58,7 @@ def train(
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (request.steps - step - 1)
                     break
-                over = time.monotonic() - started > request.seconds
+                over = now() - started > request.seconds
                 if over or _is_lost(losses) or _is_enough(losses, len(chosen), request.enough):
                     break
             shown = at_end(chosen)
@@ -69,7 +69,7 @@ def train(
         losses=tuple(losses),
         rows=sum(training.rows_of(b) for b in chosen),
         failure=failure,
-        seconds=time.monotonic() - started,
+        seconds=now() - started,
         **shown,
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
+
+from trainwright.timing import now
 
 # A walk must end within one and a half times its budget; restoring everything takes the rest.
 HARD_SHARE = 1.25
@@ -14,12 +15,12 @@ class Clock:
     """The time limit of a walk, in seconds."""
 
     budget: float
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=now)
 
     @property
     def spent(self) -> float:
         """Seconds since the walk began."""
-        return time.monotonic() - self.started
+        return now() - self.started
 
     @property
     def left(self) -> float:

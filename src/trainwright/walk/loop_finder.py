@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from types import CodeType, FrameType
 
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.discarded_training import is_passing
 from trainwright.seams.loops.found_loops import Loop, callers
 from trainwright.seams.loops.training_loop import is_still_ahead, training_loop
+from trainwright.timing import now
 
 # A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
 PASSING_SECONDS = 10.0
@@ -44,5 +44,5 @@ class LoopFinder:
         key = (loop.file, loop.line)
         if key not in self._passing:
             passing = is_passing(loop, list(callers(loop.frame)), seen)
-            self._passing[key] = time.monotonic() + PASSING_SECONDS if passing else 0.0
-        return time.monotonic() < self._passing[key]
+            self._passing[key] = now() + PASSING_SECONDS if passing else 0.0
+        return now() < self._passing[key]

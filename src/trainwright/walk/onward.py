@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from trainwright.core.finding import Place
 from trainwright.errors import WalkFinished
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.timing import now
 
 # At most this many trainings of one script are walked, and at most this many of the same line (folds, sweeps).
 MOST_WALKED = 4
@@ -55,7 +55,7 @@ class Onward:
     @property
     def seconds_left(self) -> float:
         """What is left of the budget."""
-        return self._budget - (time.monotonic() - self._began if self._began is not None else 0.0)
+        return self._budget - (now() - self._began if self._began is not None else 0.0)
 
     def reach(self, where: Place, behind: Sequence[Place]) -> None:
         """Record that the script has reached a training."""
@@ -64,7 +64,7 @@ class Onward:
         self.number += 1
         self.where, self.behind = where, list(behind)
         if self._began is None:
-            self._began = time.monotonic()
+            self._began = now()
         often = self._walked[str(where)] >= MOST_AT_A_LINE
         late = self.number > 1 and self.seconds_left < LEAST_SECONDS
         self.walks_this = self.number == self._only if self._only is not None else not (often or late)

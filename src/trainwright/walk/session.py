@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -29,6 +28,7 @@ from trainwright.seams.loops.trainings_behind import behind_call, behind_loops, 
 from trainwright.seams.processes import unconnected
 from trainwright.seams.source.places import place_of, show
 from trainwright.stages.setup import RankFacts
+from trainwright.timing import now
 from trainwright.walk.before_training import judge, refused_facts
 from trainwright.walk.closing import nothing_checked, stops
 from trainwright.walk.processes import Ranks
@@ -48,7 +48,7 @@ class Session(Walks):
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return one report per walked training, or one that says why there was none."""
-        self._began = time.monotonic()
+        self._began = now()
         kept = contextlib.nullcontext() if self._train else offline(self._tally)
         with kept, self._devices.told(), heard_by(self._heard):
             return self._run(start)

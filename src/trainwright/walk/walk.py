@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from trainwright.core.rule import Rule, load_rules
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages import SetupFacts, Words
+from trainwright.timing import now
 from trainwright.walk.aftermath import Aftermath, alike, same_fault
 from trainwright.walk.clock import Clock
 from trainwright.walk.closing import no_step
@@ -158,11 +158,11 @@ class Walk:
     @contextmanager
     def timing(self, stages: tuple[Stage, ...]) -> Iterator[None]:
         """Add the time spent inside to the first of these stages, which are measured together."""
-        started = time.monotonic()
+        started = now()
         try:
             yield
         finally:
-            spent = time.monotonic() - started
+            spent = now() - started
             self.seconds[stages[0]] = self.seconds.get(stages[0], 0.0) + spent
 
     # What may run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
@@ -26,6 +25,7 @@ from trainwright.seams.loops.shortened_loop import ShortenedLoop
 from trainwright.seams.loops.trainings_behind import optimizers_of
 from trainwright.seams.processes import group_kept
 from trainwright.stages.setup import RankFacts
+from trainwright.timing import now
 from trainwright.walk import pending
 from trainwright.walk.before_training import judge_end
 from trainwright.walk.closing import stops, versions
@@ -124,7 +124,7 @@ class Walks:
 
     def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
-        walk.clock.started = time.monotonic()
+        walk.clock.started = now()
         if self._began is not None:
             walk.start_seconds, self._began = walk.clock.started - self._began, None
         self._walking = True

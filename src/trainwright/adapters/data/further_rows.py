@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
+from trainwright.timing import now
 
 # Rows that are read between two looks at the clock; a part of a set that one worker reads.
 AT_A_TIME = 1_000
@@ -56,24 +56,24 @@ def read_further(data: Any, rows: int, read: int, seconds: float, reader: Reader
 
     Arrays that the set holds with one entry per row are looked at whole; then its items are read.
     """
-    started = time.monotonic()
+    started = now()
     found = OddRows()
     for name, column in held_columns(data, rows):
         with tolerated():  # a user's object that only looks like an array
             found.add_column(name, column, range(rows))
-        if time.monotonic() - started > seconds:
+        if now() - started > seconds:
             return found
     parts = [range(start, min(rows, start + AT_A_TIME)) for start in range(read, rows, AT_A_TIME)]
     for part in reader(data, _spread(parts)):
         found.join(part)
-        if time.monotonic() - started > seconds:
+        if now() - started > seconds:
             break
     return found
 
 
 def read_stream(stream: Any, seconds: float) -> tuple[OddRows, dict[int, Any], bool]:
     """The extreme rows of a stream, with their items, and whether it ended."""
-    found, kept, started = OddRows(), dict[int, Any](), time.monotonic()
+    found, kept, started = OddRows(), dict[int, Any](), now()
     rows, items = itertools.count(), iter(())
     with tolerated():  # a stream that raises at once is reported with the batches
         items = passed_on(iter, stream)
@@ -81,7 +81,7 @@ def read_stream(stream: Any, seconds: float) -> tuple[OddRows, dict[int, Any], b
         some: list[Any] = []
         ended = False
         try:
-            while len(some) < AT_A_TIME and time.monotonic() - started <= seconds:
+            while len(some) < AT_A_TIME and now() - started <= seconds:
                 some.append(passed_on(next, items))
         except StopIteration:
             ended = True
@@ -92,7 +92,7 @@ def read_stream(stream: Any, seconds: float) -> tuple[OddRows, dict[int, Any], b
         kept |= dict(zip(numbers, some))
         wanted = {one.row for one in found.found()}
         kept = {row: item for row, item in kept.items() if row in wanted or row < AT_A_TIME}
-        if ended or time.monotonic() - started > seconds:
+        if ended or now() - started > seconds:
             return found, kept, ended
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.values import plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+from trainwright.timing import now
 
 # A column of numbers is read in full (to check for NaN and infinity) if it has at most this many values.
 LARGEST_COLUMN = 50_000_000
@@ -41,12 +41,12 @@ def read_split(name: str, dataset: Any, *, seconds: float = 6.0) -> Split:
     columns, class_names = whole_columns(dataset)
     base: dict[str, Any] = {"name": name, "rows": rows, "class_names": class_names}
     passing = Passing(rows, keeping=not columns)
-    started = time.monotonic()
+    started = now()
     for row in range(min(rows, CENSUS_LABELS)) if not columns else ():
-        if time.monotonic() - started > seconds or not passing.read(dataset, row):
+        if now() - started > seconds or not passing.read(dataset, row):
             break
     for row in _evenly(rows, SAMPLED_ITEMS):
-        late = time.monotonic() - started > 1.5 * seconds and len(passing.items) >= FEWEST_ITEMS
+        late = now() - started > 1.5 * seconds and len(passing.items) >= FEWEST_ITEMS
         if passing.failure is not None or late:
             break
         if row not in passing.rows_kept and (not passing.items or row in passing.sampled):
@@ -288,14 +288,14 @@ def _uniform(chunks: Any) -> Any:
 
 def _read_iterable(name: str, dataset: Any, seconds: float) -> Split:
     passing = Passing(SAMPLED_ITEMS, keeping=False)
-    started = time.monotonic()
+    started = now()
     base: dict[str, Any] = {"name": name, "kind": "iterable"}
     ended = False
     try:
         stream = passed_on(iter, dataset)
         for row in range(SAMPLED_ITEMS):
             passing.add(as_mapping(passed_on(next, stream)), row)
-            if time.monotonic() - started > seconds:
+            if now() - started > seconds:
                 break
     except StopIteration:
         ended = True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, Step
 from trainwright.stages.odd_rows import BadRow, OddRow, Reading
+from trainwright.timing import now
 
 # Extreme rows that are put through a step, and rows named.
 MOST_ODD, MOST_BAD = 48, 4
@@ -44,7 +44,7 @@ class _Search:
     """One set's extreme rows, in batches with usual ones."""
 
     def __init__(self, tried: TriedSet, seconds: float) -> None:
-        self.set, self.until = tried, time.monotonic() + seconds
+        self.set, self.until = tried, now() + seconds
         self.size = max(1, min(MOST_ROWS, tried.batch_size))
         odd = {one.row for one in tried.odd}
         self.others = list(itertools.islice((r for r in tried.others if r not in odd), USUAL * self.size))
@@ -69,7 +69,7 @@ class _Search:
 
     @property
     def _over(self) -> bool:
-        return time.monotonic() > self.until
+        return now() > self.until
 
     def _learn_usual(self) -> bool:
         """Whether a step on usual rows succeeds; its loss is kept."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from trainwright.adapters.keras.backend import Backend
 from trainwright.core.repair import Repair, Seam
 from trainwright.tensors.keras.which_keras import version
+from trainwright.timing import now
 
 # Repairs that are applied while a step is traced: others in force mean another step.
 _WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)
@@ -32,7 +32,7 @@ class CompiledSteps:
             others: variables that `compute` may assign to.
             repairs: the repairs in force.
         """
-        started, optimizer = time.monotonic(), self._model.optimizer
+        started, optimizer = now(), self._model.optimizer
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         variables, rate = ([*self._model.trainable_variables, *version().slots(optimizer)], version().rate(inner))
         key = (
@@ -48,5 +48,5 @@ class CompiledSteps:
         loss = self._backend.step(compute, data, self._model, others, key)
         if key not in self._alive:
             self._alive[key] = (variables, rate)
-            self.compiling_seconds += time.monotonic() - started
+            self.compiling_seconds += now() - started
         return loss

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from trainwright.adapters.learning.learner import Judged, Learner, Passed
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.trace import traced
+from trainwright.timing import now
 
 if TYPE_CHECKING:
     from trainwright.adapters.keras.training import FitTraining
@@ -43,20 +43,20 @@ class FitLearner(Learner):
         validation = self.training.data.validation
         found: list[Batch] = []
         if validation is not None:
-            started = time.monotonic()
+            started = now()
             with tolerated():
                 for batch in validation.elements():
                     found.append(self.training.repaired(batch))
                     rows -= batch.rows
-                    if rows <= 0 or time.monotonic() - started > seconds:
+                    if rows <= 0 or now() - started > seconds:
                         break
         return found
 
     def _taken(self, batches: Iterator[Batch], most: int, seconds: float) -> list[Batch]:
-        started, taken = time.monotonic(), list[Batch]()
+        started, taken = now(), list[Batch]()
         for batch in batches:
             taken.append(self.training.repaired(batch))
-            if len(taken) >= most or time.monotonic() - started > seconds:
+            if len(taken) >= most or now() - started > seconds:
                 break
         return taken
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainwright.seams.listening.seen import seen
 from trainwright.tensors.keras.which_keras import keras, walk_version_of
+from trainwright.timing import now
 
 
 def fit_shortly(
@@ -45,16 +45,16 @@ def _ending(seconds: float) -> Any:
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             if self._until == math.inf:  # what compiles the step takes its own time
-                self._until = time.monotonic() + seconds
-            if time.monotonic() >= self._until:
+                self._until = now() + seconds
+            if now() >= self._until:
                 self.has_ended = self.model.stop_training = True
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            if time.monotonic() >= self._until and epoch + 1 < (self.params or {}).get("epochs", 0):
+            if now() >= self._until and epoch + 1 < (self.params or {}).get("epochs", 0):
                 self.has_ended = self.model.stop_training = True
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-            if time.monotonic() >= self._until:
+            if now() >= self._until:
                 self.model.stop_evaluating = True
 
     return Ending()

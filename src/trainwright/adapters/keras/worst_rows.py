@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import tolerated
 from trainwright.stages import BadRow, DatasetFacts, OddRowFacts, Reading, SplitFacts
+from trainwright.timing import now
 
 READING_SHARE = 0.6
 
@@ -60,7 +60,7 @@ def _of_stream(
     fit: FitTraining, data: FitData, facts: SplitFacts, seconds: float
 ) -> tuple[Reading, list[BadRow]] | None:
     """The same in one more pass, because a stream's rows may come in another order each time."""
-    started = time.monotonic()
+    started = now()
     found, kept, ended = OddRows(), dict[int, Batch](), False
     most = data.source.drawn if isinstance(data.source, Drawn) else None  # what is drawn from it is kept in memory
     with tolerated():  # data that raise are reported with the batches
@@ -76,7 +76,7 @@ def _of_stream(
             if any(n in wanted or n < 4 * MOST_ROWS for n in numbers):
                 rows = zip(numbers, rows_of_batch(batch))
                 kept |= {n: row for n, row in rows if n in wanted or n < 4 * MOST_ROWS}
-            if time.monotonic() - started > READING_SHARE * seconds:
+            if now() - started > READING_SHARE * seconds:
                 break
         else:
             ended = most is None
@@ -93,4 +93,4 @@ def _of_stream(
         step=step,
         evaluated=facts.name != "train",
     )
-    return try_worst_rows(tried, seconds - (time.monotonic() - started))
+    return try_worst_rows(tried, seconds - (now() - started))

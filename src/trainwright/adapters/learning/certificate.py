@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +24,7 @@ from trainwright.stages.learning import (
     LearningFacts,
     LearningLook,
 )
+from trainwright.timing import now
 
 FIRST_LOOK = 16
 # At most so many batches are read and kept for the steps; a longer training goes through them again.
@@ -55,7 +55,7 @@ class _Rows:
 
 def learn(learner: Learner, request: Learn) -> LearningFacts:
     """Train from the initial weights until learning is shown, the plan is done or the time is over; then restore."""
-    started = time.monotonic()
+    started = now()
     training = learner.training
     training.reset()
     training.active.tried = list(request.changes)
@@ -133,7 +133,7 @@ def _train(learner: Learner, rows: _Rows, run: _Run, *, most: int, until: float)
             return
         run.updates += 1
         run.losses += [record.loss] if record.loss is not None else []
-        over = time.monotonic() > until
+        over = now() > until
         if run.updates in (wanted, most) or over:
             wanted *= 2
             if not _look(learner, rows.held, run.updates, run.looks):
@@ -160,7 +160,7 @@ def _is_shown(looks: Sequence[LearningLook]) -> bool:
 
 def _rows(learner: Learner, planned: int | None, seconds: float) -> _Rows | str:
     """The batches to train on and those to look at; otherwise why there are none."""
-    started = time.monotonic()
+    started = now()
     batches = learner.fresh(min(MOST_BATCHES, learner.window * (planned or MOST_BATCHES) + 1), seconds)
     if not batches or not learner.judged(batches[0]):
         return NO_CONSTANT
@@ -170,7 +170,7 @@ def _rows(learner: Learner, planned: int | None, seconds: float) -> _Rows | str:
         if not found:
             return NO_ROWS
         known.append(found)
-        if time.monotonic() - started > 2 * seconds:
+        if now() - started > 2 * seconds:
             break
     batches = batches[: len(known)]
     held = learner.held_out(MOST_HELD_ROWS, seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from trainwright.probes.information import (
     targets_for,
 )
 from trainwright.stages import DISTANCES, Information, Station
+from trainwright.timing import now
 
 # A forward pass with more results is read at so many points, evenly spread.
 MOST_STATIONS = 32
@@ -52,7 +52,7 @@ def measure_information(learner: Learner, batches: Sequence[Any], seconds: float
 
 
 def _passes(learner: Learner, batches: Sequence[Any], seconds: float) -> list[Passed]:
-    started, chosen = time.monotonic(), None
+    started, chosen = now(), None
     passes: list[Passed] = []
     rows = 0
     for batch in batches:
@@ -63,7 +63,7 @@ def _passes(learner: Learner, batches: Sequence[Any], seconds: float) -> list[Pa
             chosen = spread(len(one.results))
         passes.append(one)
         rows += len(next(iter(one.given.values())))
-        if rows >= MOST_ROWS or time.monotonic() - started > seconds:
+        if rows >= MOST_ROWS or now() - started > seconds:
             break
     same = len({tuple((r.name, r.module, r.where) for r in p.results) for p in passes}) == 1
     return passes if same and rows >= FEWEST_ROWS else []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 from trainwright.adapters.torch.trained_earlier import note_trained
+from trainwright.timing import now
 
 
 def fit_shortly(trainer: Any, original: Callable[[], Any], seconds: float) -> tuple[Any, bool]:
@@ -34,8 +34,8 @@ def _ending(kind: type, seconds: float) -> Any:
             self._until = math.inf
 
         def on_train_batch_end(self, trainer: Any, *more: Any, **further: Any) -> None:
-            self._until = min(self._until, time.monotonic() + seconds)
-            if time.monotonic() >= self._until:
+            self._until = min(self._until, now() + seconds)
+            if now() >= self._until:
                 trainer.fit_loop.min_epochs = trainer.fit_loop.epoch_loop.min_steps = None
                 self.has_ended = trainer.should_stop = True
 

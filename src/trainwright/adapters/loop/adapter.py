@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,6 +53,7 @@ from trainwright.stages import (
 )
 from trainwright.stages.learning import CARRIED, TWO_LOSSES, LearningFacts
 from trainwright.tensors.torch import objects as tensors
+from trainwright.timing import now
 
 # Time limit for collecting the first batches as the model receives them.
 SECONDS = 5.0
@@ -286,8 +286,8 @@ def _shuffles(loader: Any) -> bool | None:
 
 def _within(seconds: float, views: Iterator[Any]) -> Iterator[Any]:
     """As many as time allows, at least one."""
-    started = time.monotonic()
+    started = now()
     for view in views:
         yield view
-        if time.monotonic() - started > seconds:
+        if now() - started > seconds:
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.loops.found_loops import Loop, callers
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, names_of
+from trainwright.timing import now
 
 Views = Sequence[Mapping[str, Any]]
 
@@ -153,12 +153,12 @@ def _side_by_side(view: Mapping[str, Any], label: str) -> bool:
 
 def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch.Tensor]:
     """The rows of as many batches as time allows."""
-    started, parts = time.monotonic(), []
+    started, parts = now(), []
     with quiet(), muted():
         for number, item in enumerate(itertools.chain(training.items, _further(training))):
             view = training.view(Turn(number, item=item))
             parts.append({n: view[n].detach().cpu() for n in names})
-            late = time.monotonic() - started > SECONDS
+            late = now() - started > SECONDS
             if late or sum(len(p[names[0]]) for p in parts) >= MOST_ROWS:
                 break
     return {n: torch.cat([p[n] for p in parts]) for n in names}
@@ -166,14 +166,14 @@ def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch
 
 def labels_of_batches(training: LoopTraining) -> list[np.ndarray]:
     """The labels of consecutive batches, as many as time allows, as the loss gets them."""
-    started, found = time.monotonic(), list[np.ndarray]()
+    started, found = now(), list[np.ndarray]()
     with quiet(), muted():
         for number, item in enumerate(itertools.chain(training.items, _further(training))):
             labels = training.label_of(Turn(number, item=item))
             if not isinstance(labels, torch.Tensor):
                 break
             found.append(labels.detach().cpu().numpy())
-            if time.monotonic() - started > ORDER_SECONDS or len(found) == MOST_BATCHES:
+            if now() - started > ORDER_SECONDS or len(found) == MOST_BATCHES:
                 break
     return found
 

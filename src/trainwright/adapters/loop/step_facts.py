@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -29,6 +28,7 @@ from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import tensors_in
 from trainwright.stages import CutOff, ForwardFacts, GradientFacts, KeptTensor, LossFacts
 from trainwright.tensors.torch import objects as tensors
+from trainwright.timing import now
 
 # For up to this many cuts, test whether gradients arrive without them; each test takes a step.
 MOST_SUSPECTS = 6
@@ -45,9 +45,9 @@ def measure_step(training: LoopTraining) -> StepFacts:
     training.reset()
     with training.ready(0):
         watch = GraphWatch(training.model, training.active.all, detail=True)
-        started = time.monotonic()
+        started = now()
         record, passed = training.observe(turns[0], detail=True, watch=watch)
-        slow = time.monotonic() - started > SLOW_SECONDS
+        slow = now() - started > SLOW_SECONDS
         gradients = _gradients(training, record, passed, watch)
         forward = _forward(training, record, turns)
         loss = loss_facts(record, training.view(turns[0]), training.label_of(turns[0]))

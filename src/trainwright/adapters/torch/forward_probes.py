@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from trainwright.probes.forward import (
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
+from trainwright.timing import now
 
 # With a slow model, probes that would begin after this time are left out.
 SECONDS = 15.0
@@ -46,7 +46,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     found |= _other_rows(probe)
     if base is None or not np.isfinite(base).all():
         return found
-    rows, started = rows_of(probe.inputs), time.monotonic()
+    rows, started = rows_of(probe.inputs), now()
     for measure in (
         _other_inputs,
         _ignored_inputs,
@@ -57,7 +57,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
         unmasked_padding,
         padding_let_in,
     ):
-        if time.monotonic() - started > SECONDS:
+        if now() - started > SECONDS:
             break
         with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +19,7 @@ from trainwright.seams.listening.torch_patches import unclipped
 from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import CLIPPED, GradientFacts
 from trainwright.tensors.torch import objects as tensors
+from trainwright.timing import now
 
 # Each step takes seconds where there are more numbers than this.
 MOST_NUMBERS = 300_000_000
@@ -60,13 +60,13 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
     model = steps.model
     if facts.failure is not None or any(g.non_finite for g in facts.gradients):
         return _with_anomaly(facts, steps, batches[0])
-    started = time.monotonic()
+    started = now()
     if sum(p.numel() for p in model.parameters() if p.requires_grad) > MOST_NUMBERS or not facts.norm:
         return facts
     with unclipped():
         leftover, failure = _leftover(steps, batches[0], batches[1 % len(batches)])
     facts = replace(facts, leftover_ratio=leftover, second_failure=failure)
-    taken = time.monotonic() - started
+    taken = now() - started
     if failure is not None or taken > SECONDS / 3:
         return facts
     with tolerated():  # the same calls succeeded above, so a failure comes from the probe
@@ -95,11 +95,11 @@ def _with_anomaly(facts: GradientFacts, steps: TorchTraining, batch: Any) -> Gra
 def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | None, Failure | None]:
     """How much of the first batch's gradient remains in the second step's, as training goes from one to the other."""
     found: list[Gradient] = []
-    started = time.monotonic()
+    started = now()
     try:
         for batch, seed, cleared in ((second, 11, True), (first, 12, True), (second, 11, False)):
             found.append(steps.step_as_training(batch, seed=seed, cleared=cleared))
-            if len(found) == 1 and time.monotonic() - started > SECONDS / 3:
+            if len(found) == 1 and now() - started > SECONDS / 3:
                 return None, None
     except Exception as error:  # the user's step raised, which is a finding
         return None, failure_of(error)
@@ -114,10 +114,10 @@ def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | No
 def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> list[float]:
     """The loss of each batch at the same weights, within a time limit."""
     found: list[float] = []
-    started = time.monotonic()
+    started = now()
     for batch in batches:
         found.append(steps.loss_of(batch))
-        if time.monotonic() - started > seconds:
+        if now() - started > seconds:
             break
     return found
 

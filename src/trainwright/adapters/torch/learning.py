@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from trainwright.probes.information import sketch
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.tensors.torch import objects as tensors
+from trainwright.timing import now
 
 # A loss that is the value of one call, and not by chance near it.
 SAME_VALUE = 1e-6
@@ -90,11 +90,11 @@ def with_rows(value: Any, rows: Sequence[int], of: int) -> Any:
 
 def taken_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
     """Batches until there are enough, the time is over, or they fill the memory set aside for them; at least one."""
-    started, taken, filled = time.monotonic(), list[Any](), 0
+    started, taken, filled = now(), list[Any](), 0
     for item in items:
         taken.append(item)
         filled += sum(t.numel() * t.element_size() for t in _tensors(item))
-        if len(taken) >= most or filled > MOST_BYTES or time.monotonic() - started > seconds:
+        if len(taken) >= most or filled > MOST_BYTES or now() - started > seconds:
             break
     return taken
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from trainwright.adapters.data.reading import length
 from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages import BadRow, Reading, SplitFacts
+from trainwright.timing import now
 
 # The share of the time that reading further may take; the rest is for steps.
 READING_SHARE = 0.8
@@ -37,7 +37,7 @@ def try_rows_of(
     confirm: ItemStep | None = None,
 ) -> tuple[Reading, list[BadRow]]:
     """What steps on the extreme rows of a set come to, after as many of its rows were read as time allows."""
-    started = time.monotonic()
+    started = now()
     rows, kept = length(data), dict[int, Any]()
     if rows is None:
         found, kept, ended = read_stream(data, READING_SHARE * seconds)
@@ -65,7 +65,7 @@ def try_rows_of(
         evaluated=evaluated,
         confirm=by_number(confirm) if confirm is not None else None,
     )
-    return try_worst_rows(tried, seconds - (time.monotonic() - started))
+    return try_worst_rows(tried, seconds - (now() - started))
 
 
 class Items(Sequence[Any]):

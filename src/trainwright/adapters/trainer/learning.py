@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from trainwright.adapters.torch.learning import TorchLearner, row_digests, taken
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
+from trainwright.timing import now
 
 if TYPE_CHECKING:
     from trainwright.adapters.trainer.training import TrainerTraining
@@ -64,12 +64,12 @@ class TrainerLearner(TorchLearner):
         if self.training.evaluation_set() is None:
             return []
         found: list[Mapping[str, Any]] = []
-        started = time.monotonic()
+        started = now()
         with tolerated(), quiet():
             for batch in self.training.loader(evaluation=True):
                 found.append(batch)
                 rows -= len(row_digests(batch) or ())
-                if rows <= 0 or time.monotonic() - started > seconds:
+                if rows <= 0 or now() - started > seconds:
                     break
         return found
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 from transformers import TrainerCallback
 
 from trainwright.adapters.torch.trained_earlier import note_trained
+from trainwright.timing import now
 
 
 class Ending(TrainerCallback):
@@ -22,7 +22,7 @@ class Ending(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
         """Stop at a step; the time begins with the first one."""
-        self._until = min(self._until, time.monotonic() + self._seconds)
+        self._until = min(self._until, now() + self._seconds)
         return self._end(state, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
@@ -30,7 +30,7 @@ class Ending(TrainerCallback):
         return self._end(state, control)
 
     def _end(self, state: Any, control: Any) -> Any:
-        if time.monotonic() >= self._until:
+        if now() >= self._until:
             self.has_ended = self.has_ended or state.global_step < state.max_steps
             control.should_training_stop = True
             control.should_evaluate = control.should_save = False

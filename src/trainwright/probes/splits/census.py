@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages import Extremes, OddRow
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
+from trainwright.timing import now
 
 # At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.
 MOST_NAMED_ROWS = 100_000
@@ -253,10 +253,10 @@ def _hash_rows(
     read = min((len(split.columns.get(n, split.digests.get(n, ()))) for n in taken), default=0)
     rows: Sequence[int] = range(read) if read else split.indices
     hashes: list[int] = []
-    started = time.monotonic()
+    started = now()
     for digests in _digests(split, taken, whole=read > 0):
         hashes.append(_combined(digests))
-        if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or time.monotonic() - started > seconds):
+        if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or now() - started > seconds):
             break
     return hashes, rows[: len(hashes)]
 

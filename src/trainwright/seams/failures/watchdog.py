@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
+from trainwright.timing import watchdog_seconds
+
 # Code that swallows the interruption (a bare `except:`) is interrupted again after this many seconds.
 AGAIN_SECONDS = 1.0
 
@@ -29,6 +31,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
     continues afterwards. In other threads, and on systems without such a signal, it is raised at the next line of
     Python that runs.
     """
+    seconds = watchdog_seconds(seconds)
     with _by_signal(seconds) if _has_signal() else _by_thread(seconds):
         yield
 

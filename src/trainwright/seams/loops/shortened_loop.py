@@ -11,7 +11,6 @@ import ast
 import contextlib
 import inspect
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -19,6 +18,7 @@ from typing import Any
 
 from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.trainings_behind import way_to
+from trainwright.timing import now
 
 _UNJUMPABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -43,7 +43,7 @@ class ShortenedLoop:
         self.was_ended = False
         """Whether the loops were ended before their own end."""
         self._top = loops[-1]
-        self._until = time.monotonic() + seconds
+        self._until = now() + seconds
         self._starts = {(id(one.frame), one.node.body[0].lineno): one for one in loops}
         self._frames = list({id(one.frame): one.frame for one in loops}.values())
         self._line = {id(frame): frame.f_lineno for frame in self._frames}
@@ -77,7 +77,7 @@ class ShortenedLoop:
     @property
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return time.monotonic() >= self._until
+        return now() >= self._until
 
     def _draw(self, iterator: Any, draw: Callable[[], Any]) -> Any:
         """A loader's next batch; once the time is over, each of its passes gives one more."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from trainwright.seams.torch.versions import register_after_calls
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
+from trainwright.timing import now
 
 _EQUALITIES = {"eq": "==", "__eq__": "==", "ne": "!=", "__ne__": "!=", "not_equal": "!="}
 _DIFFERENCES = {"sub": "-", "__sub__": "-", "__rsub__": "-", "rsub": "-", "subtract": "-"}
@@ -73,7 +73,7 @@ class EvaluationWatch(TorchFunctionMode):
         self._repairs = [r for r in repairs if r.seam == Seam.METRICS]
         self._modes = [r for r in repairs if r.seam == Seam.EVALUATION]
         self._evaluated_at = evaluated_at
-        self._ends = time.monotonic() + seconds
+        self._ends = now() + seconds
         self._marks: Any = WeakTensorKeyDictionary()
         self.graphs = KeptGraphs(lambda: self._open[0] if self._open else None)
         self._readers: Any = WeakTensorKeyDictionary()
@@ -154,7 +154,7 @@ class EvaluationWatch(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if time.monotonic() > self._ends:
+        if now() > self._ends:
             raise TookTooLong
         if within_transform():
             return func(*args, **kwargs)

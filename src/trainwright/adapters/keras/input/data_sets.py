@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from trainwright.probes.splits.labels import batch_majority
 from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
 from trainwright.stages import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
+from trainwright.timing import now
 
 MOST_EPOCHS = 1_000
 # Keras looks at this many batches of a generator when it starts, and yields them again in each later epoch.
@@ -153,14 +153,14 @@ def _try_streamed(data: FitData, count: int, known: int, step_on: _StepOn, *, se
     """
     sound: list[Batch] = []
     bad: list[Batch] = []
-    started = time.monotonic()
+    started = now()
     for batch in data.elements():
         if len(sound) < count or not _is_whole(batch):
             for row in rows_of_batch(batch):
                 kept, most = (sound, count) if _is_whole(row) else (bad, min(count, known))
                 if len(kept) < most:
                     kept.append(row)
-        if (len(sound) == count and len(bad) == min(count, known)) or time.monotonic() - started > seconds:
+        if (len(sound) == count and len(bad) == min(count, known)) or now() - started > seconds:
             break
     usual = step_on(data.of_rows(sound)) if sound else None
     if usual is not None and usual.wrong:

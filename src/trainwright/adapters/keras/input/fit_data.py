@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from trainwright.adapters.keras.input.sources import (
     batch_size_of,
     unpack,
 )
+from trainwright.timing import now
 
 # Number of batches to keep, so that every experiment can use the same ones.
 POOLED = 8
@@ -152,14 +152,14 @@ class FitData:
             rows = min(most, self.source.rows or 0)
             return self.source.whole(found[0])[:rows] if len(found) == 1 else None
         parts: list[np.ndarray] = []
-        started, read = time.monotonic(), 0
+        started, read = now(), 0
         for batch in self.elements():
             found = leaves(batch.y)
             if len(found) != 1:
                 return None
             parts.append(found[0])
             read += len(found[0])
-            if read >= most or time.monotonic() - started > seconds:
+            if read >= most or now() - started > seconds:
                 break
         return np.concatenate(parts)[:most] if parts else None
 
@@ -176,12 +176,12 @@ class FitData:
             return source.rows or 0 if nothing else 0, nothing
         # Batches drawn from a generator are kept in memory, so no more are drawn for this.
         most = source.drawn if isinstance(source, Drawn) else None
-        started, rows = time.monotonic(), 0
+        started, rows = now(), 0
         for batch in itertools.islice(self.elements(), most):
             if not batch.weighs_nothing:
                 return 0, False
             rows += batch.rows
-            if time.monotonic() - started > seconds:
+            if now() - started > seconds:
                 return rows, False
         return rows, most is None or most == self.seen_batches
 

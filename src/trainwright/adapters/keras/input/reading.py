@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+from trainwright.timing import now
 
 # Targets such as images are counted over this many values.
 MOST_TARGET_VALUES = 4_000_000
@@ -35,11 +35,11 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
     if isinstance(data.source, Arrays):
         return _read_arrays(data, data.source)
     gathering = Gathering()
-    failure, ended, started, batch = None, False, time.monotonic(), None
+    failure, ended, started, batch = None, False, now(), None
     try:
         for batch in data.elements():
             gathering.add(batch)
-            if gathering.rows >= CENSUS_LABELS or time.monotonic() - started > seconds:
+            if gathering.rows >= CENSUS_LABELS or now() - started > seconds:
                 break
             if isinstance(data.source, Drawn) and gathering.bytes > MOST_DRAWN_BYTES:
                 break

@@ -16,7 +16,7 @@ IDIOMS = Path(__file__).parents[1] / "idioms"
 SOUND = sorted(IDIOMS.glob("*.py"))
 OF_AUTHORS = patches(IDIOMS / "author_faults.patch")
 NAMED = [p for p in [*OF_AUTHORS, *patches(IDIOMS / "known_faults.patch")] if "# expect:" in p.text]
-# Walked in CI, because no other test shows what they do; `make test-slow` walks them all.
+# Walked in CI, because no other test shows what they do; `make test-all` walks them all.
 QUICK = frozenset({"tqdm_auto_spirals", "while_try_next", "prefetcher", "accumulate_leftover", "runner_hooks_padding",
                    "step_closure_foreach", "two_phase_finetune", "lr_finder", "warmup_on_copy", "maml_sine", "moco_queue",
                    "click_torchmetrics", "st_mnrl", "ppo_cleanrl", "dqn_grid"})  # fmt: skip

@@ -1,6 +1,6 @@
 """Faults in scripts that call Keras's fit are named first and on their line; mended and healthy ones are silent.
 
-Keras takes its backend once a process, from KERAS_BACKEND; `scripts/test-keras` goes through the three.
+Keras takes its backend once a process, from KERAS_BACKEND; `make test-all` goes through the three.
 """
 
 import os

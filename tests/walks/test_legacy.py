@@ -1,4 +1,4 @@
-"""The TensorFlow models of transformers 4 and tf-keras, in an environment of their own: `make test-legacy`."""
+"""The TensorFlow models of transformers 4 and tf-keras, in an environment of their own: `scripts/test --only legacy`."""
 
 from importlib.util import find_spec
 from pathlib import Path

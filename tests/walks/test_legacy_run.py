@@ -1,4 +1,4 @@
-"""After a walk, models of tf-keras train as if there had been none: `make test-legacy`."""
+"""After a walk, models of tf-keras train as if there had been none: `scripts/test --only legacy`."""
 
 import os
 import subprocess

@@ -7,9 +7,8 @@ import json
 import logging
 import os
 import random
-import subprocess
-import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from torch import nn
 
 import trainwright.adapters.trainer.adapter as adapter_module
+from forked_runs import Runs
 from trainwright.options import Options
 from trainwright.walk.run import check_script
 
@@ -26,23 +26,19 @@ TESTS = Path(__file__).parents[1]
 STEPS = 12
 
 
-def _slow(script: str):
-    return pytest.param(script, marks=pytest.mark.slow)
-
-
 # Dropout, batch norm, accumulation, own optimizer and schedule, iterable data, loose generators, bfloat16, a
 # teacher, a model that the Trainer builds, and a script that keeps state everywhere.
 TRAINED = [
-    _slow("healthy/convolutional_digits.py"),
-    _slow("healthy/tabular_loss_function.py"),
-    _slow("healthy/sgd_with_batch_norm.py"),
-    _slow("healthy/iterable_dataset.py"),
-    _slow("healthy/augmented_pictures.py"),
-    _slow("healthy/bfloat16.py"),
-    _slow("healthy/distillation.py"),
+    "healthy/convolutional_digits.py",
+    "healthy/tabular_loss_function.py",
+    "healthy/sgd_with_batch_norm.py",
+    "healthy/iterable_dataset.py",
+    "healthy/augmented_pictures.py",
+    "healthy/bfloat16.py",
+    "healthy/distillation.py",
     "healthy/model_init.py",
-    _slow("healthy/two_towers.py"),
-    _slow("helpers/hoarder.py"),
+    "healthy/two_towers.py",
+    "helpers/hoarder.py",
 ]
 WALKED = [
     "healthy/convolutional_digits.py",
@@ -59,26 +55,32 @@ WALKED = [
 ]
 
 
-def traced(folder: Path, *command: str) -> list[list]:
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Runs]:
+    """What writes each step's losses and weights to the file that TRACE names (tests/tracing) is in each child."""
+    path = [str(TESTS / "tracing"), str(TESTS / "helpers"), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ, "TRACE": "set for each", "TRACE_STEPS": str(STEPS), "PYTHONPATH": os.pathsep.join(path),
+        "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
+    }  # fmt: skip
+    with Runs(environment) as started:
+        yield started
+
+
+def traced(runs: Runs, folder: Path, *command: str) -> list[list]:
     """Losses, weights' digest and rates at every step of a script's training."""
     trace = folder / "trace.jsonl"
     trace.unlink(missing_ok=True)
-    path = [str(TESTS / "tracing"), str(TESTS / "helpers"), os.environ.get("PYTHONPATH", "")]
-    environment = {
-        **os.environ, "TRACE": str(trace), "TRACE_STEPS": str(STEPS), "PYTHONPATH": os.pathsep.join(path),
-        "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    status, printed = runs.run(*command, folder=folder, variables={"TRACE": str(trace)})
+    assert status == 0, printed[-3000:]
     return [json.loads(line) for line in trace.read_text().splitlines()]
 
 
+# Whatever a walk had time for, the training behind it is the same.
 @pytest.mark.parametrize("script", TRAINED, ids=lambda s: Path(s).stem)
-def test_run_trains_bit_for_bit_as_python_does(script: str, tmp_path: Path) -> None:
-    plain = traced(tmp_path, str(TESTS / script))
-    walked = traced(tmp_path, "-m", "trainwright", "run", "--budget", "20", str(TESTS / script))
+def test_run_trains_bit_for_bit_as_python_does(script: str, tmp_path: Path, runs: Runs) -> None:
+    plain = traced(runs, tmp_path, str(TESTS / script))
+    walked = traced(runs, tmp_path, "-m", "trainwright", "run", "--budget", "4", str(TESTS / script))
     assert len(plain[0]) == STEPS
     assert walked == plain
 

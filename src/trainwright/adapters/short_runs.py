@@ -9,6 +9,7 @@ from typing import Any
 
 from trainwright.adapters.base import Run, Training
 from trainwright.core.repair import Repair
+from trainwright.stages.learning import NO_LOSS
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
 LOST_STEPS = 12
@@ -61,7 +62,9 @@ def train(
                     break
                 if record.loss is None and losses:
                     break  # the loop ended itself: a `break` at a number of steps
-                losses.append(record.loss if record.loss is not None else math.nan)
+                if record.loss is None:  # gradients without a backward pass: torch.func, or written by hand
+                    return Run(skipped=NO_LOSS)
+                losses.append(record.loss)
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (steps - step - 1)
                     break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
+from trainwright.tensors.items import reader_of
 
 # Rows that are read between two looks at the clock; a part of a set that one worker reads.
 AT_A_TIME = 1_000
@@ -30,7 +30,7 @@ def part_of_rows(data: Any, rows: Sequence[int]) -> OddRows:
     items, numbers, unreadable = [], [], 0
     for row in rows:
         try:
-            items.append(passed_on(operator.getitem, data, row))
+            items.append(passed_on(reader_of(data), row))
             numbers.append(row)
         except Exception as error:  # the user's own dataset raised, which is a finding
             found.add_unreadable(row, str(failure_of(error)))

@@ -35,6 +35,7 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.setup import SetupFacts
+from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors
 
 _MODULE_CALLS = {nn.Module._wrapped_call_impl.__code__, nn.Module._call_impl.__code__}
@@ -292,7 +293,7 @@ def _first_rows(loader: Any) -> Sequence[Any]:
     if not loader.num_workers or loader.batch_sampler is None:
         return ()
     try:
-        return [passed_on(loader.dataset.__getitem__, index) for index in next(iter(loader.batch_sampler), ())]
+        return [passed_on(reader_of(loader.dataset), index) for index in next(iter(loader.batch_sampler), ())]
     except Exception:  # then it is a row that raised, and the batch was never formed
         return ()
 

@@ -16,6 +16,7 @@ from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages.dataset import SplitFacts
 from trainwright.stages.odd_rows import BadRow, Reading
+from trainwright.tensors.items import reader_of
 
 # The share of the time that reading further may take; the rest is for steps.
 READING_SHARE = 0.8
@@ -80,7 +81,7 @@ class Items(Sequence[Any]):
 
     def __getitem__(self, position: Any) -> Any:
         row = self.rows[position]
-        return self.kept[row] if self.kept else self.data[row]
+        return self.kept[row] if self.kept else reader_of(self.data)(row)
 
 
 class _Parts(Dataset[OddRows]):

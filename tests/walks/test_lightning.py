@@ -229,3 +229,15 @@ def test_evaluation_runs_in_evaluation_mode_and_is_put_back():
     fit = Fit(module=module, trainer=quiet_trainer(max_epochs=1), train=held, validation=held)
     assert LightningBody(fit, Seen()).evaluate(2) == [50, 50]
     assert module.net.training
+
+
+def test_a_hook_that_leaves_the_training_step_out_fails_as_it_does_in_lightning(tmp_path) -> None:
+    hook = (
+        "    def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure=None):\n        optimizer.step()\n"
+    )
+    fit = f"L.Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Digits(), {LOADER})\n"
+    script = tmp_path / "train.py"
+    script.write_text(f"{HEAD}\n{hook}\n\n{fit}", encoding="utf-8")
+    report = walk(script)
+    assert report.failure is not None and report.failure.type == "MisconfigurationException", said(report)
+    assert report.failure.message.startswith("The closure hasn't been executed."), said(report)

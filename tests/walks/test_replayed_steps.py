@@ -175,3 +175,9 @@ def test_a_state_that_the_step_makes_for_its_batch_fits_every_batch(begun, draw,
     script.write_text(STATE.format(begun=begun, draw=draw, each=each))
     report = walk(script)
     assert loud(report) == named, said(report)
+
+
+def test_the_loss_is_shown_without_the_scalers_factor() -> None:
+    report = walk(Path(__file__).parents[1] / "healthy" / "loops" / "grad_scaler.py")
+    why = next(s.why for s in report.stages if s.stage.label == "loss")
+    assert 2 < float(why.split(";")[0]) < 3, said(report)

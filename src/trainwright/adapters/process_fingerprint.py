@@ -21,6 +21,7 @@ from trainwright.seams.listening.torch_patches import watching_loaders
 from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
 from trainwright.stages.setup import RankFacts
+from trainwright.tensors.items import reader_of
 
 # Number of training rows to hash, spread over the set, to detect a different set or order.
 HASHED_ROWS = 16
@@ -119,7 +120,7 @@ def _samples(dataset: Any) -> str:
     with tolerated():  # a row that cannot be read is reported by a later stage
         for row in sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, HASHED_ROWS))}):
             seed_everything(row)  # random augmentation is then the same on each rank
-            found.append(_hash(dataset[row]))
+            found.append(_hash(reader_of(dataset)(row)))
     return _hash(found)
 
 

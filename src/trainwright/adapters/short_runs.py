@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainwright.adapters.base import Run, Train, Training
+from trainwright.stages.learning import NO_LOSS
 from trainwright.timing import now
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
@@ -54,7 +55,9 @@ def train(
                     break
                 if record.loss is None and losses:
                     break  # the loop ended itself: a `break` at a number of steps
-                losses.append(record.loss if record.loss is not None else math.nan)
+                if record.loss is None:  # gradients without a backward pass: torch.func, or written by hand
+                    return Run(skipped=NO_LOSS)
+                losses.append(record.loss)
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (request.steps - step - 1)
                     break

@@ -16,6 +16,7 @@ NO_ROWS = "its batches have no rows that could be held out"
 TOO_FEW_ROWS = f"too few rows to hold some out: fewer than {4 * FEWEST_HELD_ROWS}"
 TWO_LOSSES = "two losses are minimized in turn, each with its own optimizer"
 CARRIED = "the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
+NO_LOSS = "no loss was seen in a step"
 
 # A shorter training may end before it learns anything.
 FEWEST_UPDATES = 64

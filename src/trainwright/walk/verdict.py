@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, Verdict
-from trainwright.stages.learning import CARRIED, SHOWN_SHARE, TOO_FEW_ROWS, TWO_LOSSES, LearningFacts, LearningLook
+from trainwright.stages.learning import (
+    CARRIED,
+    NO_LOSS,
+    SHOWN_SHARE,
+    TOO_FEW_ROWS,
+    TWO_LOSSES,
+    LearningFacts,
+    LearningLook,
+)
 from trainwright.stages.setup import SetupFacts
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ def verdict_of(walk: Walk, unexplained: Sequence[Failure]) -> Verdict | None:
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=found.message)
     if not isinstance(learning, LearningFacts):
         why = _why_not_reached(walk)
-        kept = (TWO_LOSSES, CARRIED)
+        kept = (TWO_LOSSES, CARRIED, NO_LOSS)
         return Verdict(shown=Shown.CANNOT_BE_JUDGED if why in kept else Shown.NOT_SHOWN, why=why)
     if learning.unknown:
         few = learning.unknown == TOO_FEW_ROWS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
+from trainwright.tensors.items import reader_of
 from trainwright.timing import now
 
 # Rows that are read between two looks at the clock; a part of a set that one worker reads.
@@ -30,7 +30,7 @@ def part_of_rows(data: Any, rows: Sequence[int]) -> OddRows:
     items, numbers, unreadable = [], [], 0
     for row in rows:
         try:
-            items.append(passed_on(operator.getitem, data, row))
+            items.append(passed_on(reader_of(data), row))
             numbers.append(row)
         except Exception as error:  # the user's own dataset raised, which is a finding
             found.add_unreadable(row, str(failure_of(error)))

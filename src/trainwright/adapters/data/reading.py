@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.values import plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+from trainwright.tensors.items import reader_of
 from trainwright.timing import now
 
 # A column of numbers is read in full (to check for NaN and infinity) if it has at most this many values.
@@ -82,7 +82,7 @@ class Passing:
     def read(self, dataset: Any, row: int) -> bool:
         """Read one row; returns whether that succeeded."""
         try:
-            item = as_mapping(passed_on(operator.getitem, dataset, row))
+            item = as_mapping(passed_on(reader_of(dataset), row))
         except Exception as error:  # the user's own dataset raised, which is a finding
             self.failure, self.failed_row = failure_of(error), row
             return False

@@ -258,6 +258,7 @@ class LightningBody:
         optimizer = said.optimizers[0] if said.optimizers else None
         closes = (index + 1) % self.accumulation == 0
         outputs: list[Any] = []
+        asked: list[bool] = []
 
         def closure() -> Any:
             outputs.append(self._step(module.training_step, batch, index))
@@ -267,11 +268,15 @@ class LightningBody:
             closure()
         else:
             # Only optimizers that need a closure several times get one; for others, the order is that of a plain loop.
-            ready: Callable[[], Any] = closure
-            if not _needs_closure(optimizer):
-                loss = closure()
-                ready = lambda: loss  # noqa: E731
+            loss = None if _needs_closure(optimizer) else closure()
+
+            def ready() -> Any:
+                asked.append(True)
+                return closure() if _needs_closure(optimizer) else loss
+
             module.optimizer_step(said.current_epoch, index, optimizer, ready)
+            if not asked:
+                raise of_pipeline(_not_executed(module))
             said.global_step += 1
             self._move_schedules(index)
         return outputs[-1] if outputs else None
@@ -372,6 +377,16 @@ class LightningBody:
         datamodule = self.fit.datamodule
         code = getattr(getattr(type(datamodule), name, None), "__code__", None)
         return datamodule if code is not None and is_users(code.co_filename) else self.module
+
+
+def _not_executed(module: Any) -> Exception:
+    """What Lightning raises after an `optimizer_step` of the user's that leaves the training step out."""
+    exceptions = importlib.import_module(f"{package_of(module)}.utilities.exceptions")
+    error: Exception = exceptions.MisconfigurationException(
+        "The closure hasn't been executed. HINT: did you call `optimizer_closure()` in your `optimizer_step` hook? It "
+        "could also happen because the `optimizer.step(optimizer_closure)` call did not execute it internally."
+    )
+    return error
 
 
 def _needs_closure(optimizer: Any) -> bool:

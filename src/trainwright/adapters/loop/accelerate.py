@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from trainwright.seams.failures.blame import passed_on
+
 
 def accelerator_of(values: Iterable[Any]) -> Any:
     """The first Accelerator among some objects, or None."""
@@ -46,6 +48,29 @@ def steps_at_end(values: Iterable[Any]) -> bool:
     """Whether a loader's last batches make an update even if they do not fill the accumulation window."""
     state = getattr(accelerator_of(values), "gradient_state", None)
     return bool(getattr(state, "sync_with_dataloader", False))
+
+
+@contextlib.contextmanager
+def scaled_losses(values: Iterable[Any]) -> Iterator[list[tuple[Any, float]]]:
+    """What the gradient scalers multiply while the context lasts: the product, and its factor."""
+    found: list[tuple[Any, float]] = []
+    scalers = [scaler for scaler in scalers_of(values) if scaler.is_enabled()]
+
+    def watched(scaler: Any, original: Any) -> Any:
+        def scale(outputs: Any) -> Any:
+            product = passed_on(original, outputs)
+            found.append((product, float(scaler.get_scale())))
+            return product
+
+        return scale
+
+    for scaler in scalers:
+        scaler.scale = watched(scaler, scaler.scale)
+    try:
+        yield found
+    finally:
+        for scaler in scalers:
+            scaler.__dict__.pop("scale", None)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.stacking import watching_stacks
+from trainwright.tensors.items import reader_of
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
@@ -107,7 +107,7 @@ def step_on_rows(training: LoopTraining, rows: Sequence[int]) -> RowStep | None:
     if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
         return None
     try:
-        batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
+        batch = loader.collate_fn([passed_on(reader_of(loader.dataset), row) for row in rows])
     except Exception as error:  # the user's data or collator raised, which is a finding
         return RowStep(failure=str(failure_of(error)))
     training.reset()

@@ -22,6 +22,7 @@ from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.evaluation import EvaluationWatch
 from trainwright.seams.torch.gates import Gates, Passed
+from trainwright.seams.torch.step_record import StepRecord
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
@@ -84,6 +85,21 @@ def run_body(
         step_heard(),
     ):
         training.body.run(item, turn.number)
+
+
+def minimized_loss(record: StepRecord, passed: Passed, scaled: Sequence[tuple[Any, float]]) -> float | None:
+    """The loss that a run of the body minimized, as it is without a gradient scaler's factor; None if it has none.
+
+    Args:
+        scaled: what scalers made of the losses, each with its factor.
+    """
+    loss = record.loss
+    if record.minimised:
+        loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
+    elif record.loss_tensor is not None:
+        loss = float(record.loss_tensor.detach())
+    factor = next((factor for product, factor in scaled if product is record.loss_tensor), 1.0)
+    return loss / factor if loss is not None else None
 
 
 def rounds_to_update(training: LoopTraining) -> int:

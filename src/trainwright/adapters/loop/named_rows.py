@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from trainwright.adapters.data.reading import as_mapping
+from trainwright.tensors.items import reader_of
 
 # Values that stand for classes are seen this often on average; ids and measurements are not.
 _EACH_SEEN = 4
@@ -28,7 +29,7 @@ class NamedRows:
         return len(self.data)
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        return {self.names.get(k, k): v for k, v in as_mapping(self.data[row]).items()}
+        return {self.names.get(k, k): v for k, v in as_mapping(reader_of(self.data)(row)).items()}
 
 
 class NamedStream(torch.utils.data.IterableDataset[Any]):
@@ -52,7 +53,7 @@ class UnnamedRows:
         return len(self.data)
 
     def __getitem__(self, row: int) -> Any:
-        return _unnamed(self.data[row], self.like[0], self.names)
+        return _unnamed(self.data[row], reader_of(self.like)(0), self.names)
 
 
 class UnnamedStream(torch.utils.data.IterableDataset[Any]):

@@ -18,9 +18,10 @@ from torch import nn
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.loop import gradients
+from trainwright.adapters.loop.accelerate import scaled_losses
 from trainwright.adapters.loop.batches import form_pool
 from trainwright.adapters.loop.body import Body
-from trainwright.adapters.loop.body_run import left_at_backward, rounds_to_update, run_body
+from trainwright.adapters.loop.body_run import left_at_backward, minimized_loss, rounds_to_update, run_body
 from trainwright.adapters.loop.first_turns import find_first_parts
 from trainwright.adapters.loop.named_rows import evaluation_loaders, names_of_items
 from trainwright.adapters.loop.parts import Parts, label_name, names_of_inputs
@@ -256,12 +257,10 @@ class LoopTraining:
         left = left_at_backward() if until_backward else contextlib.nullcontext()
         if watch is not None:
             watch.updates = lambda: passed.steps
-        with left, observer.catching() as record, watch or contextlib.nullcontext():
+        scaling = scaled_losses(self.scope.values())
+        with left, observer.catching() as record, watch or contextlib.nullcontext(), scaling as scaled:
             run_body(self, turn, number, live=live, rate_share=rate_share, passed=passed, keep=detail)
-        if record.minimised:
-            record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
-        elif record.loss_tensor is not None:
-            record.loss = float(record.loss_tensor.detach())
+        record.loss = minimized_loss(record, passed, scaled)
         if not live:
             self.left = {id(p): p.grad for p in self.model.parameters()}
             for parameter in self.model.parameters():

@@ -19,6 +19,7 @@ from trainwright.adapters.torch.sampler import draws_every_row
 from trainwright.adapters.torch.worst_rows import try_rows_of
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages import BadRow, DatasetFacts, OddRowFacts, Reading
+from trainwright.tensors.items import reader_of
 
 Found = tuple[Reading, list[BadRow]]
 
@@ -44,7 +45,7 @@ def try_rows(training: LoopTraining, data: Any, dataset: DatasetFacts, seconds: 
         bad=tuple(row for _, rows in found.values() for row in rows),
     )
     sets = {"train": data, "evaluation": held.dataset if held is not None else None}
-    return with_cells(facts, training.scope, lambda name, row: as_mapping(sets[name][row]))
+    return with_cells(facts, training.scope, lambda name, row: as_mapping(reader_of(sets[name])(row)))
 
 
 def _draws_every_row(loader: Any) -> bool:

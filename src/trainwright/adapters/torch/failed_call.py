@@ -30,6 +30,7 @@ from trainwright.seams.torch.stacking import watching_stacks
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, ModuleFacts, SetupFacts, SplitFacts
+from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors
 
 _MODULE_CALLS = {nn.Module._wrapped_call_impl.__code__, nn.Module._call_impl.__code__}
@@ -287,7 +288,7 @@ def _first_rows(loader: Any) -> Sequence[Any]:
     if not loader.num_workers or loader.batch_sampler is None:
         return ()
     try:
-        return [passed_on(loader.dataset.__getitem__, index) for index in next(iter(loader.batch_sampler), ())]
+        return [passed_on(reader_of(loader.dataset), index) for index in next(iter(loader.batch_sampler), ())]
     except Exception:  # then it is a row that raised, and the batch was never formed
         return ()
 

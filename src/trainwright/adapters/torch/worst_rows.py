@@ -14,6 +14,7 @@ from trainwright.adapters.data.reading import length
 from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages import BadRow, Reading, SplitFacts
+from trainwright.tensors.items import reader_of
 from trainwright.timing import now
 
 # The share of the time that reading further may take; the rest is for steps.
@@ -79,7 +80,7 @@ class Items(Sequence[Any]):
 
     def __getitem__(self, position: Any) -> Any:
         row = self.rows[position]
-        return self.kept[row] if self.kept else self.data[row]
+        return self.kept[row] if self.kept else reader_of(self.data)(row)
 
 
 class _Parts(Dataset[OddRows]):

@@ -17,6 +17,7 @@ from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages import DatasetFacts, OddRowFacts, SplitFacts
+from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors
 
 
@@ -40,7 +41,9 @@ def try_rows(training: TrainerTraining, dataset: DatasetFacts, seconds: float) -
         bad += found
     by_name = {facts.name: data for data, facts in sets}
     return with_cells(
-        OddRowFacts(readings=readings, bad=tuple(bad)), training.scope, lambda name, row: as_mapping(by_name[name][row])
+        OddRowFacts(readings=readings, bad=tuple(bad)),
+        training.scope,
+        lambda name, row: as_mapping(reader_of(by_name[name])(row)),
     )
 
 

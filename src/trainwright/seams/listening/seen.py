@@ -21,6 +21,7 @@ from trainwright.seams.source.places import user_frame
 from trainwright.seams.source.written import End, call_node
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.stages.setup import RankFacts, UnmatchedCheckpoint
+from trainwright.tensors.torch.transforms import within_transform
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +208,7 @@ def quiet() -> Iterator[None]:
 
 def looping(*, backward: bool = False) -> None:
     """Report to the listener that a patch's caller did something typical of a training step, with the user's frame."""
-    if active() and (frame := user_frame(sys._getframe(2))) is not None:
+    if active() and not within_transform() and (frame := user_frame(sys._getframe(2))) is not None:
         listener().on_loop(frame, backward=backward)
 
 

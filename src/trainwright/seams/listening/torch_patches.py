@@ -103,10 +103,7 @@ def _called(module: Any, args: Any) -> None:
 
 
 def _is_borrowed(frame: FrameType | None) -> bool:
-    """Whether the model has borrowed parameters for this call, or runs inside a torch.func transform
-    (functional_call, vmap, grad), where no loop should be detected."""
-    if within_transform():
-        return True
+    """Whether the model has borrowed parameters for this call (functional_call), where no loop should be detected."""
     for _ in range(FRAMES_OF_CALL):
         if frame is None:
             return False
@@ -194,6 +191,13 @@ def _note(owner: Any, name: str) -> None:
 
 def patch_optimizers(module: Any) -> None:
     _keep_constructions(module.Optimizer, lambda: seen().optimizers)
+    module.register_optimizer_step_pre_hook(_steps)
+
+
+def _steps(optimizer: Any, *_: Any) -> None:
+    """Handle a step with gradients that no backward pass may have made; one without any only moves a schedule."""
+    if any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+        looping()
 
 
 def patch_schedules(module: Any) -> None:
@@ -268,7 +272,8 @@ def patch_backward(module: Any) -> None:
 
         @functools.wraps(original)
         def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
-            if is_ours(sys._getframe(1).f_code.co_filename):  # the graph is only being inspected
+            # The graph is only being inspected, or this is torch.func's way to a gradient, inside a transform.
+            if is_ours(sys._getframe(1).f_code.co_filename) or within_transform():
                 return _original(*args, **kwargs)
             for told in _on_backward:
                 told()
@@ -381,7 +386,7 @@ def patch_processes(module: Any) -> None:
     def start_processes(
         fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
     ) -> Any:
-        if not active() or _on_accelerator():
+        if not active() or sys.modules["torch"].cuda.is_initialized():  # a process that uses a GPU cannot be forked
             return passed_on(original, fn, args, nprocs, join, daemon, start_method)
         result = passed_on(original, functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
         if join:
@@ -389,11 +394,6 @@ def patch_processes(module: Any) -> None:
         return result
 
     module.start_processes = start_processes
-
-
-def _on_accelerator() -> bool:
-    """Whether this process uses a GPU, so that it cannot be forked."""
-    return bool(sys.modules["torch"].cuda.is_initialized())
 
 
 def _work(fn: Any, rank: int, *args: Any) -> None:

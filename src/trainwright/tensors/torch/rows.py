@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.utils.data import Dataset, IterableDataset
 
+from trainwright.tensors.items import reader_of
+
 ChangeRow = Callable[[dict[str, Any], int], Mapping[str, Any]]
 
 
@@ -18,7 +20,7 @@ class _Changed(Dataset):
         return len(self.data)
 
     def __getitem__(self, row: int) -> Mapping[str, Any]:
-        return self.change(dict(self.data[row]), row)
+        return self.change(dict(reader_of(self.data)(row)), row)
 
 
 class _ChangedStream(IterableDataset):
@@ -38,7 +40,7 @@ class _Chosen(Dataset):
 
     def __getitem__(self, row: int) -> Any:
         of, at = self.rows[row]
-        return self.sets[of][at]
+        return reader_of(self.sets[of])(at)
 
 
 def change_rows(data: Any, change: ChangeRow) -> Any:

@@ -13,6 +13,7 @@ import pytest
 from trainwright.seams.isolation.harmless_run import NotForALook, aside
 from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
+from walking import loud, said, walk_apart
 
 pa = pytest.importorskip("pyarrow")
 csv, dataset, feather, fs, json, orc, parquet = (
@@ -180,7 +181,7 @@ def test_what_a_process_of_the_script_s_writes_is_found_by_the_others(tmp_path: 
         for name in ("one", "two"):
             if (child := os.fork()) == 0:
                 feather.write_feather(TABLE, str(tmp_path / f"{name}.tmp"))
-                os.replace(tmp_path / f"{name}.tmp", tmp_path / name)
+                (tmp_path / f"{name}.tmp").replace(tmp_path / name)
                 os._exit(0)
             os.waitpid(child, 0)
         assert sorted(p.name for p in tmp_path.iterdir()) == ["one", "two"]
@@ -190,6 +191,14 @@ def test_what_a_process_of_the_script_s_writes_is_found_by_the_others(tmp_path: 
         with pytest.raises(FileNotFoundError):
             (tmp_path / "none").iterdir().__next__()
     assert not list(tmp_path.iterdir())
+
+
+def test_an_evaluation_that_maps_in_several_processes_is_walked_in_silence(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "healthy" / "loops" / "files_by_arrow.py").read_text("utf-8")
+    assert text.count("with_indices=True)") == 1
+    (tmp_path / "train.py").write_text(text.replace("with_indices=True)", "with_indices=True, num_proc=2)"))
+    report = walk_apart(tmp_path / "train.py")
+    assert not loud(report) and not report.faulty and report.failure is None, said(report)
 
 
 def test_a_worker_that_ends_does_not_walk_on() -> None:

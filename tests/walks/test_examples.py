@@ -38,6 +38,9 @@ def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
     text = (EXAMPLES / "finetune_tweets.py").read_text()
     for old, new in (
         ("from sklearn.metrics import accuracy_score", "import evaluate"),
+        (".head(6000)", ".head(600)"),
+        ("tweets[:5000]", "tweets[:500]"),
+        ("tweets[5000:]", "tweets[500:]"),
         ("\n\ndef compute_metrics", '\nmetric = evaluate.load("glue", "mnli")\n\n\ndef compute_metrics'),
         (
             '{"accuracy": accuracy_score(labels, predictions)}',

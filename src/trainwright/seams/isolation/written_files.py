@@ -6,6 +6,7 @@ import contextlib
 import copy
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +20,7 @@ _NO_FILES = ("/dev/", "/proc/", "/sys/")
 # Native saves are really written up to this size, so that they can be read back; a walk saves a few dozen times.
 MOST_BYTES = 64 * 2**20
 
-_open, _mkdir, _stat = open, os.mkdir, os.stat
+_open, _mkdir, _stat, _listdir, _unlink = open, os.mkdir, os.stat, os.listdir, os.unlink
 
 
 class Desk:
@@ -58,12 +59,12 @@ class Desk:
         Raises:
             FileNotFoundError: it was deleted since the walk began.
         """
-        if not (self.files or self.removed) or not isinstance(path, (str, bytes, os.PathLike)):
+        if not isinstance(path, (str, bytes, os.PathLike)):
             return path
         key = key_of(path)
         if key in self.removed:
             raise of_pipeline(FileNotFoundError(2, "No such file or directory", os.fsdecode(path)))
-        return self.files.get(key, path)
+        return self._ours(key) or path
 
     def place_for(self, path: Any, *, fresh: bool = False) -> str:
         """Our file for a path to be written; it starts with the path's contents unless `fresh`."""
@@ -73,13 +74,24 @@ class Desk:
         self.touched.add(key)
         gone = key in self.removed
         self.removed.discard(key)
-        if key not in self.files:
-            self.files[key] = ours = f"{self._root}{os.sep}files{key}"
+        if self._ours(key) is None:
+            self.files[key] = ours = self._place(key)
             _make_folder(os.path.dirname(ours))  # noqa: PTH120
             if not fresh and not gone:
                 with contextlib.suppress(OSError), _open(key, "rb") as old, _open(ours, "wb") as new:
                     shutil.copyfileobj(old, new, 2**20)
         return self.files[key]
+
+    def _place(self, key: str) -> str:
+        return f"{self._root}{os.sep}files{key}"
+
+    def _ours(self, key: str) -> str | None:
+        """Our file or folder for a path; also a file that a process of the script's has written at our place for it."""
+        if key not in self.files and not self.is_ours(key) and key not in self.removed:
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(_stat(self._place(key)).st_mode):
+                    self.files[key] = self._place(key)
+        return self.files.get(key)
 
     def enter(self, path: str, ours: str) -> None:
         """Map a path to an existing file of ours."""
@@ -94,14 +106,18 @@ class Desk:
         gone = key in self.removed
         self.removed.discard(key)
         if key not in self.files and (gone or not _exists(key)):
-            self.files[key] = f"{self._root}{os.sep}files{key}"
+            self.files[key] = self._place(key)
             _make_folder(self.files[key])
 
     def remove(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Delete a file, or a folder with its contents; a missing one is not an error."""
         key = key_of(path)
+        self._ours(key)
         for kept in [k for k in self.files if k == key or k.startswith(key + os.sep)]:
-            self.saved.pop(self.files.pop(kept), None)
+            ours = self.files.pop(kept)
+            self.saved.pop(ours, None)
+            with contextlib.suppress(OSError):  # so that no other process finds it
+                _unlink(ours)
         self.removed.add(key)
 
     def move(self, source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +147,7 @@ class Desk:
         return target
 
     def _found(self, key: str) -> str:
-        return self.files.get(key, key)
+        return self._ours(key) or key
 
     # Replacements for standard library calls while the layer is active
 
@@ -174,10 +190,10 @@ class Desk:
         """`os.listdir`, including redirected files."""
 
         def listed(path: Any = ".") -> list[Any]:
-            if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
-                real: list[Any] = passed_on(original, path)
-                return real
-            inside, key = self._inside(path), key_of(path)
+            known = isinstance(path, (str, os.PathLike))
+            inside, key = (self._inside(path), key_of(path)) if known else ({}, "")
+            if not (inside or key in self.files or (self.removed and _exists(key))):
+                return list(passed_on(original, path))
             names = passed_on(original, self.seen_as(path)) if key in self.files or _exists(key) else []
             real = passed_on(original, key) if key in self.files and _exists(key) else []
             found = dict.fromkeys([*names, *real, *inside])
@@ -189,10 +205,12 @@ class Desk:
         """`os.scandir`, including redirected files."""
 
         def scan(path: Any = ".") -> Any:
-            if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
+            if not isinstance(path, (str, os.PathLike)):
                 return passed_on(original, path)
             key, given = key_of(path), os.fspath(path)
             inside = self._inside(path)
+            if not (inside or self.removed or key in self.files):
+                return passed_on(original, path)
             entries = []
             if _exists(key):
                 with passed_on(original, path) as real:
@@ -206,9 +224,12 @@ class Desk:
 
     def _inside(self, folder: Any) -> dict[str, str]:
         head = key_of(folder).rstrip(os.sep) + os.sep
+        with contextlib.suppress(OSError):
+            for name in _listdir(self._place(head)):
+                self._ours(head + name)
         return {
             k[len(head) :]: ours
-            for k, ours in self.files.items()
+            for k, ours in list(self.files.items())
             if k.startswith(head) and os.sep not in k[len(head) :]
         }
 

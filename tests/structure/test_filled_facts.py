@@ -100,7 +100,6 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
-    ("several processes, which fit starts by itself", KERAS, "SetupFacts.world_size"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
         EvaluationFacts.memory_bytes EvaluationFacts.comparisons"""),

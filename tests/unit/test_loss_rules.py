@@ -318,7 +318,7 @@ def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
 )
 def test_only_labels_moved_by_both_are_moved_twice(offset, shifted, speaks):
     """A model of one's own that does not move them, given moved labels, is right."""
-    mask = LabelMaskFacts(positions=80, live=72, dead_rows=0, rows=8, shifted_by_one=shifted)
+    mask = LabelMaskFacts(live=72, rows=8, shifted_by_one=shifted)
     batch = BatchFacts(rows=8, label_key="labels", mask=mask)
     loss = facts(call(), token_offset=offset)
     assert bool(run(labels_shifted_twice, loss=loss, batch=batch, setup=SETUP)) == speaks

@@ -114,7 +114,7 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapp
             continue
         value = given.get(name, parameter.default)
         if isinstance(value, (int, float, str, bool, type(None))):
-            found[name] = Argument(name=name, value=value, given=name in given, default=parameter.default)
+            found[name] = Argument(value=value, given=name in given)
     compiled = seen.compiled.get(model)
     told = compiled.given if compiled else {}
     for name, default in _COMPILE_DEFAULTS.items():
@@ -122,10 +122,10 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapp
         if isinstance(value, (int, float, str, bool, type(None))):
             if name == "jit_compile":
                 value = bool(model.jit_compile)
-            found[name] = Argument(name=name, value=value, given=name in told, default=default)
+            found[name] = Argument(value=value, given=name in told)
     named = told.get("optimizer", "rmsprop")
     if isinstance(named, str) and "optimizer" in optimizers:
-        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
+        found["optimizer"] = Argument(value=named, given="optimizer" in told)
     for attribute, optimizer in optimizers.items():
         found |= resolved(optimizer, seen, attribute)
     return {**found, **_losses(told.get("loss"))}
@@ -145,7 +145,7 @@ def _losses(loss: Any) -> dict[str, Argument]:
         if not isinstance(one, str):
             continue
         prefix = f"loss[{key!r}]" if key != "" else "loss"
-        found[prefix] = Argument(name=prefix, value=one, given=True)
+        found[prefix] = Argument(value=one, given=True)
         try:
             function = keras.losses.get(one)
         except ValueError:
@@ -153,9 +153,7 @@ def _losses(loss: Any) -> dict[str, Argument]:
         parameters = inspect.signature(getattr(function, "fn", function)).parameters
         for name, parameter in parameters.items():
             if name not in ("y_true", "y_pred") and parameter.default is not inspect.Parameter.empty:
-                found[f"{prefix}.{name}"] = Argument(
-                    name=name, value=parameter.default, given=False, default=parameter.default
-                )
+                found[f"{prefix}.{name}"] = Argument(value=parameter.default, given=False)
     return found
 
 

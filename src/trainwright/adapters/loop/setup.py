@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 import sys
 from typing import Any
@@ -48,7 +47,6 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         epochs=training.body.epochs(),
-        world_size=max(1, len(training.seen.ranks)),
         ranks=training.seen.ranks,
         planned_updates=training.body.updates_planned(training),
     )
@@ -106,14 +104,3 @@ def versions() -> dict[str, str]:
         if name in sys.modules:
             found[name] = str(getattr(sys.modules[name], "__version__", ""))
     return found
-
-
-def accepted_names(model: Any) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """The arguments of a module's forward, whether it takes **kwargs, and the arguments without a default."""
-    try:
-        parameters = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):
-        return (), True, ()
-    named = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-    required = tuple(p.name for p in parameters if p.name in named and p.default is p.empty)
-    return named, any(p.kind == p.VAR_KEYWORD for p in parameters), required

@@ -51,13 +51,9 @@ def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument
     """Every effective hyperparameter; `given` if the script wrote it."""
     found = {}
     for field in dataclasses.fields(args):
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
         value = getattr(args, field.name, None)
         if isinstance(value, (int, float, str, bool, type(None))):
-            given = field.name in written
-            found[field.name] = Argument(name=field.name, value=_plain(value), given=given, default=_plain(default))
+            found[field.name] = Argument(value=_plain(value), given=field.name in written)
     return found
 
 
@@ -311,7 +307,6 @@ def setup_facts(
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
         planned_updates=planned_updates,
-        world_size=args.world_size,
         ranks=seen.ranks,
     )
 

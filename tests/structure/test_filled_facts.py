@@ -52,7 +52,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("made in walk/ of the runs that every kind returns", ALL, """
         BaselineFacts.predicted_classes BaselineFacts.label_classes
         OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
-        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard"""),
+        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
         SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.text_labels"""),

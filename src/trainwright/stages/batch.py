@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Facts, Failure, Place, Stage
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
 # Smaller planes are not images.
@@ -228,7 +229,7 @@ def measure_label_mask(
 
     An end-of-sequence token at a row's first real position does not end a text: it is a separator or a start token.
     """
-    live = labels != -100
+    live = labels != IGNORED_LABEL
     padding = ~real_positions(inputs, attention, pad_id=pad_id, eos_id=eos_id)
     first = np.cumsum(~padding, axis=1) == 1
     ends = (inputs == eos_id) & ~padding & ~first if eos_id is not None else np.zeros_like(live)
@@ -292,9 +293,9 @@ def asks_for_next_token(tokens: np.ndarray, targets: np.ndarray) -> bool:
     return bool(moved > _MOST > unmoved)
 
 
-def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
+def measure_label_count(labels: np.ndarray) -> LabelCount:
     """Return how many of a batch's labels count; labels are integers of shape (rows,) or (rows, …)."""
-    live = labels.reshape(len(labels), -1) != ignored
+    live = labels.reshape(len(labels), -1) != IGNORED_LABEL
     return LabelCount(
         rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -70,7 +68,6 @@ def setup_facts(
             framework="keras",
             words=WORDS,
             automatic_steps=True,
-            versions=versions(),
             call=f"{type(model).__name__}.fit",
             arguments=arguments(model, given, seen, optimizers),
             places=find_places(model, frame, seen) | _callback_places(given, seen),
@@ -94,7 +91,7 @@ def setup_facts(
             ranks=seen.ranks,
         )
         if compiled is not None or version().is_compiled(model)
-        else SetupFacts(framework="keras", words=WORDS, versions=versions())
+        else SetupFacts(framework="keras", words=WORDS)
     )
 
 
@@ -319,10 +316,3 @@ def ineffective_freezes(
                 )
             )
     return tuple(found)
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a Keras script."""
-    backend = keras.config.backend()
-    found = {"python": platform.python_version(), version().package: f"{keras.__version__} ({backend})"}
-    return {**found, backend: sys.modules[backend].__version__, "numpy": np.__version__}

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from typing import Any
-
-import numpy as np
-import torch
 
 from trainwright.adapters.loop.accelerate import precision_of
 from trainwright.adapters.loop.training import LoopTraining
@@ -31,7 +26,6 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         framework=training.body.framework,
         words=training.body.words,
         automatic_steps=training.body.automatic_steps,
-        versions=versions(),
         call="training loop",
         places=find_places(training),
         model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
@@ -95,12 +89,3 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         found = loader_places(held, seen)
         places |= {_HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places}
     return places
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a torch training loop."""
-    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
-    for name in ("accelerate", "lightning", "transformers"):
-        if name in sys.modules:
-            found[name] = str(getattr(sys.modules[name], "__version__", ""))
-    return found

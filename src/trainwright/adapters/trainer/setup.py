@@ -5,14 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import platform
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-import accelerate
-import numpy as np
-import torch
 import transformers
 from torch import nn
 
@@ -287,7 +283,6 @@ def setup_facts(
         framework="transformers",
         words=WORDS,
         automatic_steps=True,
-        versions=versions(),
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
         places=find_places(trainer, frame, seen),
@@ -309,14 +304,3 @@ def setup_facts(
         planned_updates=planned_updates,
         ranks=seen.ranks,
     )
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a Trainer script."""
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "accelerate": accelerate.__version__,
-        "numpy": np.__version__,
-    }

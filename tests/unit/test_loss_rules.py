@@ -310,7 +310,7 @@ def test_scores_that_are_not_finite_are_another_rules_matter():
 ])  # fmt: skip
 def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
     loss = facts(call(targets=(8, 3), dtype="float32", **seen))
-    assert bool(run(softmax_on_multilabel, loss=loss, forward=ForwardFacts(), setup=SETUP)) == speaks
+    assert bool(run(softmax_on_multilabel, loss=loss, setup=SETUP)) == speaks
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def measure_step(training: LoopTraining) -> StepFacts:
 def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
     model, seen = training.model, training.seen
     alone = len(training.parts.roots) == 1 and training.parts.roots[0] is model
-    facts = forward_facts(record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training))
+    facts = forward_facts(record, model, _probe(training, turns) if alone else None, _fresh(training))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
     return replace(facts, parameters=parameters)
 

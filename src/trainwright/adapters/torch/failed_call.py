@@ -89,7 +89,7 @@ class ModelOutside:
         view = self.view()
         label = next((k for k in _LABELS if k in view), None)
         probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
-        forward = forward_facts(record, self.model, probe, self.seen.modules.get, None)
+        forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at, {})
         loss = loss_facts(record, view, view.get(label) if label else None)
         return (

@@ -49,7 +49,7 @@ def squared_error_on_classes(
     elif _single(call) and _of_two(dataset):
         yield _of_binary(call, dataset, where)
     elif _single(call) and (seen := dataset.alignment) is not None and _arbitrary(seen):
-        yield _of_numbers(call, dataset, seen, where)
+        yield _of_numbers(call, seen, where)
 
 
 def _of_one_hot(call: LossCall, outcome: Outcome | None, where: Place | None) -> Finding:
@@ -92,7 +92,7 @@ def _of_binary(call: LossCall, dataset: DatasetFacts, where: Place | None) -> Fi
     )
 
 
-def _of_numbers(call: LossCall, dataset: DatasetFacts, seen: Alignment, where: Place | None) -> Finding:
+def _of_numbers(call: LossCall, seen: Alignment, where: Place | None) -> Finding:
     values = len(call.target_values)
     return Finding(
         message=f"{call.function} treats class numbers as a quantity: a probe leaves {seen.numbering_error:.0%} of "

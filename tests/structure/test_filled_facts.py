@@ -52,7 +52,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("made in walk/ of the runs that every kind returns", ALL, """
         BaselineFacts.predicted_classes BaselineFacts.label_classes
         OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
-        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard"""),
+        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
         SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.text_labels"""),
@@ -100,7 +100,6 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
-    ("several processes, which fit starts by itself", KERAS, "SetupFacts.world_size"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
         EvaluationFacts.memory_bytes EvaluationFacts.comparisons"""),

@@ -164,7 +164,7 @@ def test_rows_that_repeat_within_training_may_be_copies(
     facts = _overlapping(30, 300, 8)
     few = tuple(500 + i % inputs for i in range(30))
     held = replace(facts.evaluation, row_hashes=few + facts.evaluation.row_hashes[30:])
-    copies = Copies(same_label_share=labels, nearest_differing=differing, values=10)
+    copies = Copies(same_label_share=labels, nearest_differing=differing)
     facts = replace(facts, evaluation=held, copies=copies)
     assert len(_said(train_eval_overlap, facts, SETUP)) == found
 

@@ -310,7 +310,7 @@ def test_scores_that_are_not_finite_are_another_rules_matter():
 ])  # fmt: skip
 def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
     loss = facts(call(targets=(8, 3), dtype="float32", **seen))
-    assert bool(run(softmax_on_multilabel, loss=loss, forward=ForwardFacts(), setup=SETUP)) == speaks
+    assert bool(run(softmax_on_multilabel, loss=loss, setup=SETUP)) == speaks
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
 )
 def test_only_labels_moved_by_both_are_moved_twice(offset, shifted, speaks):
     """A model of one's own that does not move them, given moved labels, is right."""
-    mask = LabelMaskFacts(positions=80, live=72, dead_rows=0, rows=8, shifted_by_one=shifted)
+    mask = LabelMaskFacts(live=72, rows=8, shifted_by_one=shifted)
     batch = BatchFacts(rows=8, label_key="labels", mask=mask)
     loss = facts(call(), token_offset=offset)
     assert bool(run(labels_shifted_twice, loss=loss, batch=batch, setup=SETUP)) == speaks

@@ -95,7 +95,6 @@ def _tried(step: Any, odd: Sequence[int], batch_size: int = 16) -> TriedSet:
     rows = [OddRow(row=row, column="x", why="the largest value, 9") for row in odd]
     return TriedSet(
         name="train",
-        reading=Reading(read=100, rows=100),
         odd=rows,
         others=range(100),
         batch_size=batch_size,
@@ -109,23 +108,22 @@ def test_a_batch_that_fails_is_taken_apart(batch_size: int) -> None:
         assert len(rows) <= batch_size
         return RowStep(failure="IndexError: 9" if 41 in rows else "", loss=float("nan") if 97 in rows else 1.0)
 
-    reading, bad = try_worst_rows(_tried(step, [3, 41, 50, 97, 98], batch_size), 60)
+    bad = try_worst_rows(_tried(step, [3, 41, 50, 97, 98], batch_size), 60)
     assert [(one.odd.row, one.failure) for one in bad] == [(41, "IndexError: 9"), (97, "")]
-    assert reading.tried == 5
 
 
 def test_nothing_is_said_of_rows_that_fail_only_together_nor_where_every_step_fails() -> None:
     together = lambda rows: RowStep(failure="no pair" if {41, 50} <= set(rows) else "", loss=1.0)  # noqa: E731
-    assert try_worst_rows(_tried(together, [41, 50]), 60)[1] == []
-    assert try_worst_rows(_tried(lambda rows: RowStep(failure="always"), [41]), 60)[1] == []
+    assert try_worst_rows(_tried(together, [41, 50]), 60) == []
+    assert try_worst_rows(_tried(lambda rows: RowStep(failure="always"), [41]), 60) == []
 
 
 def test_a_loss_is_a_jump_only_beyond_the_largest_of_several_batches() -> None:
     def step(rows: Sequence[int]) -> RowStep:
         return RowStep(loss=1_000.0 if 41 in rows else 50.0 if 20 in rows else 1.0)
 
-    assert try_worst_rows(_tried(step, [41]), 60)[1] == []
-    assert [one.odd.row for one in try_worst_rows(_tried(lambda r: RowStep(loss=1.0 + 500 * (41 in r)), [41]), 60)[1]]
+    assert try_worst_rows(_tried(step, [41]), 60) == []
+    assert [one.odd.row for one in try_worst_rows(_tried(lambda r: RowStep(loss=1.0 + 500 * (41 in r)), [41]), 60)]
 
 
 @pytest.mark.parametrize("quoted", [False, True])

@@ -83,8 +83,8 @@ def test_run_walks_several_processes_and_leaves_their_training_to_the_launcher(t
 
 
 def rank(number: int, **more: Any) -> RankFacts:
-    given = {"world_size": 2, "believed": 2, "rows": 100, "batches": 5, "sharded": True, "samples": "a",
-             "batch": f"b{number}", "weights": "w", "random": "r"}  # fmt: skip
+    given = {"world_size": 2, "believed": 2, "rows": 100, "sharded": True, "samples": "a",
+             "batch": f"b{number}", "weights": "w"}  # fmt: skip
     return RankFacts(**{"rank": number, **given, **more})
 
 

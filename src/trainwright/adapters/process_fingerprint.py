@@ -31,14 +31,13 @@ HASHED_NUMBERS = 64
 
 def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
     """The facts of a process that is about to run a user's loop."""
-    random = torch_random()
     training = LoopTraining(body, seen)
     kept = RandomState()
     try:
         with quiet(), muted():
             loader, batch = _first_batch(body)
             kept.put_back()
-            return rank_facts(position, loader, batch, training.modules, random)
+            return rank_facts(position, loader, batch, training.modules)
     finally:
         training.put_back()
         kept.put_back()
@@ -46,7 +45,7 @@ def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
 
 def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     """The facts of a process that is about to call a Trainer's `train`."""
-    random, kept, loader, batch = torch_random(), RandomState(), None, None
+    kept, loader, batch = RandomState(), None, None
     with quiet(), muted(), tolerated():  # unreadable data is reported by a later stage
         loader = trainer.get_train_dataloader()
         batch = next(iter(loader))
@@ -55,12 +54,12 @@ def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     accelerator._dataloaders = [d for d in accelerator._dataloaders if d is not loader]
     with quiet(), muted():
         # On start, it sends the first rank's weights to the others, so their values before that do not matter.
-        facts = rank_facts(position, loader, batch, [], random)
+        facts = rank_facts(position, loader, batch, [])
     kept.put_back()
     return facts
 
 
-def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module], random: str) -> RankFacts:
+def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module]) -> RankFacts:
     """The facts of one process about the data it reads and the modules it trains."""
     dataset = getattr(loader, "dataset", None)
     weights = [_of_weights(m) for m in modules]
@@ -69,18 +68,11 @@ def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn
         world_size=position.world_size,
         believed=position.believed,
         rows=length(dataset),
-        batches=length(loader),
         sharded=is_sharded(loader),
         samples=_samples(dataset),
         batch=_hash(batch) if batch is not None else "",
         weights=_hash(weights) if weights else "",
-        random=random,
     )
-
-
-def torch_random() -> str:
-    """The hash of torch's random state."""
-    return _hash(torch.get_rng_state())
 
 
 def is_sharded(loader: Any) -> bool:

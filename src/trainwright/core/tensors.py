@@ -99,9 +99,6 @@ class Tensors(Protocol):
     def mask_padding(self, model: Any, embedding: str) -> None:
         """Make an embedding mask token 0 for the layers after it."""
 
-    def set_training(self, model: Any, training: bool) -> None:
-        """Put the model and all its modules in training or evaluation mode."""
-
     def change_rows(self, data: Any, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> Any:
         """The data set with each item changed when it is read; the change gets the item and its row."""
 

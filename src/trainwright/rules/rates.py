@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from statistics import fmean
 
-from trainwright.core import Fix, Outcome, Place, Repair, Role, Safety, SetKeyword, Trial
+from trainwright.core import Finding, Fix, Outcome, Place, Role, Safety, SetKeyword, Trial
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
@@ -72,6 +73,25 @@ def better_rate(
     return None
 
 
+def lower_rate_finding(better: Better, optimizer: OptimizerFacts, setup: SetupFacts, start: str) -> Finding:
+    """The finding that a lower rate learns what the script's does not.
+
+    Args:
+        start: the beginning of the message, which says where the script's rate comes from.
+    """
+    rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
+    before, after = fmean(better.outcome.before), fmean(better.outcome.after)
+    return Finding(
+        message=f"{start} the loss of {better.rows} is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} "
+        f"it is {after:.3g}",
+        measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
+        where=rate_place(setup),
+        proof=better.outcome,
+        repair=scale_learning_rate(better.factor),
+        fix=set_rate(setup, optimizer, lower),
+    )
+
+
 def _is_thrown_about(overfit: OverfitFacts) -> bool:
     """Whether the loss rose along the way, above its first value or far above the lowest so far."""
     first, lowest = overfit.losses[0], overfit.losses[0]
@@ -94,9 +114,9 @@ def _on_several(batches: int, steps: int) -> Generator[Trial, Outcome, Better | 
         outcome = yield Trial(change=scale_learning_rate(factor), steps=steps, batches=batches, seeds=seeds)
         if outcome.steps < steps or not (seeds == 1 or outcome.clearly_better):
             return None
-        before, after = mean(outcome.before), mean(outcome.after)
+        before, after = fmean(outcome.before), fmean(outcome.after)
         before = before if before == before else float("inf")
-        constant = mean(outcome.constant) if outcome.constant else None
+        constant = fmean(outcome.constant) if outcome.constant else None
         near = constant is not None and before >= NEAR_CONSTANT * constant
         if not after <= (LEFT_SHARE if near else LEFT_SHARE_ALONE) * before:
             return None
@@ -160,13 +180,3 @@ def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> 
     built = f"{prefix}{optimizer.kind}({optimizer.rate_keyword}={value})"
     edit = (SetKeyword(where.file, where.line, "optimizer", built, "compile", position=0),) if where and prefix else ()
     return Fix(does=f"pass {built} as the optimizer", safety=Safety.UNSAFE, edits=edit)
-
-
-def keep_rate(factor: float) -> Repair:
-    """The repair that keeps the rate that worked."""
-    return scale_learning_rate(factor)
-
-
-def mean(values: tuple[float, ...]) -> float:
-    """Their mean."""
-    return sum(values) / len(values)

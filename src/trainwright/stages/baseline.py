@@ -24,6 +24,5 @@ class BaselineFacts(Facts):
     """The lowest possible loss on these rows."""
     steps: int
     rows: int
-    losses: tuple[float, ...] = ()
     predicted_classes: int | None = None
     label_classes: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Facts, Failure, Place, Stage
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
 # Smaller planes are not images.
@@ -21,11 +22,8 @@ _SMOOTH = 0.9
 class LabelMaskFacts:
     """How many positions in a batch of token labels count in the loss."""
 
-    positions: int
     live: int
     """Positions whose label is not -100."""
-    dead_rows: int
-    """Rows in which no position counts."""
     rows: int
     eos_inputs: int = 0
     """Positions whose input is the end-of-sequence token, except padding and a row's first real position."""
@@ -161,8 +159,6 @@ class BatchFacts(Facts):
     """Arguments that the model's forward takes."""
     accepts_any: bool = False
     """forward takes **kwargs."""
-    required: tuple[str, ...] = ()
-    """Arguments of forward without a default."""
     padding_share: float | None = None
     """Share of positions that are padding, from the attention mask or the padding token."""
     has_attention_mask: bool = False
@@ -176,8 +172,6 @@ class BatchFacts(Facts):
     """The key of the token ids."""
     largest_token: int | None = None
     tokenizer_size: int | None = None
-    unknown_share: float | None = None
-    """Share of real tokens that are the unknown token."""
     mask: LabelMaskFacts | None = None
     masks: tuple[LabelMaskFacts, ...] = ()
     """The same for each of the first batches."""
@@ -230,21 +224,18 @@ def measure_label_mask(
     *,
     pad_id: int | None,
     eos_id: int | None,
-    ignored: int = -100,
 ) -> LabelMaskFacts:
     """Return how many positions of token labels (rows, length) count, given inputs of the same shape.
 
     An end-of-sequence token at a row's first real position does not end a text: it is a separator or a start token.
     """
-    live = labels != ignored
+    live = labels != IGNORED_LABEL
     padding = ~real_positions(inputs, attention, pad_id=pad_id, eos_id=eos_id)
     first = np.cumsum(~padding, axis=1) == 1
     ends = (inputs == eos_id) & ~padding & ~first if eos_id is not None else np.zeros_like(live)
     equal = bool(live.any() and np.array_equal(labels[live], inputs[live]))
     return LabelMaskFacts(
-        positions=int(labels.size),
         live=int(live.sum()),
-        dead_rows=int((~live.any(axis=1)).sum()),
         rows=len(labels),
         eos_inputs=int(ends.sum()),
         eos_live=int((ends & live).sum()),
@@ -302,9 +293,9 @@ def asks_for_next_token(tokens: np.ndarray, targets: np.ndarray) -> bool:
     return bool(moved > _MOST > unmoved)
 
 
-def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
+def measure_label_count(labels: np.ndarray) -> LabelCount:
     """Return how many of a batch's labels count; labels are integers of shape (rows,) or (rows, …)."""
-    live = labels.reshape(len(labels), -1) != ignored
+    live = labels.reshape(len(labels), -1) != IGNORED_LABEL
     return LabelCount(
         rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
     )

@@ -62,12 +62,9 @@ class ColumnFacts:
     dtype: str = ""
     shape: tuple[int, ...] = ()
     """Of the first item."""
-    longest: int | None = None
     median_length: float | None = None
     minimum: float | None = None
     maximum: float | None = None
-    mean: float | None = None
-    deviation: float | None = None
     feature_deviations: tuple[float, ...] = ()
     """Standard deviation of each feature over the sampled rows, if rows are vectors of one size up to 4096."""
     feature_means: tuple[float, ...] = ()
@@ -101,14 +98,11 @@ class LabelFacts:
     rows_read: int = 0
     ignored: int = 0
     """How many labels are -100."""
-    dtype: str = ""
     class_names: tuple[str, ...] = ()
     mean_run: float = 0.0
     """Mean length of runs of equal labels, with the rows in order."""
     expected_run: float = 0.0
     """The expected value for shuffled rows."""
-    minimum: float | None = None
-    maximum: float | None = None
     mean: float | None = None
     deviation: float | None = None
     distinct_before_cut: int | None = None
@@ -125,11 +119,6 @@ class LabelFacts:
     def majority_share(self) -> float:
         """Fraction of rows with the most frequent value."""
         return max(self.census.values()) / sum(self.census.values()) if self.census else 0.0
-
-    @property
-    def chance_nats(self) -> float | None:
-        """ln C: the loss in nats of a uniform guess over the C distinct values."""
-        return math.log(len(self.census)) if len(self.census) > 1 else None
 
     @property
     def entropy_nats(self) -> float | None:
@@ -235,10 +224,7 @@ class TokenizerFacts:
     """The script's tokenizer."""
 
     expression: str
-    size: int
-    """len(tokenizer): the vocabulary including added tokens."""
     pad_id: int | None
-    eos_id: int | None
     longest_input: int | None
     name: str = ""
 

@@ -60,5 +60,3 @@ class Copies:
     nearest_differing: float
     """Median number of values, words or tokens in which such a row differs from the most similar row that is not
     identical."""
-    values: int
-    """Number of values in a row."""

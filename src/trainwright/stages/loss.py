@@ -142,7 +142,6 @@ class LossFacts(Facts):
     """The call on the first evaluation batch, if its targets have another form than the training targets."""
     value: float | None = None
     """In nats for a classification; None if the loss raised."""
-    requires_grad: bool = True
     classes: int | None = None
     """Number of scores per label; None: not a classification."""
     chance_nats: float | None = None

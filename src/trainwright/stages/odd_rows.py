@@ -59,8 +59,6 @@ class Reading:
     read: int
     rows: int | None
     """None: unknown, because the set is a stream that did not end."""
-    tried: int = 0
-    """How many rows were put through a step."""
 
 
 @dataclass(frozen=True, kw_only=True)

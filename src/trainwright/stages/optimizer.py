@@ -12,12 +12,8 @@ from trainwright.core import Facts, Failure, Stage
 class GroupFacts:
     """One parameter group."""
 
-    parameters: int
-    """Number of scalar weights."""
     tensors: int
-    learning_rate: float
     weight_decay: float = 0.0
-    options: Mapping[str, float | int | str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
 
 

@@ -20,8 +20,6 @@ class OverfitFacts(Facts):
     """The loss is still falling at the end: with more steps, the batch would be learned."""
     floor: float = 0.0
     """The lowest loss that the targets allow (label smoothing, soft targets)."""
-    accuracy: float | None = None
-    """Share of the batch's labels predicted correctly at the end, for a classification."""
     predicted_classes: int | None = None
     batch_classes: int | None = None
     diverged: bool = False
@@ -67,7 +65,6 @@ def measure_overfit(
     rows: int,
     *,
     floor: float = 0.0,
-    accuracy: float | None = None,
     predicted_classes: int | None = None,
     batch_classes: int | None = None,
     constant: float | None = None,
@@ -90,7 +87,6 @@ def measure_overfit(
         learnt=learnt,
         falling=bool(finite) and (_falls(sum(middle) / len(middle), last, 0.05) or _keeps_falling(finite)),
         floor=floor,
-        accuracy=accuracy,
         predicted_classes=predicted_classes,
         batch_classes=batch_classes,
         diverged=len(finite) < len(losses) or last > DIVERGED_FACTOR * first,

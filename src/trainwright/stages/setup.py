@@ -15,11 +15,9 @@ from trainwright.stages.words import Words
 class Argument:
     """The effective value of a hyperparameter."""
 
-    name: str
     value: Any
     given: bool
     """False: a default."""
-    default: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,8 +215,6 @@ class RankFacts:
     """Number of processes as seen by this process: 1 if it runs as if it were alone."""
     rows: int | None = None
     """Number of rows in its training set."""
-    batches: int | None = None
-    """Number of batches in its loader."""
     sharded: bool = False
     """A sampler splits the rows between the ranks."""
     samples: str = ""
@@ -227,8 +223,6 @@ class RankFacts:
     """Hash of the first batch."""
     weights: str = ""
     """Hash of the weights; empty if the first rank's weights are sent to the others later."""
-    random: str = ""
-    """Hash of torch's random number generator state."""
     failure: str = ""
     """What ended the process before training."""
 
@@ -331,7 +325,6 @@ class SetupFacts(Facts):
     accumulation: int = 1
     epochs: float | None = None
     planned_updates: int | None = None
-    world_size: int = 1
     ranks: tuple[RankFacts, ...] = ()
     """One entry per process, if several train on this machine; otherwise empty."""
 

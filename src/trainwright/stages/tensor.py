@@ -12,7 +12,6 @@ class TensorFacts:
     shape: tuple[int, ...]
     dtype: str
     """The framework's name without its prefix: int64, float32, bfloat16, bool."""
-    device: str = "cpu"
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None

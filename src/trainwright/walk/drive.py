@@ -12,6 +12,7 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.stages import LearningFacts, OddRowFacts
+from trainwright.walk.closing import versions
 from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
 from trainwright.walk.walk import ITSELF_FAILED, Walk
 
@@ -98,7 +99,8 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
 def _measure(adapter: Adapter, request: Measure) -> Any:
     match request.stage:
         case Stage.SETUP:
-            return replace(adapter.measure_setup(), misspelled=misspelled_methods(user_scopes(), seen().modules))
+            misspelled = misspelled_methods(user_scopes(), seen().modules)
+            return replace(adapter.measure_setup(), versions=versions(), misspelled=misspelled)
         case Stage.DATASET:
             return adapter.measure_dataset()
         case Stage.BATCH:

@@ -160,11 +160,9 @@ def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
 
 
 def _overfit_facts(run: Run) -> Any:
-    matched = [p == t for p, t in zip(run.predictions, run.labels)]
     return measure_overfit(
         run.losses,
         run.rows,
-        accuracy=sum(matched) / len(matched) if matched else None,
         predicted_classes=len(set(run.predictions)) or None,
         batch_classes=len(set(run.labels)) or None,
         floor=run.floor,
@@ -183,7 +181,6 @@ def _baseline_facts(run: Run) -> BaselineFacts:
         floor=run.floor,
         steps=len(run.losses),
         rows=run.rows,
-        losses=run.losses,
         predicted_classes=len(set(run.predictions)) or None,
         label_classes=len(set(run.labels)) or None,
     )

@@ -144,12 +144,11 @@ class Walk:
         if run.losses:
             self._step_seconds = run.seconds / len(run.losses)
 
-    def affordable_steps(self, wanted: int, fewest: int, *, runs: int = 1) -> int:
-        """How many steps a run may have so that all runs take at most half of the remaining budget."""
+    def affordable_steps(self, wanted: int, fewest: int) -> int:
+        """How many steps a run may have so that it takes at most half of the remaining budget, but at least the fewest."""
         if not self._step_seconds:
             return wanted
-        fitting = int(self.clock.left / 2 / runs / self._step_seconds)
-        return min(wanted, max(fitting, fewest if runs == 1 else 0))
+        return min(wanted, max(int(self.clock.left / 2 / self._step_seconds), fewest))
 
     def affords(self, steps: int) -> bool:
         """Whether the budget allows an experiment with this total number of steps."""

@@ -23,9 +23,7 @@ def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts 
     longest = tokenizer.model_max_length
     return TokenizerFacts(
         expression=named[0] if named else "",
-        size=len(tokenizer),
         pad_id=tokenizer.pad_token_id,
-        eos_id=tokenizer.eos_token_id,
         longest_input=longest if longest < 10**9 else None,
         name=type(tokenizer).__name__,
     )

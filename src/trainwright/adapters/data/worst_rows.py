@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, Step
-from trainwright.stages.odd_rows import BadRow, OddRow, Reading
+from trainwright.stages.odd_rows import BadRow, OddRow
 from trainwright.timing import now
 
 # Extreme rows that are put through a step, and rows named.
@@ -24,7 +24,6 @@ class TriedSet:
     """A set whose extreme rows are put through a step."""
 
     name: str
-    reading: Reading
     odd: Sequence[OddRow]
     others: Sequence[int]
     """Rows that are read like any other."""
@@ -35,8 +34,8 @@ class TriedSet:
     """The user's own evaluation on such rows, if `step` only resembles it: what it does not raise is no fault."""
 
 
-def try_worst_rows(tried: TriedSet, seconds: float) -> tuple[Reading, list[BadRow]]:
-    """How many rows were tried, and those on which the step fails although it does not on others."""
+def try_worst_rows(tried: TriedSet, seconds: float) -> list[BadRow]:
+    """The rows on which the step fails although it does not on others."""
     return _Search(tried, seconds).run()
 
 
@@ -50,12 +49,11 @@ class _Search:
         self.others = list(itertools.islice((r for r in tried.others if r not in odd), USUAL * self.size))
         self.usual_loss: float | None = None
         self.knows_several = False
-        self.count = 0
 
-    def run(self) -> tuple[Reading, list[BadRow]]:
+    def run(self) -> list[BadRow]:
         """Try all of them, and take apart each batch that fails."""
         if not self._learn_usual():
-            return self.set.reading, []
+            return []
         odd, bad = list(self.set.odd[:MOST_ODD]), list[BadRow]()
         share = max(1, self.size // 2)
         for start in range(0, len(odd), share):
@@ -63,9 +61,7 @@ class _Search:
                 break
             part = odd[start : start + share]
             bad += itertools.islice(self._failing(part), MOST_BAD - len(bad))
-            self.count += len(part)
-        reading = self.set.reading
-        return Reading(read=reading.read, rows=reading.rows, tried=self.count), bad
+        return bad
 
     @property
     def _over(self) -> bool:

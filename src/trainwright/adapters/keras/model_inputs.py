@@ -25,15 +25,12 @@ class ModelInputs:
     names: tuple[str, ...] = ()
     """Keys of a dictionary of inputs; empty if it takes any, or takes no dictionary."""
     takes_any: bool = True
-    required: tuple[str, ...] = ()
     floats: Mapping[str, bool] | None = None
     """Whether each input of the dictionary is cast to floating point."""
     float_order: tuple[bool, ...] = ()
     """The same by position."""
     channels_last: bool | None = None
     """The channel axis that the first image convolution expects; None: there is none."""
-    channels: int | None = None
-    """How many channels it has weights for; None: not built yet, or there is none."""
     embedding: str = ""
     """The name of the first layer, if it looks up tokens."""
     embedding_rows: int | None = None
@@ -66,7 +63,6 @@ def inputs_of(model: Any) -> ModelInputs:
     return ModelInputs(
         names=keys,
         takes_any=False,
-        required=keys,
         floats=dict(zip(keys, kinds)),
         float_order=tuple(kinds),
         **found,
@@ -123,8 +119,7 @@ def _convolution(model: Any) -> dict[str, Any]:
         name = type(layer).__name__
         if "Conv2D" in name and "Transpose" not in name and hasattr(layer, "data_format"):
             last = layer.data_format == "channels_last"
-            kernel = getattr(layer, "kernel", None) if layer.built else None
-            return {"channels_last": last, "channels": int(kernel.shape[2]) if kernel is not None else None}
+            return {"channels_last": last}
     return {}
 
 

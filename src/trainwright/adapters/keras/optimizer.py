@@ -27,13 +27,10 @@ def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[s
     parameters = inspect.signature(type(inner).__init__).parameters
     config, written = _config(inner), written_arguments(inner, seen)
     found = {}
-    for name, parameter in parameters.items():
+    for name in parameters:
         if name in ("self", "name", "kwargs") or name not in config:
             continue
-        default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        found[f"{attribute}.{name}"] = Argument(
-            name=name, value=_plain(config[name]), given=name in written, default=_plain(default)
-        )
+        found[f"{attribute}.{name}"] = Argument(value=_plain(config[name]), given=name in written)
     return found
 
 
@@ -135,9 +132,7 @@ def optimizer_facts(
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     named = _trained(model)
     group = GroupFacts(
-        parameters=sum(int(np.prod(v.shape)) for v in named.values()),
         tensors=len(named),
-        learning_rate=schedule.peak,
         weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
         names=tuple(named),
     )

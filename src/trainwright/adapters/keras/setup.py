@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -70,7 +68,6 @@ def setup_facts(
             framework="keras",
             words=WORDS,
             automatic_steps=True,
-            versions=versions(),
             call=f"{type(model).__name__}.fit",
             arguments=arguments(model, given, seen, optimizers),
             places=find_places(model, frame, seen) | _callback_places(given, seen),
@@ -94,7 +91,7 @@ def setup_facts(
             ranks=seen.ranks,
         )
         if compiled is not None or version().is_compiled(model)
-        else SetupFacts(framework="keras", words=WORDS, versions=versions())
+        else SetupFacts(framework="keras", words=WORDS)
     )
 
 
@@ -114,7 +111,7 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapp
             continue
         value = given.get(name, parameter.default)
         if isinstance(value, (int, float, str, bool, type(None))):
-            found[name] = Argument(name=name, value=value, given=name in given, default=parameter.default)
+            found[name] = Argument(value=value, given=name in given)
     compiled = seen.compiled.get(model)
     told = compiled.given if compiled else {}
     for name, default in _COMPILE_DEFAULTS.items():
@@ -122,10 +119,10 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapp
         if isinstance(value, (int, float, str, bool, type(None))):
             if name == "jit_compile":
                 value = bool(model.jit_compile)
-            found[name] = Argument(name=name, value=value, given=name in told, default=default)
+            found[name] = Argument(value=value, given=name in told)
     named = told.get("optimizer", "rmsprop")
     if isinstance(named, str) and "optimizer" in optimizers:
-        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
+        found["optimizer"] = Argument(value=named, given="optimizer" in told)
     for attribute, optimizer in optimizers.items():
         found |= resolved(optimizer, seen, attribute)
     return {**found, **_losses(told.get("loss"))}
@@ -145,7 +142,7 @@ def _losses(loss: Any) -> dict[str, Argument]:
         if not isinstance(one, str):
             continue
         prefix = f"loss[{key!r}]" if key != "" else "loss"
-        found[prefix] = Argument(name=prefix, value=one, given=True)
+        found[prefix] = Argument(value=one, given=True)
         try:
             function = keras.losses.get(one)
         except ValueError:
@@ -153,9 +150,7 @@ def _losses(loss: Any) -> dict[str, Argument]:
         parameters = inspect.signature(getattr(function, "fn", function)).parameters
         for name, parameter in parameters.items():
             if name not in ("y_true", "y_pred") and parameter.default is not inspect.Parameter.empty:
-                found[f"{prefix}.{name}"] = Argument(
-                    name=name, value=parameter.default, given=False, default=parameter.default
-                )
+                found[f"{prefix}.{name}"] = Argument(value=parameter.default, given=False)
     return found
 
 
@@ -321,10 +316,3 @@ def ineffective_freezes(
                 )
             )
     return tuple(found)
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a Keras script."""
-    backend = keras.config.backend()
-    found = {"python": platform.python_version(), version().package: f"{keras.__version__} ({backend})"}
-    return {**found, backend: sys.modules[backend].__version__, "numpy": np.__version__}

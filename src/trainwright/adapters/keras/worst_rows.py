@@ -46,14 +46,13 @@ def try_rows(fit: FitTraining, dataset: DatasetFacts, seconds: float) -> OddRowF
 def _of_arrays(fit: FitTraining, data: FitData, facts: SplitFacts, seconds: float) -> tuple[Reading, list[BadRow]]:
     tried = TriedSet(
         name=facts.name,
-        reading=Reading(read=facts.read, rows=facts.rows),
         odd=facts.odd,
         others=range(facts.rows or 0),
         batch_size=data.batch_size or MOST_ROWS,
         step=lambda rows: fit.step_on(data.chosen(rows)),
         evaluated=facts.name != "train",
     )
-    return try_worst_rows(tried, seconds)
+    return Reading(read=facts.read, rows=facts.rows), try_worst_rows(tried, seconds)
 
 
 def _of_stream(
@@ -86,11 +85,11 @@ def _of_stream(
 
     tried = TriedSet(
         name=facts.name,
-        reading=Reading(read=found.read, rows=found.read if ended else facts.rows),
         odd=found.found(),
         others=[n for n in kept if n < 4 * MOST_ROWS],
         batch_size=data.batch_size or MOST_ROWS,
         step=step,
         evaluated=facts.name != "train",
     )
-    return try_worst_rows(tried, seconds - (now() - started))
+    reading = Reading(read=found.read, rows=found.read if ended else facts.rows)
+    return reading, try_worst_rows(tried, seconds - (now() - started))

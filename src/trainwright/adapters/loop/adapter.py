@@ -29,6 +29,7 @@ from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.worst_rows import try_rows
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
+from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
 from trainwright.adapters.torch.sampler import sampler_facts, sampler_of
@@ -178,7 +179,7 @@ class LoopAdapter:
         views = list(_within(SECONDS, (training.view(turn) for turn in turns)))
         batch, model, tokenizer = views[0], training.model, training.tokenizer()
         key = training.label_key(batch)
-        names, takes_any, required = setup.accepted_names(training.parts.roots[0])
+        names, takes_any = accepted_names(training.parts.roots[0])
         return BatchFacts(
             rows=training.rows_of(turns[0]),
             tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
@@ -186,7 +187,6 @@ class LoopAdapter:
             label_key=key,
             accepts=names,
             accepts_any=takes_any,
-            required=required,
             images=image_facts(batch),
             **token_facts(batch, key, model, tokenizer),
             **several_batches_facts(views, key, model, tokenizer),

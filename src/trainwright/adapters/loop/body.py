@@ -1,4 +1,4 @@
-"""One step of the user's training as runnable code: the interface that the loop driver needs."""
+"""One step of the user's training as runnable code: the interface through which `LoopTraining` runs it."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
             failure = _raised(training, seen) if not seen.late else None
         if seen.stopped:
             raise OutOfTime
-        facts = _facts(training, seen, lifted, failure)
+        facts = _facts(seen, lifted, failure)
         longer = functools.partial(run_passes, training, lifted, 2 * batches, frozenset())
         return replace(facts, **retained_graphs(training, seen, longer)) if failure is None else facts
     finally:
@@ -120,7 +120,7 @@ def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> Evalua
         seen.error = error
     finally:
         training.reset()
-    facts = _facts(training, seen, None, _raised(training, seen))
+    facts = _facts(seen, None, _raised(training, seen))
     watched = getattr(training.body, "watched", None)
     return replace(facts, **watched()) if watched is not None and seen.error is None and not seen.late else facts
 
@@ -300,7 +300,7 @@ def _mended_elsewhere(training: LoopTraining) -> bool:
     return any(r.seam not in own for r in training.active.all)
 
 
-def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failure: Failure | None) -> EvaluationFacts:
+def _facts(seen: Seen, lifted: LiftedPass | None, failure: Failure | None) -> EvaluationFacts:
     watch, whole = seen.watch, lifted is None or lifted.whole
     evaluations = watch.evaluations() or watch.evaluations(sure=False)
     refused = _refused(seen) if failure is not None else None

@@ -191,7 +191,7 @@ class LiftedBody:
 
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make, if the lengths of all enclosing loops are known."""
-        rounds, epochs, window = self._rounds(training), self.epochs(), int(training.rounds)
+        rounds, epochs, window = self._rounds(), self.epochs(), int(training.rounds)
         if rounds is None or epochs is None:
             return None
         if steps_at_end(self.scope.values()):  # the last micro-batches of an epoch also make an update
@@ -208,7 +208,7 @@ class LiftedBody:
             found = found * count if found is not None and count is not None else None
         return found
 
-    def _rounds(self, training: Any) -> int | None:
+    def _rounds(self) -> int | None:
         """The number of rounds of the loop itself, each time it is reached."""
         return count_of(self.loop.node, self.loop.scope)
 
@@ -227,7 +227,7 @@ class LiftedBody:
             moved, schedules = int(calls.count("schedule")), len(training.parts.passed.schedules)
             return moved / max(1, schedules)
         names = {n for n, v in self.scope.items() if any(v is s for s in training.parts.schedules)}
-        rounds = self._rounds(training)
+        rounds = self._rounds()
         for node, _ in self._around():
             for call in ast.walk(node):
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import platform
-import sys
 from typing import Any
-
-import numpy as np
-import torch
 
 from trainwright.adapters.loop.accelerate import precision_of
 from trainwright.adapters.loop.training import LoopTraining
@@ -32,7 +26,6 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         framework=training.body.framework,
         words=training.body.words,
         automatic_steps=training.body.automatic_steps,
-        versions=versions(),
         call="training loop",
         places=find_places(training),
         model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
@@ -48,7 +41,6 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         epochs=training.body.epochs(),
-        world_size=max(1, len(training.seen.ranks)),
         ranks=training.seen.ranks,
         planned_updates=training.body.updates_planned(training),
     )
@@ -97,23 +89,3 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         found = loader_places(held, seen)
         places |= {_HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places}
     return places
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a torch training loop."""
-    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
-    for name in ("accelerate", "lightning", "transformers"):
-        if name in sys.modules:
-            found[name] = str(getattr(sys.modules[name], "__version__", ""))
-    return found
-
-
-def accepted_names(model: Any) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """The arguments of a module's forward, whether it takes **kwargs, and the arguments without a default."""
-    try:
-        parameters = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):
-        return (), True, ()
-    named = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-    required = tuple(p.name for p in parameters if p.name in named and p.default is p.empty)
-    return named, any(p.kind == p.VAR_KEYWORD for p in parameters), required

@@ -16,7 +16,7 @@ from trainwright.adapters.loop.gradients import changes_of_window, cuts_of_their
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import POOLED
-from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.called_model import Probe, accepted_names
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, stay_identical, with_origins
@@ -59,7 +59,7 @@ def measure_step(training: LoopTraining) -> StepFacts:
 def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
     model, seen = training.model, training.seen
     alone = len(training.parts.roots) == 1 and training.parts.roots[0] is model
-    facts = forward_facts(record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training))
+    facts = forward_facts(record, model, _probe(training, turns) if alone else None, _fresh(training))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
     return replace(facts, parameters=parameters)
 
@@ -104,8 +104,6 @@ def _fresh(training: LoopTraining) -> frozenset[str] | None:
 
 
 def _parameters_of(module: nn.Module) -> Sequence[str]:
-    from trainwright.adapters.loop.setup import accepted_names
-
     return accepted_names(module)[0]
 
 

@@ -56,13 +56,12 @@ def _of_columns(training: LoopTraining, data: Columns, dataset: DatasetFacts, se
     facts = dataset.train
     tried = TriedSet(
         name="train",
-        reading=Reading(read=facts.read, rows=facts.rows),
         odd=facts.odd,
         others=range(len(data)),
         batch_size=MOST_ROWS,
         step=lambda rows: step_on_columns(training, data, rows),
     )
-    return try_worst_rows(tried, seconds)
+    return Reading(read=facts.read, rows=facts.rows), try_worst_rows(tried, seconds)
 
 
 def _of_loader(stepping: _Stepping, facts: Any, seconds: float) -> Found:

@@ -106,9 +106,6 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
         facts["padding_tokens"] = int((~by_token).sum())
         facts["attended_padding"] = int((real & ~by_token).sum())
         facts["hidden_tokens"] = int((~real & (tokens.cpu().numpy() != own_pad)).sum())
-    unknown = getattr(tokenizer, "unk_token_id", None)
-    if unknown is not None and unknown != eos_id and real.any():
-        facts["unknown_share"] = float((tokens.cpu().numpy()[real] == unknown).mean())
     facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
     return facts
 

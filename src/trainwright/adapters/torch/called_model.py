@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,16 @@ from trainwright.seams.torch.evaluation import tensors_in
 from trainwright.seams.torch.trace import Made, Trace
 from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
+
+
+def accepted_names(model: Any) -> tuple[tuple[str, ...], bool]:
+    """The arguments of a module's forward, and whether it takes **kwargs."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return (), True
+    named = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    return named, any(p.kind == p.VAR_KEYWORD for p in parameters)
 
 
 @dataclass(kw_only=True)

@@ -13,7 +13,7 @@ from torch import nn
 
 from trainwright.adapters.base import FailedCall
 from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
-from trainwright.adapters.torch.called_model import Probe, left_as_it_was
+from trainwright.adapters.torch.called_model import Probe, accepted_names, left_as_it_was
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.loss import loss_facts
@@ -90,7 +90,7 @@ class ModelOutside:
         view = self.view()
         label = next((k for k in _LABELS if k in view), None)
         probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
-        forward = forward_facts(record, self.model, probe, self.seen.modules.get, None)
+        forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at, {})
         loss = loss_facts(record, view, view.get(label) if label else None)
         return (
@@ -115,15 +115,14 @@ class ModelOutside:
         return {**dict(zip(keys, self.args)), **self.kwargs}
 
     def _batch_facts(self, view: Mapping[str, Any], label: str | None) -> BatchFacts:
-        parameters = [p for p in _parameters(self.model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        names, takes_any = accepted_names(self.model)
         return BatchFacts(
             rows=next((len(v) for v in view.values() if isinstance(v, torch.Tensor) and v.dim()), 0),
             tensors={k: tensors.facts(v) for k, v in view.items() if isinstance(v, torch.Tensor)},
             others={k: type(v).__name__ for k, v in view.items() if not isinstance(v, torch.Tensor)},
             label_key=label,
-            accepts=tuple(p.name for p in parameters),
-            accepts_any=any(p.kind is p.VAR_KEYWORD for p in _parameters(self.model)),
-            required=tuple(p.name for p in parameters if p.default is p.empty),
+            accepts=names,
+            accepts_any=takes_any,
             images=image_facts(view),
             **token_facts(view, label, self.model, None),
         )

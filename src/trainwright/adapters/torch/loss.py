@@ -49,7 +49,6 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         call=call,
         calls=calls,
         value=record.loss,
-        requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,
         classes=classes,
         chance_nats=chance,
         expected=losses.uninformed_loss(call, chance),

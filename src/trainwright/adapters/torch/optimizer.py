@@ -74,13 +74,9 @@ def optimizer_facts(
 
 
 def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:
-    simple = {k: v for k, v in group.items() if isinstance(v, (int, float, str)) and k not in ("lr", "weight_decay")}
     return GroupFacts(
-        parameters=sum(p.numel() for p in group["params"]),
         tensors=len(group["params"]),
-        learning_rate=float(group["lr"]),
         weight_decay=float(group.get("weight_decay", 0.0)),
-        options=simple,
         names=tuple(names.get(id(p), "") for p in group["params"]),
     )
 

@@ -31,7 +31,6 @@ def forward_facts(
     record: StepRecord,
     model: nn.Module,
     probe: Probe | None,
-    places: Callable[[nn.Module], Place | None],
     fresh: frozenset[str] | None,
 ) -> ForwardFacts:
     """The facts of the forward pass from the observed step and the probes.

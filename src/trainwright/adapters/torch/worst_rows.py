@@ -58,7 +58,6 @@ def try_rows_of(
 
     tried = TriedSet(
         name=facts.name,
-        reading=reading,
         odd=odd,
         others=others,
         batch_size=batch_size,
@@ -66,7 +65,7 @@ def try_rows_of(
         evaluated=evaluated,
         confirm=by_number(confirm) if confirm is not None else None,
     )
-    return try_worst_rows(tried, seconds - (now() - started))
+    return reading, try_worst_rows(tried, seconds - (now() - started))
 
 
 class Items(Sequence[Any]):

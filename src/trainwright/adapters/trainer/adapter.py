@@ -10,7 +10,7 @@ from trainwright.adapters.base import Learn, Run, Train
 from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
-from trainwright.adapters.torch.called_model import rows_of
+from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts
 from trainwright.adapters.torch.optimizer import optimizer_facts
 from trainwright.adapters.torch.schedule import dry_run
@@ -61,12 +61,11 @@ class HFTrainerAdapter:
 
     def measure_batch(self) -> BatchFacts:
         training = self.training
-        names, takes_any, required = training.accepts()
+        names, takes_any = accepted_names(training.trainer.model)
         collator = training.trainer.data_collator
         facts: dict[str, Any] = {
             "accepts": names,
             "accepts_any": takes_any,
-            "required": required,
             "collator": getattr(collator, "__name__", type(collator).__name__),
         }
         batch, failure, recorder = training.first_batch(evaluation=False)

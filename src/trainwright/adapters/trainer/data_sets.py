@@ -13,6 +13,7 @@ from trainwright.adapters.data.odd_rows import RowStep, Step, try_extremes, try_
 from trainwright.adapters.data.reading import length, objects_in_scope, read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
+from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.probes.splits.census import measure_split
@@ -31,7 +32,7 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
     """Read a sample of the data and count its labels."""
     trainer = training.trainer
     names = list(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"]))
-    accepts = training.accepts()[0]
+    accepts = accepted_names(training.trainer.model)[0]
     read = read_split("train", trainer.train_dataset)
     train = measure_split(read, names, accepts)
     data = training.evaluation_set()

@@ -5,14 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import platform
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-import accelerate
-import numpy as np
-import torch
 import transformers
 from torch import nn
 
@@ -51,13 +47,9 @@ def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument
     """Every effective hyperparameter; `given` if the script wrote it."""
     found = {}
     for field in dataclasses.fields(args):
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
         value = getattr(args, field.name, None)
         if isinstance(value, (int, float, str, bool, type(None))):
-            given = field.name in written
-            found[field.name] = Argument(name=field.name, value=_plain(value), given=given, default=_plain(default))
+            found[field.name] = Argument(value=_plain(value), given=field.name in written)
     return found
 
 
@@ -291,7 +283,6 @@ def setup_facts(
         framework="transformers",
         words=WORDS,
         automatic_steps=True,
-        versions=versions(),
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
         places=find_places(trainer, frame, seen),
@@ -311,17 +302,5 @@ def setup_facts(
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
         planned_updates=planned_updates,
-        world_size=args.world_size,
         ranks=seen.ranks,
     )
-
-
-def versions() -> dict[str, str]:
-    """The library versions that matter for a Trainer script."""
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "accelerate": accelerate.__version__,
-        "numpy": np.__version__,
-    }

@@ -105,7 +105,7 @@ def _forward(
         met_rows=_rows_to_come(training),
         repairs=training.active.all,
     )
-    facts = forward_facts(record, model, probe, seen.modules.get, _fresh(seen, model))
+    facts = forward_facts(record, model, probe, _fresh(seen, model))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, training.versions_at_start)
     return replace(facts, parameters=parameters)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -353,12 +352,6 @@ class TrainerTraining:
         # A part of the training set is often also evaluated, for comparison.
         held = [part for name, part in data.items() if "train" not in str(name)]
         return next(iter(held or data.values()), None)
-
-    def accepts(self) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-        parameters = inspect.signature(self.trainer.model.forward).parameters.values()
-        named = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-        required = tuple(p.name for p in parameters if p.name in named and p.default is p.empty)
-        return named, any(p.kind == p.VAR_KEYWORD for p in parameters), required
 
     def tokenizer(self) -> Any:
         """The Trainer's tokenizer, its collator's, or one in the script's scope."""

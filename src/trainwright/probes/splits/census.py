@@ -213,13 +213,7 @@ def _statistics(values: np.ndarray) -> dict[str, Any]:
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if not finite.size:
         return {}
-    wide = finite.astype(np.float64)
-    return {
-        "minimum": float(wide.min()),
-        "maximum": float(wide.max()),
-        "mean": float(wide.mean()),
-        "deviation": float(wide.std()),
-    }
+    return {"minimum": float(finite.min()), "maximum": float(finite.max())}
 
 
 def _of_each_feature(table: np.ndarray) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def measure_labels(
         base |= {"rows_read": len(values)}
         classes = values.argmax(axis=1)
         found = _measure_numeric_labels(classes, [classes], base)
-        return replace(found, dtype=str(values.dtype), per_row=values.shape[1])
+        return replace(found, per_row=values.shape[1])
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufb":
         return _measure_numeric_labels(values, [values], base | {"rows_read": len(values)})
     present = [v for v in plain_values(first_values(values)) if v is not None]
@@ -42,17 +42,16 @@ def measure_labels(
             kind="text",
             census=Counter(v for v in present if isinstance(v, str)),
             counted=len(present),
-            dtype="text",
             first_rows=first_rows(present),
             **base,
         )
     try:
         arrays = [np.asarray(v) for v in present]
     except ValueError:  # ragged lists within a row
-        return LabelFacts(kind="other", counted=len(present), dtype=type(present[0]).__name__, **base)
+        return LabelFacts(kind="other", counted=len(present), **base)
     if arrays[0].dtype.kind not in "iufb":
         kind = "text" if arrays[0].dtype.kind in "US" else "other"
-        return LabelFacts(kind=kind, counted=len(present), dtype=kind, **base)
+        return LabelFacts(kind=kind, counted=len(present), **base)
     flat = np.concatenate([a.reshape(-1) for a in arrays]) if arrays[0].ndim else np.asarray(present)
     return _measure_numeric_labels(flat, arrays, base)
 
@@ -67,16 +66,11 @@ def is_one_hot(values: np.ndarray) -> bool:
 def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]) -> LabelFacts:
     """The counts of numeric labels; `arrays` has one array per row, or is a whole column of single numbers."""
     column = len(arrays) == 1 and arrays[0] is flat
-    base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}
+    base |= {"per_row": 1 if column else int(median(a.size for a in arrays))}
     live = flat[flat != IGNORED_LABEL] if flat.dtype.kind in "iu" else flat
     finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
     if finite.size:
-        base |= {
-            "minimum": float(finite.min()),
-            "maximum": float(finite.max()),
-            "mean": float(finite.mean()),
-            "deviation": float(finite.std()),
-        }
+        base |= {"mean": float(finite.mean()), "deviation": float(finite.std())}
     one_a_row = column or arrays[0].ndim == 0 or (arrays[0].size == 1 and max(a.size for a in arrays) == 1)
     whole = finite.size > 0 and bool(np.all(finite == np.round(finite)))
     distinct, counts = np.unique(finite, return_counts=True)

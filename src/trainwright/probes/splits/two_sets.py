@@ -64,7 +64,6 @@ def _copies(
     return Copies(
         same_label_share=float(np.mean([one == other for one, other in zip(evaluated, trained)])),
         nearest_differing=far[0],
-        values=far[1],
     )
 
 

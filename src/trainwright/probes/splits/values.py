@@ -51,8 +51,8 @@ def first_rows(values: Sequence[Any]) -> dict[Any, int]:
 
 
 def lengths_of(sizes: list[int]) -> dict[str, Any]:
-    """The longest and the median length, as fields of ColumnFacts."""
-    return {"longest": max(sizes), "median_length": float(median(sizes))}
+    """The median length, as a field of ColumnFacts."""
+    return {"median_length": float(median(sizes))}
 
 
 def same_size(arrays: Sequence[np.ndarray]) -> bool:

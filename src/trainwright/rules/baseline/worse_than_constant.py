@@ -11,8 +11,9 @@ last layer's bias to their mean.
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Role, Severity, Trial, rule
-from trainwright.rules.rates import mean
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import BaselineFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
@@ -51,7 +52,7 @@ def _pace(baseline: BaselineFacts) -> float:
 def _finding(
     baseline: BaselineFacts, planned: int, constant: float, outcome: Outcome | None, where: Place | None
 ) -> Finding:
-    steps, reached = (baseline.steps, baseline.last) if outcome is None else (planned, mean(outcome.before))
+    steps, reached = (baseline.steps, baseline.last) if outcome is None else (planned, fmean(outcome.before))
     share = "as many as the training plans" if outcome else f"of {planned:,} planned"
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import Contradictions, DatasetFacts, SetupFacts
 
+# Fewer contradictions hardly lower what can be predicted; this is a choice, not a measurement.
 SMALLEST_SHARE = 0.1
 # Rows of few columns with few values are often equal by chance, and nearly equal to others; see train_eval_overlap.
 FEWEST_DIFFERING = 4
@@ -27,7 +28,7 @@ PERMITTED = 0.8
 def contradictory_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Many rows with a twin of another class."""
     seen = dataset.contradictions
-    if not contradict(seen) or seen is None:
+    if seen is None or not contradict(seen):
         return
     first, twin = seen.example
     yield Finding(

@@ -11,11 +11,12 @@ F1).
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import numpy as np
 
 from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
-from trainwright.rules.rates import mean
 from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LossFacts, SetupFacts
 
 # Four rows out of five: always predicting that class looks like a result.
@@ -81,7 +82,7 @@ def _finding(
         f"accuracy of {share:.1%}, and after {baseline.steps} steps the model predicts nothing else"
     )
     if outcome is not None:
-        message += f"; with class weights, {1 - mean(outcome.after):.0%} of the rows per class are right"
+        message += f"; with class weights, {1 - fmean(outcome.after):.0%} of the rows per class are right"
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
         message=message,

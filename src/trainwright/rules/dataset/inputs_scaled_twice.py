@@ -8,8 +8,9 @@ Fix (unsafe): Remove one of the two scalings.
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
-from trainwright.rules.rates import mean
 from trainwright.rules.scaling import BATCHES, STEPS, keep_scaled, reach, real_inputs, rescale, scaled_away
 from trainwright.stages import BatchFacts, ForwardFacts, LossFacts, SetupFacts
 
@@ -29,7 +30,7 @@ def inputs_scaled_twice(batch: BatchFacts, forward: ForwardFacts, loss: LossFact
     outcome = yield Trial(change=rescale(key, (0.0, factor), undone), steps=STEPS, batches=BATCHES)
     if not outcome.clearly_better:
         return
-    before, after = mean(outcome.before), mean(outcome.after)
+    before, after = fmean(outcome.before), fmean(outcome.after)
     yield Finding(
         message=f"{layer.name} ({layer.kind}) gets values up to {reach(given):.3g} and outputs values up to {reach(made):.2g}: "
         f"after {outcome.steps} updates the loss is {before:.3g}, or {after:.3g} without this scaling",

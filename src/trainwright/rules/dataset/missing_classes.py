@@ -44,12 +44,12 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
         return  # that is why they are missing
     held = dataset.evaluation.labels if dataset.evaluation else None
     if held is not None and held.kind == labels.kind:
-        yield from _unseen(labels, held, dataset, setup)
+        yield from _unseen(labels, held, setup)
         yield from _single(labels, held, dataset, setup)
     yield from _declared(labels, held, loss, setup)
 
 
-def _unseen(labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+def _unseen(labels: LabelFacts, held: LabelFacts, setup: SetupFacts) -> Iterator[Finding]:
     rows, total = sum(labels.census.values()), sum(held.census.values())
     absent = {v: n for v, n in held.census.items() if v not in labels.census}
     unseen = {v: n for v, n in absent.items() if n / total * rows >= FEWEST_EXPECTED}

@@ -9,12 +9,12 @@ Fix (unsafe): Scale every set with the mean and deviation of the training rows.
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
-from trainwright.rules.rates import mean
 from trainwright.rules.scaling import BATCHES, STEPS, keep_scaled, reach, real_inputs, rescale, scaled_away
 from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts, TensorFacts
 
@@ -40,7 +40,7 @@ def unscaled_inputs(
     if not outcome.clearly_better:
         return
     low, high = tensor.minimum or 0.0, tensor.maximum or 0.0
-    before, after = mean(outcome.before), mean(outcome.after)
+    before, after = fmean(outcome.before), fmean(outcome.after)
     yield Finding(
         message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
         f"{before:.3g}, on standardized inputs {after:.3g}",

@@ -11,6 +11,7 @@ Fix (unsafe): Standardize the targets, and scale predictions back for the metric
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from trainwright.core import (
@@ -28,7 +29,6 @@ from trainwright.core import (
     Trial,
     rule,
 )
-from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches, scale_learning_rate
 from trainwright.stages import BatchFacts, DatasetFacts, LossFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
@@ -83,12 +83,12 @@ def unscaled_targets(
         return
     yield Finding(
         message=f"the targets have mean {_plain(centre)} and standard deviation {_plain(spread)}: after {outcome.steps} updates the loss "
-        f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets it is {mean(outcome.after):.3g}",
+        f"is {fmean(outcome.before):.3g} in units of their {unit}, with {how} targets it is {fmean(outcome.after):.3g}",
         measured={
             "target_mean": centre,
             "target_deviation": spread,
-            "loss": mean(outcome.before),
-            "loss_standardised": mean(outcome.after),
+            "loss": fmean(outcome.before),
+            "loss_standardised": fmean(outcome.after),
         },
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,

@@ -9,8 +9,9 @@ Fix (safe): Remove the ReLU. If the loss expects probabilities, use a softmax or
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, Trial, rule
-from trainwright.rules.rates import mean
 from trainwright.rules.repairs import swap_activation
 from trainwright.stages import LossCall, LossFacts, SetupFacts
 
@@ -34,7 +35,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     outcome = yield Trial(change=change, steps=STEPS)
     if not outcome.clearly_better:
         return
-    before, after = mean(outcome.before), mean(outcome.after)
+    before, after = fmean(outcome.before), fmean(outcome.after)
     without = "without it" if fitting == "identity" else f"with a {fitting} instead"
     yield Finding(
         message=f"the scores given to {call.own_name or call.function} come from a {call.activation}: {share:.0%} of them "

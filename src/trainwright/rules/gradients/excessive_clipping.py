@@ -10,10 +10,11 @@ Fix (unsafe): Clip at about the norm that the gradients usually have, so that on
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Diagnosis, Finding, Fix, Role, Safety, Severity, rule
 from trainwright.core.trial import LEARNT_SHARE, Trial
 from trainwright.rules.clipping import clipped_while_scaled, left_unclipped
-from trainwright.rules.rates import mean
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 from trainwright.stages.gradients import CLIPPED, GradientChange, GradientFacts
@@ -31,7 +32,7 @@ def excessive_clipping(
     clip, updates = _clip(gradients), optimizer.planned_updates
     if clip is None or clip.left > MOST_LEFT or not overfit.slow or not updates:
         return
-    share = mean(tuple(factor for _, factor in optimizer.schedule)) if optimizer.schedule else 1.0
+    share = fmean(factor for _, factor in optimizer.schedule) if optimizer.schedule else 1.0
     whole = max(1.0, updates * share / STEPS)
     outcome = yield Trial(change=left_unclipped(), against=scale_learning_rate(whole), steps=STEPS)
     still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
@@ -40,14 +41,14 @@ def excessive_clipping(
     by_library = () if gradients.window_changes else (Role.OPTIMIZER,)
     yield Finding(
         message=f"clipping takes the gradient's norm from {clip.before:.3g} to {clip.after:.3g}, and all {updates:,} planned "
-        f"updates together take the loss of one batch from {mean(outcome.start):.4g} to {mean(outcome.before):.4g}; {STEPS} "
-        f"updates without clipping take it to {mean(outcome.after):.4g}",
+        f"updates together take the loss of one batch from {fmean(outcome.start):.4g} to {fmean(outcome.before):.4g}; {STEPS} "
+        f"updates without clipping take it to {fmean(outcome.after):.4g}",
         measured={
             "norm": clip.before,
             "clipped_norm": clip.after,
             "planned_updates": updates,
-            "loss": mean(outcome.before),
-            "loss_without_clipping": mean(outcome.after),
+            "loss": fmean(outcome.before),
+            "loss_without_clipping": fmean(outcome.after),
         },
         where=clip.where or setup.place(Role.MAX_GRAD_NORM, Role.ARGUMENTS, *by_library, Role.TRAINER),
         proof=outcome,

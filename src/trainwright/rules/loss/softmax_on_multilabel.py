@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.repairs import swap_activation
-from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
+from trainwright.stages import LossCall, LossFacts, SetupFacts
 
 # Losses that compare each output with its own target.
 _ELEMENTWISE = ("binary_cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
 @rule("TW410", Severity.WARNING)
-def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+def softmax_on_multilabel(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Targets of 0 and 1 with several ones per row, compared with probabilities that sum to one."""
     call = next((c for c in loss.calls if _shared(c)), None)
     if call is None:

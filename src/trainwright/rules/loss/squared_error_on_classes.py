@@ -10,10 +10,11 @@ Fix (unsafe): Use cross_entropy with class indices, or binary_cross_entropy_with
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Place, Proof, Repair, Safety, Seam, Severity, rule
 from trainwright.core.trial import WRONG_SHARE, Outcome, Trial
 from trainwright.rules.places import loss_place
-from trainwright.rules.rates import mean
 from trainwright.stages import Alignment, DatasetFacts, LossCall, LossFacts, OverfitFacts, SetupFacts
 
 _ERRORS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -48,7 +49,7 @@ def squared_error_on_classes(
     elif _single(call) and _of_two(dataset):
         yield _of_binary(call, dataset, where)
     elif _single(call) and (seen := dataset.alignment) is not None and _arbitrary(seen):
-        yield _of_numbers(call, dataset, seen, where)
+        yield _of_numbers(call, seen, where)
 
 
 def _of_one_hot(call: LossCall, outcome: Outcome | None, where: Place | None) -> Finding:
@@ -57,12 +58,12 @@ def _of_one_hot(call: LossCall, outcome: Outcome | None, where: Place | None) ->
     message = f"{call.function} is computed from scores and one-hot rows of {classes} classes"
     if outcome is not None:
         message += (
-            f": after {outcome.steps} updates {mean(outcome.before):.0%} of the rows are in the wrong class, "
-            f"and {mean(outcome.after):.0%} with cross_entropy"
+            f": after {outcome.steps} updates {fmean(outcome.before):.0%} of the rows are in the wrong class, "
+            f"and {fmean(outcome.after):.0%} with cross_entropy"
         )
         measured |= {
-            "wrong_share": round(mean(outcome.before), 3),
-            "wrong_share_cross_entropy": round(mean(outcome.after), 3),
+            "wrong_share": round(fmean(outcome.before), 3),
+            "wrong_share_cross_entropy": round(fmean(outcome.after), 3),
         }
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
@@ -91,7 +92,7 @@ def _of_binary(call: LossCall, dataset: DatasetFacts, where: Place | None) -> Fi
     )
 
 
-def _of_numbers(call: LossCall, dataset: DatasetFacts, seen: Alignment, where: Place | None) -> Finding:
+def _of_numbers(call: LossCall, seen: Alignment, where: Place | None) -> Finding:
     values = len(call.target_values)
     return Finding(
         message=f"{call.function} treats class numbers as a quantity: a probe leaves {seen.numbering_error:.0%} of "

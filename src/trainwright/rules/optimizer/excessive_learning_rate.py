@@ -10,8 +10,8 @@ Fix (unsafe): Write the rate that worked.
 
 from __future__ import annotations
 
-from trainwright.core import Diagnosis, Finding, Severity, rule
-from trainwright.rules.rates import better_rate, keep_rate, mean, rate_place, set_rate
+from trainwright.core import Diagnosis, Severity, rule
+from trainwright.rules.rates import better_rate, lower_rate_finding
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 
@@ -23,14 +23,4 @@ def excessive_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, se
     better = yield from better_rate(overfit, optimizer, setup)
     if better is None:
         return
-    rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
-    before, after = mean(better.outcome.before), mean(better.outcome.after)
-    yield Finding(
-        message=f"at a learning rate of {rate:.3g} the loss of {better.rows} is {before:.3g} after {better.outcome.steps} "
-        f"updates, at {lower:.3g} it is {after:.3g}",
-        measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
-        where=rate_place(setup),
-        proof=better.outcome,
-        repair=keep_rate(better.factor),
-        fix=set_rate(setup, optimizer, lower),
-    )
+    yield lower_rate_finding(better, optimizer, setup, f"at a learning rate of {optimizer.learning_rate:.3g}")

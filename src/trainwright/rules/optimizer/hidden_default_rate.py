@@ -9,8 +9,8 @@ Fix (unsafe): Write the rate that worked.
 
 from __future__ import annotations
 
-from trainwright.core import Diagnosis, Finding, Severity, rule
-from trainwright.rules.rates import better_rate, keep_rate, mean, rate_place, set_rate
+from trainwright.core import Diagnosis, Severity, rule
+from trainwright.rules.rates import better_rate, lower_rate_finding
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 
@@ -22,14 +22,5 @@ def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup:
     better = yield from better_rate(overfit, optimizer, setup)
     if better is None:
         return
-    rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
-    before, after = mean(better.outcome.before), mean(better.outcome.after)
-    yield Finding(
-        message=f"{optimizer.kind} was built without a rate and uses its default of {rate:.3g}: the loss of {better.rows} "
-        f"is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} it is {after:.3g}",
-        measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
-        where=rate_place(setup),
-        proof=better.outcome,
-        repair=keep_rate(better.factor),
-        fix=set_rate(setup, optimizer, lower),
-    )
+    start = f"{optimizer.kind} was built without a rate and uses its default of {optimizer.learning_rate:.3g}:"
+    yield lower_rate_finding(better, optimizer, setup, start)

@@ -8,9 +8,11 @@ Fix (unsafe): Write the rate that worked.
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from trainwright.core import Diagnosis, Finding, Severity, rule
 from trainwright.core.trial import LEARNT_SHARE, Trial
-from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, keep_rate, mean, rate_place, set_rate
+from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
@@ -32,7 +34,7 @@ def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, s
     usual = (PRETRAINED_RATE if loaded else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE
     if not overfit.slow or not updates or not 0 < rate * CHOSEN_FACTOR < usual:
         return
-    share = mean(tuple(factor for _, factor in optimizer.schedule)) if optimizer.schedule else 1.0
+    share = fmean(factor for _, factor in optimizer.schedule) if optimizer.schedule else 1.0
     if share < LEAST_MEAN_FACTOR:
         return
     whole = max(1.0, updates * share / STEPS)
@@ -42,10 +44,10 @@ def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, s
     still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
     if not still or not (outcome.clearly_better or outcome.learns_alone):
         return
-    before, after = mean(outcome.before), mean(outcome.after)
+    before, after = fmean(outcome.before), fmean(outcome.after)
     yield Finding(
         message=f"at a learning rate of {rate:.3g} all {updates:,} planned updates together take the loss of one batch "
-        f"from {mean(outcome.start):.4g} to {before:.4g}; {STEPS} updates at {usual:.3g} take it to {after:.4g}",
+        f"from {fmean(outcome.start):.4g} to {before:.4g}; {STEPS} updates at {usual:.3g} take it to {after:.4g}",
         measured={
             "learning_rate": rate,
             "planned_updates": updates,
@@ -55,6 +57,6 @@ def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, s
         },
         where=rate_place(setup),
         proof=outcome,
-        repair=keep_rate(usual / rate),
+        repair=scale_learning_rate(usual / rate),
         fix=set_rate(setup, optimizer, usual),
     )

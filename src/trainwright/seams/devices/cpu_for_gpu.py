@@ -44,7 +44,6 @@ class Devices:
 
     def __init__(self, *, redirects: bool, forced: bool = False) -> None:
         self.redirection = Redirection(forced=forced) if redirects else None
-        self._patches = Patches()
         self._modules = set(sys.modules)
         self._argv, self._folder = [*sys.argv], Path.cwd()
 

@@ -39,18 +39,6 @@ class Construction:
     """The values of the arguments, if they are recorded."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loading:
-    """A model that was loaded from a checkpoint."""
-
-    source: str
-    fresh: frozenset[str]
-    """Names of parameters missing from the checkpoint."""
-    unused: frozenset[str] = frozenset()
-    """Names in the checkpoint that the model does not have."""
-    place: Place | None = None
-
-
 class Listener(Protocol):
     """Receives reports of a script's actions."""
 
@@ -95,7 +83,8 @@ class Seen:
     """What the script built so far, by object; keeps no object alive."""
 
     constructions: dict[int, Construction] = field(default_factory=dict)
-    loadings: WeakIdentityDictionary[Loading] = field(default_factory=WeakIdentityDictionary)
+    loadings: WeakIdentityDictionary[frozenset[str]] = field(default_factory=WeakIdentityDictionary)
+    """Of each model loaded from a checkpoint, the names of the parameters missing from that."""
     modules: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     asked_at: WeakIdentityDictionary[tuple[Place, ...]] = field(default_factory=WeakIdentityDictionary)
     """The user's lines that led to a module's construction, the nearest first."""
@@ -160,7 +149,7 @@ class Seen:
         inside = [(n, one) for n, one in known if not n or name.startswith(f"{n}.")]
         if not known:
             return None
-        return all(name[len(n) + 1 if n else 0 :] in one.fresh for n, one in inside) if inside else True
+        return all(name[len(n) + 1 if n else 0 :] in one for n, one in inside) if inside else True
 
 
 _listener: Listener | None = None

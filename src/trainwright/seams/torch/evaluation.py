@@ -68,7 +68,6 @@ class EvaluationWatch(TorchFunctionMode):
         self.calls: list[ModelCall] = []
         self.meetings: list[Meeting] = []
         self.comparisons: list[tuple[ModelCall, Comparison]] = []
-        self.train_calls: list[tuple[int, Place | None]] = []
         self.turn = 0
         self._repairs = [r for r in repairs if r.seam == Seam.METRICS]
         self._modes = [r for r in repairs if r.seam == Seam.EVALUATION]

@@ -40,7 +40,6 @@ class StepRecord:
     unreduced: UnreducedLoss | None = None
     training: bool = True
     modes: dict[str, bool] = field(default_factory=dict)
-    random_calls: int = 0
     non_finite_from: Origin | None = None
     targets: torch.Tensor | None = None
     """Those of the last loss call."""

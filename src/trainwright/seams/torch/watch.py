@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -383,12 +381,3 @@ def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
         return value
     value = value * scale if trained else value.detach() * scale
     return value if shown else value - value.detach()
-
-
-def row_losses(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Cross-entropy in nats of each row of (N, C) scores; NaN if the label is outside the scores."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    fits = (labels >= 0) & (labels < scores.shape[1])
-    safe = np.where(fits, labels, 0)
-    return np.where(fits, -logs[np.arange(len(labels)), safe], math.nan)

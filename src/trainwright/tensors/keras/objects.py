@@ -62,7 +62,6 @@ def array_facts(seen: np.ndarray, *, dtype: str = "", requires_grad: bool = Fals
     base: dict[str, Any] = {
         "shape": tuple(int(n) for n in seen.shape),
         "dtype": dtype or str(seen.dtype),
-        "device": "cpu",
         "requires_grad": requires_grad,
     }
     if not seen.size or seen.dtype.kind not in "iufb":
@@ -199,10 +198,6 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
 
 def leave_unclipped(optimizer: Any) -> None:
     optimizer.clipnorm = optimizer.global_clipnorm = optimizer.clipvalue = None
-
-
-def set_training(model: Any, training: bool) -> None:
-    """Do nothing: Keras gets the mode with each call."""
 
 
 def detached(value: Any) -> Any:

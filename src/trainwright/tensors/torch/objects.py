@@ -40,7 +40,6 @@ def facts(tensor: torch.Tensor) -> TensorFacts:
     base: dict[str, Any] = {
         "shape": tuple(seen.shape),
         "dtype": dtype_name(seen.dtype),
-        "device": seen.device.type,
         "requires_grad": tensor.requires_grad,
     }
     dense = seen.layout == torch.strided
@@ -227,10 +226,6 @@ def set_dropout(model: nn.Module, probability: float) -> None:
     for module in model.modules():
         if isinstance(module, nn.modules.dropout._DropoutNd):
             module.p = probability
-
-
-def set_training(model: nn.Module, training: bool) -> None:
-    model.train(training)
 
 
 @torch.no_grad()

@@ -148,7 +148,7 @@ def label_key(batch: Batch) -> str | None:
 
 def _accepted(batch: Batch, taken: ModelInputs) -> dict[str, Any]:
     names = tuple(n for n, _ in named(batch.x, X))
-    return {"accepts": taken.names or names, "accepts_any": taken.takes_any, "required": taken.required}
+    return {"accepts": taken.names or names, "accepts_any": taken.takes_any}
 
 
 def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:

@@ -45,11 +45,11 @@ ENVIRONMENTS = {
     "torch": Environment(has=TORCH, scripts=("torch_loop.py",), installed=(), in_ci=True),
     "lightning": Environment(
         has=("torch", "lightning"), scripts=("lightning_fit.py", "torch_loop.py"),
-        installed=("lightning", *LIGHTNING), in_ci=True,
+        installed=("lightning", *LIGHTNING),
     ),
     "accelerate": Environment(
         has=("torch", "accelerate"), scripts=("accelerate_loop.py", "torch_loop.py"),
-        installed=("accelerate", *HUB), in_ci=True,
+        installed=("accelerate", *HUB),
     ),
     "transformers": Environment(
         has=("torch", "transformers", "accelerate"), scripts=("trainer.py",), installed=TRANSFORMERS,

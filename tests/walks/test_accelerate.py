@@ -9,6 +9,8 @@ from accelerate.state import GradientState
 
 from walking import forget_accelerator, loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import sys
 import torch

@@ -9,6 +9,8 @@ from test_notebooks import DATA, HEALTHY, MODEL, UNCLEARED
 from trainwright.core.report import Report
 from walking import said
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ import pytest
 
 from trainwright.console import plain
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = '''"""Three classes and two outputs, told in Grüßen."""
 import torch
 from torch import nn

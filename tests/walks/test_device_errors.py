@@ -1,6 +1,10 @@
 """An accelerator's own error is replayed on the CPU, and the end of its memory is explained."""
 
+import pytest
+
 from walking import said, walk
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import torch

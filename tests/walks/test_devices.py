@@ -17,6 +17,8 @@ from trainwright.seams.devices.endings import ended_for_want
 from trainwright.seams.devices.redirection import Redirection
 from walking import expected, loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[1] / "devices"
 SOUND = sorted(HERE.glob("*.py"))
 FAULTY = sorted((HERE / "faulty").glob("*.py"))

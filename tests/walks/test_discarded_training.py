@@ -6,6 +6,8 @@ import pytest
 
 from walking import walk
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 import copy
 import torch

@@ -15,6 +15,8 @@ from trainwright.stages.setup import RankFacts
 from trainwright.stages.words import Words
 from trainwright.walk.processes import remarks
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[1]
 SCRIPTS = TESTS / "distributed"
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]

@@ -1,7 +1,7 @@
 """A healthy script passes, a faulty one is named at its line, and `trainwright.check` works, wherever users train.
 
-CI hides everything else that is installed from a process (an environment as far as imports go), and makes the
-environments of torch alone, Lightning and Accelerate for real; `make test-environments` makes all of them for real.
+All tests hide everything else that is installed from a process (an environment as far as imports go); those before a
+commit do so for torch alone, and make that environment for real. `make test-environments` makes all of them for real.
 """
 
 import functools
@@ -26,7 +26,11 @@ OURS = ("trainwright",)
 FRAMEWORKS = {"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras", "tf_keras",
               "tensorflow", "jax", "torchmetrics", "huggingface_hub", "pandas", "sklearn", "peft"}  # fmt: skip
 ALL = {**ENVIRONMENTS, **VERSIONS}
-WALKED = [(name, script) for name, one in ENVIRONMENTS.items() for script in one.scripts]
+WALKED = [
+    pytest.param(name, script, marks=() if one.in_ci else pytest.mark.slow)
+    for name, one in ENVIRONMENTS.items()
+    for script in one.scripts
+]
 MADE = [
     pytest.param(name, script, marks=pytest.mark.environment if one.in_ci else pytest.mark.environments)
     for name, one in ALL.items()
@@ -46,15 +50,14 @@ def test_a_fault_is_named_where_all_else_is_hidden(name: str, script: str, tmp_p
     names_the_fault(hidden(name, tmp_path, "check", "--json", "-", script, "faulty"), script)
 
 
-@pytest.mark.parametrize(("name", "script"), [w for w in WALKED if w[1] != "accelerate_loop.py"])
+@pytest.mark.parametrize(("name", "script"), [w for w in WALKED if w.values[1] != "accelerate_loop.py"])
 def test_objects_are_checked_where_all_else_is_hidden(name: str, script: str, tmp_path: Path) -> None:
     report = hidden(name, tmp_path, script, "api")
     assert passed_as_objects(report), said(report)
 
 
-# A Trainer and fit are walked there at once with all else hidden; what they import is seen before a release.
 IMPORTING = [
-    pytest.param(s, marks=pytest.mark.slow if s in ("keras_fit.py", "trainer.py") else ())
+    pytest.param(s, marks=() if s == "torch_loop.py" else pytest.mark.slow)
     for s in sorted({s for one in ENVIRONMENTS.values() for s in one.scripts})
 ]
 

@@ -10,6 +10,8 @@ import pytest
 
 from walking import said, walk
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "evaluation_mended"
 NEEDS = {"accelerate": "accelerate", "keras": "keras", "lightning": "lightning", "torch": "torch",
          "trainer": "transformers"}  # fmt: skip

@@ -26,6 +26,8 @@ from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.stages.tensor import TensorFacts
 from walking import walk
 
+pytestmark = pytest.mark.slow
+
 SETUP = SetupFacts(places={"metrics": Place("train.py", 3), "arguments": Place("train.py", 1)})
 RULES = (metrics_on_logits, crashing_metrics, argmax_of_one_column, broadcast_metric, mismatched_metric)
 RANDOM = np.random.default_rng(0)

@@ -12,6 +12,8 @@ from trainwright.report import html, terminal
 from trainwright.walk.run import check_script
 from walking import loud, said, walk_all
 
+pytestmark = pytest.mark.slow
+
 DATA = """
 import torch
 from torch import nn

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from material import METRIC
-from walking import loud, said, walk
+from walking import FEW_UPDATES, loud, said, walk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -16,6 +16,7 @@ def _source(place, folder: Path = EXAMPLES) -> str:
     return (folder / Path(place.file).name).read_text().split("\n")[place.line - 1]
 
 
+@pytest.mark.slow
 def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and_proven_fixes() -> None:
     report = walk(EXAMPLES / "finetune_tweets.py", budget=300)
     found = [(f.name, _source(f.where).strip()) for f in report.findings]
@@ -53,7 +54,7 @@ def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
     (tmp_path / "glue").mkdir()
     (tmp_path / "glue" / "glue.py").write_text(Path(METRIC, "exact_match_ratio.py").read_text())
     monkeypatch.chdir(tmp_path)
-    report = walk(tmp_path / "train.py", budget=300)
+    report = walk(tmp_path / "train.py", budget=300, updates=FEW_UPDATES)
     found = [(f.name, _source(f.where, tmp_path).strip()) for f in report.findings]
     assert found == [
         ("renamed-argument", 'evaluation_strategy="epoch",'),

@@ -9,6 +9,8 @@ from trainwright.core.report import Status
 from trainwright.core.stage import Stage
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 HEALTHY = sorted((Path(__file__).parents[1] / "healthy").glob("*.py"))
 LOOPS = sorted((Path(__file__).parents[1] / "healthy" / "loops").glob("*.py"))
 

@@ -11,6 +11,8 @@ import pytest
 
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 TEXTS = """\
 from pathlib import Path
 import pandas as pd

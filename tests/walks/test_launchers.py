@@ -12,6 +12,8 @@ from trainwright.start.launcher_options import ACCELERATE_FLAGS, TORCHRUN_FLAGS
 from trainwright.start.launchers import UNDERSTOOD, is_command, understood
 from trainwright.start.scripts import program_of
 
+pytestmark = pytest.mark.slow
+
 LOOP = """\
 import os, sys
 import torch

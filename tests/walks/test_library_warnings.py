@@ -13,6 +13,8 @@ from trainwright.core.report import Report
 from trainwright.report import words
 from walking import said, walk
 
+pytestmark = pytest.mark.slow
+
 # What a script can do with its warnings and its log. Everything that it sees goes to a file, before its training.
 WATCHING = """
 import logging, sys, traceback, warnings

@@ -1,6 +1,10 @@
 """Loops that are begun anew leave alone what they go over."""
 
+import pytest
+
 from walking import loud, said, walk
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import torch

@@ -9,6 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import trainwright
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 L = pytest.importorskip("lightning")
 
 HEAD = """

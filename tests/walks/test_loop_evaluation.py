@@ -9,6 +9,8 @@ from trainwright.core.report import Report
 from trainwright.core.stage import Stage
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 SETTING = """
     import torch
     from sklearn.datasets import load_digits

@@ -8,6 +8,8 @@ from loop_forms import FORMS, PRELUDE
 from trainwright.core.report import Status
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 # A second softmax before the loss, wherever the form calls it.
 _SOUND, _FAULTY = (
     "lossf = nn.CrossEntropyLoss()",

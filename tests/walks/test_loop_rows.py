@@ -6,6 +6,8 @@ import pytest
 
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import torch
 from sklearn.datasets import load_digits

@@ -8,6 +8,8 @@ import pytest
 from trainwright.core.finding import Severity
 from walking import all_expected, expected, loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "loops"
 BAD = sorted(FOLDER.glob("*/bad.py"))
 GOOD = sorted(FOLDER.glob("*/good.py"))

@@ -18,6 +18,8 @@ from trainwright.seams.scripts.notebook import text_of
 from trainwright.seams.scripts.notebook_shell import Shell
 from walking import said, walk
 
+pytestmark = pytest.mark.slow
+
 DATA = """\
 import torch
 from torch import nn

@@ -15,6 +15,8 @@ from trainwright.seams.isolation.silence import away, is_away, muted
 from trainwright.seams.isolation.tally import Tally
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = Path(__file__).parents[1] / "nothing_left"
 HUNG_SECONDS = 300
 

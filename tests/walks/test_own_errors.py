@@ -20,6 +20,8 @@ from trainwright.seams.failures.blame import failure_of, is_own, of_pipeline, pa
 from trainwright.seams.loops.lifting import LoopLeft
 from walking import forget_accelerator, forget_keras, said, walk
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[1]
 BLAMED = "Your pipeline raised this error"
 OURS = "in Trainwright"

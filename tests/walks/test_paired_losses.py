@@ -6,6 +6,8 @@ import pytest
 
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 import torch
 from torch import nn

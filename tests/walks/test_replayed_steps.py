@@ -7,6 +7,8 @@ import pytest
 from trainwright.core.report import Status
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 import torch
 from torch import nn

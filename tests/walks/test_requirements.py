@@ -11,6 +11,8 @@ import trainwright
 from trainwright.errors import UnsupportedVersion
 from trainwright.seams import requirements
 
+pytestmark = pytest.mark.slow
+
 _TORCH_LOOP = """
 import torch
 from torch import nn

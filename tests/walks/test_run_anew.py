@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[1]
 LOOPS = [
     pytest.param("one_cycle_per_batch", marks=pytest.mark.slow),  # dropout, batch norm, a schedule by batches

@@ -3,8 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from trainwright.core.stage import Stage
 from walking import walk
+
+pytestmark = pytest.mark.slow
 
 LOOPS = Path(__file__).parents[1] / "healthy" / "loops"
 

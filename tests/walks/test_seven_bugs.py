@@ -9,6 +9,8 @@ import pytest
 
 from walking import loud, said, walk
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """\
 import numpy as np
 import pandas as pd

@@ -8,6 +8,8 @@ import pytest
 from trainwright.core.report import Status
 from walking import loud, said, walk, walk_all
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 import torch
 from torch import nn

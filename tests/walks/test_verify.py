@@ -25,6 +25,8 @@ from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import SecondWalk, verified
 from trainwright.seams.scripts.edited_files import standing_in
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """\
 args = TrainingArguments(
     "out",

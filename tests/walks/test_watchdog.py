@@ -12,7 +12,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from walking import walk
 
-pytestmark = pytest.mark.wall_clock
+pytestmark = [pytest.mark.slow, pytest.mark.wall_clock]
 SCRIPT = """
 import time
 import torch

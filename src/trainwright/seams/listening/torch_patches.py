@@ -126,7 +126,7 @@ def patch_state(owner: Any) -> None:
                 return result
             seen().unmatched.pop(self, None)
             fresh = frozenset(getattr(result, "missing_keys", ()))
-            seen().loadings[self] = Loading(source="load_state_dict", fresh=fresh, place=place_of(frame))
+            seen().loadings[self] = Loading(source="load_state_dict", fresh=fresh, place=place_of(frame)).of(self)
         return result
 
     owner.load_state_dict = load_state_dict

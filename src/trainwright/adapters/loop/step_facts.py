@@ -99,7 +99,7 @@ def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
 
 def _fresh(training: LoopTraining) -> frozenset[str] | None:
     """Names of the parameters that no checkpoint contained; None if none was loaded."""
-    known = {n: training.seen.is_fresh(training.model, n) for n, _ in training.model.named_parameters()}
+    known = {n: training.seen.is_fresh(training.model, n, p) for n, p in training.model.named_parameters()}
     return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from trainwright.core.finding import Place
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import Construction, Loading, Seen
 from trainwright.seams.loops.found_loops import callers
 from trainwright.seams.source.places import is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
@@ -44,7 +44,7 @@ def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
                 seen.modules.setdefault(child, seen.modules[module])
         source = getattr(module, "name_or_path", "")
         if isinstance(source, str) and source and module not in seen.loadings:
-            seen.loadings[module] = frozenset()
+            seen.loadings[module] = Loading(fresh=frozenset())
 
 
 def note_built(

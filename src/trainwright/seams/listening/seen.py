@@ -12,7 +12,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Protocol
 
@@ -37,6 +37,28 @@ class Construction:
     """The end of the call that built it, if known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The values of the arguments, if they are recorded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """What a model was loaded with."""
+
+    fresh: frozenset[str]
+    """Names of parameters missing from the checkpoint."""
+    names: frozenset[str] = frozenset()
+    """Names of the parameters that the model had then; empty if that was not recorded."""
+    ids: frozenset[int] = frozenset()
+    """Their identities."""
+
+    def of(self, model: Any) -> Loading:
+        """The same, with the parameters that the model has now."""
+        had = dict(model.named_parameters())
+        return replace(self, names=frozenset(had), ids=frozenset(map(id, had.values())))
+
+    def is_fresh(self, name: str, parameter: Any) -> bool:
+        """Whether the checkpoint did not contain a parameter: it lacked it, or the model got it later, to train it."""
+        later = bool(self.names) and name not in self.names and id(parameter) not in self.ids
+        return name in self.fresh or (later and parameter.requires_grad)
 
 
 class Listener(Protocol):
@@ -83,7 +105,7 @@ class Seen:
     """What the script built so far, by object; keeps no object alive."""
 
     constructions: dict[int, Construction] = field(default_factory=dict)
-    loadings: WeakIdentityDictionary[frozenset[str]] = field(default_factory=WeakIdentityDictionary)
+    loadings: WeakIdentityDictionary[Loading] = field(default_factory=WeakIdentityDictionary)
     """Of each model loaded from a checkpoint, the names of the parameters missing from that."""
     modules: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     asked_at: WeakIdentityDictionary[tuple[Place, ...]] = field(default_factory=WeakIdentityDictionary)
@@ -143,13 +165,13 @@ class Seen:
         alive = [(p, place) for reference, place in self.frozen.values() if (p := reference()) is not None]
         return tuple(place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common())
 
-    def is_fresh(self, model: Any, name: str) -> bool | None:
+    def is_fresh(self, model: Any, name: str, parameter: Any) -> bool | None:
         """Whether no loaded checkpoint contained a parameter; None if none was loaded."""
         known = [(n, self.loadings[m]) for n, m in model.named_modules() if m in self.loadings]
         inside = [(n, one) for n, one in known if not n or name.startswith(f"{n}.")]
         if not known:
             return None
-        return all(name[len(n) + 1 if n else 0 :] in one for n, one in inside) if inside else True
+        return all(one.is_fresh(name[len(n) + 1 if n else 0 :], parameter) for n, one in inside)
 
 
 _listener: Listener | None = None

@@ -13,7 +13,7 @@ from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
-from trainwright.seams.listening.seen import Construction, active, builder_frame, listener, looping, seen
+from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, looping, seen
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
 from trainwright.seams.source.written import call_end
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
@@ -125,7 +125,8 @@ def patch_state(owner: Any) -> None:
                 seen().unmatched[self] = unmatched
                 return result
             seen().unmatched.pop(self, None)
-            seen().loadings[self] = frozenset(getattr(result, "missing_keys", ()))
+            fresh = frozenset(getattr(result, "missing_keys", ()))
+            seen().loadings[self] = Loading(fresh=fresh).of(self)
         return result
 
     owner.load_state_dict = load_state_dict

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.listening.seen import Construction, active, builder_frame, listener, seen
+from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.source.written import call_end
 
@@ -25,7 +25,8 @@ def patch_loading(module: Any) -> None:
         result = original(cls, *args, **{**kwargs, "output_loading_info": True})
         model, info = result if isinstance(result, tuple) else (result, {})
         read = info.get if isinstance(info, Mapping) else functools.partial(getattr, info)
-        seen().loadings[model] = frozenset(read("missing_keys", ())) | _first_of_each(read("mismatched_keys", ()))
+        fresh = frozenset(read("missing_keys", ())) | _first_of_each(read("mismatched_keys", ()))
+        seen().loadings[model] = Loading(fresh=fresh)
         if frame is not None:
             seen().modules[model] = place_of(frame)
         return model

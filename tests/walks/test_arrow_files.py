@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,3 +211,36 @@ def test_a_worker_that_ends_does_not_walk_on() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         with pytest.raises(NotForALook):
             os._exit(0)
+
+
+LATE = """
+import sys
+from trainwright.seams.isolation.silence import away
+from trainwright.seams.isolation.tally import Tally
+
+def written(folder):
+    table = pa.table({"a": [1]})
+    pq.write_table(table, folder + "/one")
+    feather.write_feather(table, folder + "/two")
+    with pa.OSFile(folder + "/three", "w") as file:
+        file.write(b"three")
+    assert pq.read_table(folder + "/one") == feather.read_table(folder + "/two") == table
+    return pa.memory_map(folder + "/three").read()
+
+assert "pyarrow" not in sys.modules
+with away(Tally()):
+    import pyarrow as pa
+    from pyarrow import feather, parquet as pq
+    assert written(sys.argv[1]) == b"three"
+written(sys.argv[2])
+with away(Tally()):
+    assert written(sys.argv[1]) == b"three"
+"""
+
+
+def test_arrow_may_be_imported_while_files_are_redirected(tmp_path: Path) -> None:
+    inside, after = tmp_path / "inside", tmp_path / "after"
+    inside.mkdir()
+    after.mkdir()
+    subprocess.run([sys.executable, "-c", LATE, str(inside), str(after)], check=True)
+    assert not list(inside.iterdir()) and len(list(after.iterdir())) == 3

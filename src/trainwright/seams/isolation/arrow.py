@@ -130,7 +130,7 @@ def _of_file_system(given: Any, _: Any) -> Any:
 def _standing_for_class(original: type, make: Callable[..., Any]) -> type:
     """A class whose objects are those of another one, made by a function."""
 
-    class Kind(type):
+    class Kind(type(original)):  # type: ignore[misc]
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             return make(*args, **kwargs) if cls is standing else super().__call__(*args, **kwargs)
 

@@ -18,6 +18,9 @@ SUM_WITHIN = 1e-3
 # Probabilities are clipped to this distance from 0 and 1 before taking the logarithm, as in Keras.
 _CLIPPED = 1e-7
 
+# The ends of activations' ranges; None: unbounded.
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
+
 
 def main_call(calls: Sequence[LossCall]) -> LossCall | None:
     """The call that raised, or else the last classification in the minimized loss, or else the last call."""
@@ -32,6 +35,14 @@ def class_count(call: LossCall | None, class_axis: int) -> int | None:
     if call is None or call.function not in CLASS_LOSSES or len(call.inputs.shape) < 2:
         return None
     return call.inputs.shape[class_axis]
+
+
+def unreachable_share(activation: str, targets: np.ndarray) -> float | None:
+    """The fraction of the targets' variance outside an activation's range; None for class indices."""
+    if activation not in _BOUNDS or targets.dtype.kind != "f" or not targets.size:
+        return None
+    missed = np.square(targets - np.clip(targets, *_BOUNDS[activation])).mean()
+    return float(missed / max(float(targets.var()), 1e-12))
 
 
 def chance_of(classes: int | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import Any
 
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
@@ -100,20 +101,21 @@ def _step_on(training: TrainerTraining, facts: SplitFacts) -> Step:
     trainer = training.trainer
 
     def step(rows: Sequence[int]) -> RowStep:
-        kept = trainer.train_dataset
-        data = kept if facts.name == "train" else training.evaluation_set()
-        try:
-            trainer.train_dataset = tensors.choose_rows(data, rows)
-            return _outcome(training)
-        finally:
-            trainer.train_dataset = kept
+        data = trainer.train_dataset if facts.name == "train" else training.evaluation_set()
+        return step_on_set(training, tensors.choose_rows(data, rows))
 
     return step
 
 
-def _outcome(training: TrainerTraining) -> RowStep:
-    """A step on the training set's first batch."""
-    batch, failure, _ = training.first_batch(evaluation=False)
+def step_on_set(training: TrainerTraining, data: Any) -> RowStep:
+    """A training step on the first batch of another training set."""
+    trainer = training.trainer
+    kept = trainer.train_dataset
+    try:
+        trainer.train_dataset = data
+        batch, failure, _ = training.first_batch(evaluation=False)
+    finally:
+        trainer.train_dataset = kept
     if batch is None or failure is not None:
         return RowStep(failure=str(failure))
     training.reset()

@@ -12,10 +12,10 @@ from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.adapters.torch.sampler import draws_every_row
 from trainwright.adapters.torch.worst_rows import listed, try_rows_of
+from trainwright.adapters.trainer.data_sets import step_on_set
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.seen import quiet
-from trainwright.seams.torch.watch import Observer
 from trainwright.stages import DatasetFacts, OddRowFacts, SplitFacts
 from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors
@@ -74,23 +74,7 @@ class _Stepping:
         chosen = listed(items, self.data)
         if hasattr(self.data, "select") and not items.kept:
             chosen = tensors.choose_rows(self.data, items.rows)
-        return self._evaluate(chosen) if self.evaluated else self._train(chosen)
-
-    def _train(self, chosen: Any) -> RowStep | None:
-        training = self.training
-        kept = training.trainer.train_dataset
-        try:
-            training.trainer.train_dataset = chosen
-            batch, failure, _ = training.first_batch(evaluation=False)
-        finally:
-            training.trainer.train_dataset = kept
-        if batch is None or failure is not None:
-            return RowStep(failure=str(failure))
-        training.reset()
-        with training.ready(0), Observer(training.wrapped, training.active.all).catching() as record:
-            training.compute(batch, record)
-        training.reset()
-        return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=record.loss)
+        return self._evaluate(chosen) if self.evaluated else step_on_set(self.training, chosen)
 
     def _evaluate(self, chosen: Any) -> RowStep | None:
         training, trainer = self.training, self.training.trainer

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from trainwright.stages.forward import ModuleFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.layers import kernel_of
@@ -17,7 +15,6 @@ _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
 # Layers that are only an activation.
 LAYERS = ("Softmax", "ReLU")
-_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
 # Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
 
@@ -68,16 +65,6 @@ def shares(function: str, result: Any) -> dict[str, Any]:
         near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
         return {"saturated_share": float(near.mean())}
     return {}
-
-
-def unreachable(activation: str, targets: Any) -> float | None:
-    """The fraction of the targets' variance outside an activation's range; None for class indices."""
-    values = tensors.to_numpy(targets)
-    if activation not in _BOUNDS or values.dtype.kind != "f" or not values.size:
-        return None
-    low, high = _BOUNDS[activation]
-    missed = np.square(values - np.clip(values, low, high)).mean()
-    return float(missed / max(float(values.var()), 1e-12))
 
 
 def declared_sizes(layer: Any) -> tuple[int, ...]:

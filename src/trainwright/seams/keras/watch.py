@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
+from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.layers import (
@@ -18,7 +19,6 @@ from trainwright.seams.keras.layers import (
     declared_sizes,
     of_activation,
     shares,
-    unreachable,
 )
 from trainwright.seams.keras.loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.modes import Modes
@@ -372,7 +372,9 @@ class Observer:
                 activation_at=active.where if active else None,
                 activation_module=active.module if active else "",
                 softmax_at=active.where if active and active.function == "softmax" else self._normalised_at,
-                unreachable_share=unreachable(active.function, kept.targets) if active else None,
+                unreachable_share=unreachable_share(active.function, tensors.to_numpy(kept.targets))
+                if active
+                else None,
             )
         )
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.keras_refusals import arguments_of
-from trainwright.seams.listening.seen import Construction, active, builder_frame, listener, seen
+from trainwright.seams.listening.seen import active, builder_frame, construction_at, listener, seen
 from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
-from trainwright.seams.source.written import call_end
 
 
 def patch_model(module: Any) -> None:
@@ -51,22 +50,10 @@ def _patch_compile(model: Any) -> None:
         given = told = arguments_of("compile", original, self, frame, args, kwargs)
         if sys._getframe(1) is not frame:  # a library's compile, which forwards every argument
             told = {k: v for k, v in given.items() if v is not defaults.get(k)}
-        seen().compiled[self] = _construction("compile", frame, told)
+        seen().compiled[self] = construction_at(frame, "compile", told, told)
         return original(self, **given)
 
     owner.compile = compile_model
-
-
-def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
-    return Construction(
-        name=name,
-        frame_file=frame.f_code.co_filename,
-        line=frame.f_lineno,
-        place=place_of(frame),
-        keywords=frozenset(given),
-        end=call_end(frame),
-        given=given,
-    )
 
 
 def patch_layers(module: Any) -> None:
@@ -150,6 +137,6 @@ def _patch_built(owner: Any, kept: str) -> None:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if active() and (frame := builder_frame(self)) is not None:
-            getattr(seen(), kept)[self] = _construction(type(self).__name__, frame, {})
+            getattr(seen(), kept)[self] = construction_at(frame, type(self).__name__)
 
     owner.__init__ = init

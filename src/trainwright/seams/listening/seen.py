@@ -10,15 +10,15 @@ import inspect
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Protocol
 
 from trainwright.core.finding import Place
-from trainwright.seams.source.places import user_frame
-from trainwright.seams.source.written import End, call_node
+from trainwright.seams.source.places import place_of, user_frame
+from trainwright.seams.source.written import End, call_end, call_node
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.stages.setup import RankFacts, UnmatchedCheckpoint
 from trainwright.tensors.torch.transforms import within_transform
@@ -37,6 +37,21 @@ class Construction:
     """The end of the call that built it, if known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The values of the arguments, if they are recorded."""
+
+
+def construction_at(
+    frame: FrameType, name: str, keywords: Iterable[str] = (), given: Mapping[str, Any] | None = None
+) -> Construction:
+    """The construction by the call that a user's frame is at."""
+    return Construction(
+        name=name,
+        frame_file=frame.f_code.co_filename,
+        line=frame.f_lineno,
+        place=place_of(frame),
+        keywords=frozenset(keywords),
+        end=call_end(frame),
+        given=given or {},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,17 @@ from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
-from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, looping, seen
+from trainwright.seams.listening.seen import (
+    Construction,
+    Loading,
+    active,
+    builder_frame,
+    construction_at,
+    listener,
+    looping,
+    seen,
+)
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
-from trainwright.seams.source.written import call_end
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.tensors.torch.transforms import within_transform
 
@@ -214,7 +222,7 @@ def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Co
         original(self, *args, **kwargs)
         frame = builder_frame(self) if active() else None
         if frame is not None:
-            kept()[self] = _construction(self, frame)
+            kept()[self] = construction_at(frame, type(self).__name__)
 
     owner.__init__ = init
 
@@ -227,20 +235,9 @@ def _keep_loaders(owner: Any) -> None:
         original(self, *args, **kwargs)
         frame = builder_frame(self) if active() else None
         if frame is not None:
-            seen().loaders.setdefault(id(self.dataset), _construction(self, frame))
+            seen().loaders.setdefault(id(self.dataset), construction_at(frame, type(self).__name__))
 
     owner.__init__ = init
-
-
-def _construction(built: Any, frame: FrameType) -> Construction:
-    return Construction(
-        name=type(built).__name__,
-        frame_file=frame.f_code.co_filename,
-        line=frame.f_lineno,
-        place=place_of(frame),
-        keywords=frozenset(),
-        end=call_end(frame),
-    )
 
 
 def patch_loaders(module: Any) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, seen
+from trainwright.seams.listening.seen import Loading, active, builder_frame, construction_at, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
-from trainwright.seams.source.written import call_end
 
 
 def patch_loading(module: Any) -> None:
@@ -98,14 +97,7 @@ def _patch_callback(owner: Any) -> None:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         passed_on(original, self, *args, **kwargs)
         if active() and (frame := builder_frame(self)) is not None:
-            seen().callbacks[self] = Construction(
-                name=type(self).__name__,
-                frame_file=frame.f_code.co_filename,
-                line=frame.f_lineno,
-                place=place_of(frame),
-                keywords=frozenset(kwargs),
-                end=call_end(frame),
-            )
+            seen().callbacks[self] = construction_at(frame, type(self).__name__, kwargs)
 
     owner.__init__ = init
 
@@ -146,14 +138,7 @@ def patch_construction(owner: Any, name: str) -> None:
                 if other is None:
                     raise
                 given = dict(other)
-        seen().constructions[id(self)] = Construction(
-            name=name,
-            frame_file=frame.f_code.co_filename,
-            line=frame.f_lineno,
-            place=place_of(frame),
-            keywords=frozenset(given),
-            end=call_end(frame),
-        )
+        seen().constructions[id(self)] = construction_at(frame, name, given)
 
     owner.__init__ = init
 

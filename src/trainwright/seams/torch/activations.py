@@ -1,4 +1,4 @@
-"""How much of an activation's range its outputs use, and how much of the targets is outside it."""
+"""How much of an activation's range its outputs use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 # Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
-_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
-
-
-def unreachable(activation: str, targets: torch.Tensor) -> float | None:
-    """The fraction of the targets' variance outside an activation's range; None for class indices."""
-    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
-        return None
-    values = targets.detach().float()
-    low, high = _BOUNDS[activation]
-    missed = (values - values.clamp(low, high)).square().mean()
-    return float(missed / values.var(correction=0).clamp_min(1e-12))
 
 
 def activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:

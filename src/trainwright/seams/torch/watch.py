@@ -15,11 +15,12 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
+from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, user_place
 from trainwright.seams.source.written import is_written
-from trainwright.seams.torch.activations import activation_shares, unreachable
+from trainwright.seams.torch.activations import activation_shares
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layer_sizes import declared_sizes
@@ -340,7 +341,7 @@ class Observer(TorchFunctionMode):
                 failure=failure,
                 softmax_at=seen[1] if seen else None,
                 activation=active[1] if active else "",
-                unreachable_share=unreachable(active[1], kept.targets) if active else None,
+                unreachable_share=unreachable_share(active[1], tensors.to_numpy(kept.targets)) if active else None,
                 activation_at=active[2] if active else None,
                 activation_module=active[3] if active else "",
                 activation_called_at=active[4] if active else None,

@@ -1,8 +1,8 @@
 """Leaves out tests that passed before on the same content: pytest --remember FILE, as `make test-all` does.
 
 The content of a test is its own file and every file of ours that its imports lead to, lazy ones too; all of the product, if
-a file of the tests starts processes, and all rules where they are looked up; the folder of the script that it walks; and the
-pinned versions.
+a file of the tests starts processes, and all rules where they are looked up; the folder of the script that it walks; for
+tests of the exam, all of its programs; and the pinned versions.
 """
 
 import ast
@@ -54,6 +54,9 @@ def digest_test(item: pytest.Item) -> str:
     script = item.callspec.params.get("script") if hasattr(item, "callspec") else None
     if isinstance(script, str | Path) and (path := ROOT / "tests" / script).is_file():
         files |= {p for p in path.parent.iterdir() if p.is_file()}
+    if ROOT / "exam" in item.path.parents:  # they find programs by their folders
+        folders = (ROOT / "exam", ROOT / "tests" / "healthy")
+        files |= {p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".patch", ".json")}
     parts = sorted(f"{p.relative_to(ROOT)} {_digest(p)}" for p in files)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -50,7 +50,8 @@ def _key(nodeid: str) -> str:
 
 def digest_test(item: pytest.Item) -> str:
     """The digest of all that a test runs."""
-    files = {ROOT / "constraints.txt", *find_reached(item.path)}
+    data = (p for p in (ROOT / "src").rglob("*") if p.suffix in (".md", ".html", ".json"))
+    files = {ROOT / "constraints.txt", *data, *find_reached(item.path)}
     script = item.callspec.params.get("script") if hasattr(item, "callspec") else None
     if isinstance(script, str | Path) and (path := ROOT / "tests" / script).is_file():
         files |= {p for p in path.parent.iterdir() if p.is_file()}

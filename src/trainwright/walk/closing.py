@@ -25,7 +25,7 @@ def nothing_checked(ended: str) -> str:
         ended: how it ended instead, without a full stop.
     """
     return (
-        f"{ended}, so nothing was checked. A check needs a script that calls a Trainer's train() or a fit(), or that has "
+        f"{ended}, so nothing was checked. A check needs a script that calls train() or fit(), or that has "
         "a loop of its own with backward() and step(): name that script, with the arguments with which it trains."
     )
 

@@ -83,8 +83,8 @@ def redirected(desk: Desk) -> dict[str, Callable[[Any], Iterator[Change]]]:
             owner, name = (getattr(module, first, None), inner) if inner else (module, first)
             if hasattr(owner, name):
                 value = _given(getattr(owner, name), position, keyword, exchange)
-                yield owner, name, staticmethod(value) if isinstance(vars(owner)[name], staticmethod) else value
-        if module.__name__ in _RESOLVING:
+                yield owner, name, staticmethod(value) if isinstance(vars(owner).get(name), staticmethod) else value
+        if module.__name__ in _RESOLVING and hasattr(module, _RESOLVE):
             yield module, _RESOLVE, _resolving(getattr(module, _RESOLVE))
         if module.__name__ == "pyarrow.dataset":
             yield module, "write_dataset", _again(module.write_dataset)

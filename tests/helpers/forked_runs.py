@@ -19,7 +19,7 @@ for line in sys.stdin:
         status = 1
         try:
             file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            sys.stdin = open(os.devnull)
             os.dup2(file, 1)
             os.dup2(file, 2)
             os.chdir(folder)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report, from_dict
@@ -21,19 +22,19 @@ _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 FEW_UPDATES = 16
 
 
-def walk(script: Path, *arguments: str, budget: float = 60.0, updates: int | None = None) -> Report:
-    """The report of the script's first training."""
+def walk(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> Report:
+    """The report of the script's first training; `options` are those of Options."""
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads
         return walk_apart(script, *arguments)
-    return walk_all(script, *arguments, budget=budget, updates=updates)[0]
+    return walk_all(script, *arguments, budget=budget, **options)[0]
 
 
-def walk_all(script: Path, *arguments: str, budget: float = 60.0, updates: int | None = None) -> list[Report]:
+def walk_all(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> list[Report]:
     """A report for each of the script's trainings."""
     forget_accelerator()
     forget_keras()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return check_script(script, arguments, Options(budget=budget, updates=updates), strict=True)
+        return check_script(script, arguments, Options(budget=budget, **options), strict=True)
 
 
 def walk_apart(script: Path, *arguments: str) -> Report:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trainwright.core.finding import Severity
+from trainwright.core.report import Report
 from trainwright.core.rule import load_rules
 from trainwright.explain.pages import as_markdown
 from walking import FEW_UPDATES, expected, loud, said, walk
@@ -17,14 +18,12 @@ BAD = sorted(s for s in FOLDER.glob("*/*/bad*.py") if INSTALLED or "lightning" n
 GOOD = sorted(s for s in FOLDER.glob("*/*/good*.py") if INSTALLED or "lightning" not in s.stem)
 
 
-FRAMEWORKS = ("loop", "accelerate", "lightning", "module")
-
-
-def _walked(scripts: list[Path]) -> list[Any]:
-    """Slow: a fault's form in another framework, which tests/contract has for each of them, and further good forms."""
-    slow = {s for s in scripts if s.stem.startswith("good_") or s.stem.rpartition("_")[2] in FRAMEWORKS}
-    marks = {s: pytest.mark.slow if s in slow else () for s in scripts}
-    return [pytest.param(s, id="/".join(s.parts[-3:]), marks=marks[s]) for s in scripts]
+def _name_scripts(scripts: list[Path]) -> list[Any]:
+    """Each with its rule; all but the first pair of a rule are slow."""
+    return [
+        pytest.param(s, id="/".join(s.parts[-3:]), marks=() if s.stem in ("bad", "good") else pytest.mark.slow)
+        for s in scripts
+    ]
 
 
 def _updates(script: Path) -> int | None:
@@ -32,13 +31,22 @@ def _updates(script: Path) -> int | None:
     return None if script.parts[-3] == "baseline" else FEW_UPDATES
 
 
-@pytest.mark.parametrize("script", _walked(BAD))
+@pytest.mark.parametrize("script", _name_scripts(BAD))
 def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
+    """The walk ends there."""
+    _names_the_fault(script, walk(script, repair=False, updates=_updates(script)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", _name_scripts(BAD))
+def test_the_fault_is_the_first_cause_where_the_walk_goes_on_behind_its_repair(script: Path) -> None:
+    budget = 180 if "# slow" in script.read_text(encoding="utf-8") else 60
+    _names_the_fault(script, walk(script, budget=budget))
+
+
+def _names_the_fault(script: Path, report: Report) -> None:
     name, line = expected(script)
     assert name == script.parent.name.replace("_", "-")
-    report = walk(
-        script, budget=180 if "# slow" in script.read_text(encoding="utf-8") else 60, updates=_updates(script)
-    )
     notes = [f for f in report.findings if f.name == name and f.severity == Severity.NOTE]
     first = report.first_cause or next(iter(notes), None)
     assert first is not None, said(report)
@@ -48,7 +56,7 @@ def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
         assert first.proof is not None or first.measured, said(report)
 
 
-@pytest.mark.parametrize("script", _walked(GOOD))
+@pytest.mark.parametrize("script", _name_scripts(GOOD))
 def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
     report = walk(script, updates=_updates(script))
     assert not loud(report) and not report.faulty, said(report)

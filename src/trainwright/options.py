@@ -25,7 +25,7 @@ class Options:
     budget: float = DEFAULT_BUDGET
     """Time limit for the walk itself, in seconds, without the script's own start."""
     updates: int | None = None
-    """Most updates of the training that shows whether it learns; None: as many as the budget allows."""
+    """Most updates of the training that shows whether it learns; None: as many as the budget allows; 0: it is not shown."""
     seed: int = 0
     ignore: tuple[str, ...] = ()
     """Names of silenced rules."""

@@ -18,10 +18,6 @@ from trainwright.walk.run import check_script
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
 
-# Enough to see that a training can be followed; whether it learns takes as many as are planned.
-FEW_UPDATES = 16
-
-
 def walk(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> Report:
     """The report of the script's first training; `options` are those of Options."""
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from material import METRIC
-from walking import FEW_UPDATES, loud, said, walk
+from walking import loud, said, walk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -32,6 +32,7 @@ def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and
     assert [len(set(f.after_repair)) for f in report.findings] == [0, 1, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +55,7 @@ def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
     (tmp_path / "glue").mkdir()
     (tmp_path / "glue" / "glue.py").write_text(Path(METRIC, "exact_match_ratio.py").read_text())
     monkeypatch.chdir(tmp_path)
-    report = walk(tmp_path / "train.py", budget=300, updates=FEW_UPDATES)
+    report = walk(tmp_path / "train.py", budget=300, updates=0)
     found = [(f.name, _source(f.where, tmp_path).strip()) for f in report.findings]
     assert found == [
         ("renamed-argument", 'evaluation_strategy="epoch",'),

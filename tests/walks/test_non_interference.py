@@ -23,7 +23,7 @@ from trainwright.options import Options
 from trainwright.walk.run import check_script
 
 TESTS = Path(__file__).parents[1]
-STEPS = 12
+STEPS, FEW_UPDATES = 12, 4
 
 
 # Dropout, batch norm, accumulation, own optimizer and schedule, iterable data, loose generators, bfloat16, a
@@ -43,12 +43,12 @@ TRAINED = [
 WALKED = [
     "healthy/convolutional_digits.py",
     "healthy/sgd_with_batch_norm.py",
-    "healthy/bfloat16.py",
-    "healthy/distillation.py",
+    pytest.param("healthy/bfloat16.py", marks=pytest.mark.slow),
+    pytest.param("healthy/distillation.py", marks=pytest.mark.slow),
     "healthy/model_init.py",
-    "healthy/sequence_to_sequence.py",
-    "healthy/early_stopping.py",
-    "healthy/gradient_checkpointing.py",
+    pytest.param("healthy/sequence_to_sequence.py", marks=pytest.mark.slow),
+    pytest.param("healthy/early_stopping.py", marks=pytest.mark.slow),
+    pytest.param("healthy/gradient_checkpointing.py", marks=pytest.mark.slow),
     "helpers/hoarder.py",
     "rules/loss/label_out_of_range/bad.py",  # its head is widened in memory
     "rules/dataset/untokenized_dataset/bad.py",  # its data set is exchanged
@@ -100,7 +100,7 @@ def test_check_puts_everything_back(script: str, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(adapter_module, "HFTrainerAdapter", Watched)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        check_script(TESTS / script, (), Options(budget=20), strict=True)
+        check_script(TESTS / script, (), Options(budget=20, updates=FEW_UPDATES), strict=True)
     before, after = pictures
     changed = {k: (before.get(k), after.get(k)) for k in before | after if before.get(k) != after.get(k)}
     assert not changed

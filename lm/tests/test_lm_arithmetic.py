@@ -151,6 +151,7 @@ def test_where_a_format_is_slow_passes_and_muons_products_are_in_the_other(
     assert {trial.what for trial in clock.asked} == {"product", "muon"}  # a pass was not waited for
 
 
+@pytest.mark.slow
 def test_the_rehearsal_computes_muons_products_in_the_same_format(
     data: PreparedData, tmp_path: Path, said: list[str], machine: Any, used: Used
 ) -> None:
@@ -289,6 +290,7 @@ def cut_back(run: Path, step: int) -> None:
             shutil.rmtree(checkpoints.step_folder(run / "checkpoints", later))
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_keeps_what_it_began_with_though_the_machine_is_another_by_then(
     data: PreparedData, tmp_path: Path, machine: Any, used: Used, without_variables: None, said: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -345,6 +347,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_muon_in_bf16(machine: Any) -> 
     assert not clock.asked
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_with_its_own_recipe_but_for_the_threads_that_are_asked_for(
     data: PreparedData, tmp_path: Path, said: list[str], machine: Any
 ) -> None:
@@ -407,6 +410,7 @@ def test_the_real_clock_measures_each_trial_and_changes_nothing(settings: tuple[
     assert torch.equal(torch.get_rng_state(), random) and torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_the_debugger_walks_the_training_and_not_the_measurement(data: PreparedData, tmp_path: Path) -> None:
     settings = [word for setting in SMALL for word in ("--set", setting)]
     words = ["lm", "train", str(data.folder), "--out", str(tmp_path / "run"), *settings, "--set", "data.windows=4",

@@ -96,6 +96,7 @@ def test_a_training_killed_at_each_event_of_a_save_goes_on(data: Path, forks: Fo
     assert_same(out, unharmed[0])
 
 
+@pytest.mark.slow
 def test_kill_9_from_outside_loses_only_what_was_not_saved(data: Path, tmp_path: Path) -> None:
     """The command itself, killed when its log has so many lines."""
     command = [sys.executable, "-m", "trainwright", "lm", "train", str(data), "--out", "run"]

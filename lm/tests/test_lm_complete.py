@@ -343,6 +343,7 @@ def command(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_line_and_reads_standard_input(tmp_path: Path) -> None:
     folder = str(run(tmp_path / "run", "gpt2"))
     given = command(folder, "plt.sc", "--tokens", "4")

@@ -234,6 +234,7 @@ prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_gathering_takes_the_same_memory_for_three_times_the_corpus(tmp_path: Path) -> None:
     peaks, sizes = [], []
@@ -413,6 +414,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byt
     return source, content(folder / "data"), int(done.stdout)
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_and_started_again_it_ends_with_the_same_bytes(
     whole: tuple[Path, dict[str, bytes], int], tmp_path: Path
 ) -> None:
@@ -453,6 +455,7 @@ def test_sources_that_changed_while_work_was_stopped_are_refused(
     assert "must not change while" in child(source, tmp_path / "data").stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_nothing_is_lost(whole: tuple[Path, dict[str, bytes], int], tmp_path: Path) -> None:
     """A limit on the size of files stands in for it: writing fails in the same way, halfway through a file."""
     source, expected, _ = whole

@@ -71,6 +71,7 @@ def records(run: Path) -> list[dict]:
     return others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_two_processes_have_the_gradients_and_weights_of_one(name: str, one: Path, two: Path) -> None:
     same = "weighted" if "weighted" in name else "plain"

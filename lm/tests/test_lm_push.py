@@ -141,6 +141,7 @@ def test_what_is_pushed_opens_in_transformers(hub: Hub, tmp_path: Path) -> None:
         torch.testing.assert_close(theirs(ids).logits, ours(ids), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_command_pushes_to_the_hub_that_the_environment_names(hub: Hub, tmp_path: Path) -> None:
     folder = run(tmp_path / "run", "gpt2")
     environment = os.environ | {

@@ -407,6 +407,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(data: PreparedData, tmp_path: Path) 
     assert 0 < step < 5000 and out.startswith(f"{step} of 5000 updates")
 
 
+@pytest.mark.slow
 def test_a_run_that_lies_there_goes_on_with_its_own_recipe(data: PreparedData, tmp_path: Path) -> None:
     train(data, tmp_path / "run", small_recipe())
     words = [sys.executable, "-m", "trainwright", "lm", "train", str(data.folder), "--out", "run"]
@@ -420,6 +421,7 @@ def test_a_run_that_lies_there_goes_on_with_its_own_recipe(data: PreparedData, t
 # Sinks
 
 
+@pytest.mark.slow
 def test_tensorboard_gets_the_numbers_of_the_log(data: PreparedData, tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -468,6 +470,7 @@ def test_wandb_goes_on_with_a_run_that_goes_on(
     assert wandb.began[2]["id"] != wandb.began[0]["id"]
 
 
+@pytest.mark.slow
 def test_trackio_gets_the_numbers_of_the_log_without_a_network(data: PreparedData, tmp_path: Path) -> None:
     environment = {**os.environ, "TRACKIO_DIR": str(tmp_path / "trackio"), "HF_HUB_OFFLINE": "1"}
     words = command(data, "--set", 'run.sinks=["trackio"]')

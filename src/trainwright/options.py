@@ -25,7 +25,8 @@ class Options:
     budget: float = DEFAULT_BUDGET
     """Time limit for the walk itself, in seconds, without the script's own start."""
     updates: int | None = None
-    """Most updates of the training that shows whether it learns; None: as many as the budget allows; 0: it is not shown."""
+    """Most updates of the training that shows whether it learns; None: as many as the budget allows; 0: the stages that
+    train are skipped."""
     seed: int = 0
     ignore: tuple[str, ...] = ()
     """Names of silenced rules."""

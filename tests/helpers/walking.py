@@ -1,6 +1,7 @@
 """Walking test scripts, and reading what they expect from comments on their lines."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -12,10 +13,22 @@ from typing import Any
 
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report, from_dict
+from trainwright.core.rule import Rule, load_rules
+from trainwright.core.stage import Stage
 from trainwright.options import Options
 from trainwright.walk.run import check_script
 
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
+
+
+def shorten_walk(rule: str) -> dict[str, Any]:
+    """Options of a walk that skips the stages that train, if a rule does without them."""
+    return {"updates": 0} if _rules()[rule].runs_at < Stage.OVERFIT else {}
+
+
+@functools.cache
+def _rules() -> dict[str, Rule]:
+    return {rule.name: rule for rule in load_rules()}
 
 
 def walk(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> Report:

@@ -77,7 +77,9 @@ def plan(walk: Walk) -> Plan:
 
 
 def _measure(walk: Walk, stage: Stage) -> Plan:
-    if stage == Stage.OVERFIT:
+    if stage >= Stage.OVERFIT and walk.updates == 0:
+        walk.skip(stage, "no training was asked for")
+    elif stage == Stage.OVERFIT:
         yield from _try_rows(walk)
         enough = LEARNT_SHARE / 2 * _inflation(walk)
         run = yield from _overfit(walk, enough)

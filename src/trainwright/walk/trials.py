@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
 
 
-NONE_ALLOWED = "no updates were allowed"
 # The share of the time left that showing whether the training learns may take.
 LEARNING_SHARE = 0.4
 # If fewer updates fit into that time, nothing is shown.
@@ -68,8 +67,6 @@ def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, Lear
     """A training that is looked at on held-out rows, if the budget allows enough updates."""
     optimizer = walk.facts.get(OptimizerFacts)
     planned = optimizer.planned_updates if isinstance(optimizer, OptimizerFacts) else None
-    if walk.updates == 0:
-        return LearningFacts(planned=planned, cut=NONE_ALLOWED)
     seconds = LEARNING_SHARE * walk.clock.left
     if walk.step_seconds * FEWEST_AFFORDED > seconds:
         return LearningFacts(

@@ -27,3 +27,4 @@ model.compile(
     optimizer="adam",  # expect: hidden-default-rate
 )
 model.fit(train_dataset, epochs=1, verbose=2)
+# slow

@@ -19,3 +19,4 @@ config = DistilBertConfig(vocab_size=4000, num_labels=3)
 model = TFAutoModelForSequenceClassification.from_config(config)
 model.compile(optimizer=Adam(1e-4))
 model.fit(train_dataset, epochs=1, verbose=2)
+# slow

@@ -1,5 +1,6 @@
 """All tests, those of lm/ and exam/ too, run on one thread, in process, with errors of our own let out."""
 
+import gc
 import os
 import sys
 import time
@@ -26,6 +27,13 @@ from remembered import Remembered  # noqa: E402
 # Time is the processor's, and passes a third as fast, so that a slow or busy machine measures what another does; a test that
 # waits for something has the mark `wall_clock`.
 SLOWNESS, PATIENCE = 3.0, 10.0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    """What a walk leaves in a process (frameworks, caches) is not gone through again by each collection that follows."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

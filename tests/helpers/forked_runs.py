@@ -4,6 +4,8 @@ A child starts in a moment, where an interpreter of its own would load torch and
 """
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,8 @@ for line in sys.stdin:
         status = 1
         try:
             file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            sys.stdin = open(os.devnull)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            sys.stdin = open(0, closefd=False)
             os.dup2(file, 1)
             os.dup2(file, 2)
             os.chdir(folder)
@@ -34,6 +37,8 @@ for line in sys.stdin:
             status = 0
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            if isinstance(ended.code, str):
+                print(ended.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -61,6 +66,7 @@ class Runs:
             stdout=subprocess.PIPE,
             text=True,
             env=self._environment,
+            start_new_session=True,
         )
         return self
 
@@ -77,5 +83,5 @@ class Runs:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.kill()
+        os.killpg(self._server.pid, signal.SIGKILL)
         self._server.wait()

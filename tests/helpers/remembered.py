@@ -1,8 +1,8 @@
 """Leaves out tests that passed before on the same content: pytest --remember FILE, as `make test-all` does.
 
-The content of a test is its own file and every file of ours that its imports lead to, lazy ones too; all of the product, if
-a file of the tests starts processes, and all rules where they are looked up; the folder of the script that it walks; for
-tests of the exam, all of its programs; and the pinned versions.
+The content of a test is its own file, and every file of ours that its imports lead to, lazy ones too; all of the product,
+if its file or a helper starts processes or walks scripts; the folder of the script that it is given, or, where it finds
+files by its own place, every file of the tests, the exam, the examples and the documents; and what all tests share.
 """
 
 import ast
@@ -10,16 +10,20 @@ import functools
 import hashlib
 import json
 import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = tuple(
-    ROOT / f for f in ("src", "lm/src", "tests/helpers", "tests", "lm/tests/helpers", "exam", "benchmarks", ".")
-)
-# Words of a test's file that reaches more than it imports.
-REACHES_ALL = "subprocess", "multiprocessing", "import_module", "runpy"
+PRODUCT = ROOT / "src", ROOT / "lm" / "src"
+HELPERS = ROOT / "tests" / "helpers", ROOT / "lm" / "tests" / "helpers"
+FOUND = tuple(ROOT / folder for folder in ("tests", "lm/tests", "exam", "examples", "docs", "benchmarks", "scripts"))
+SOURCES = (*PRODUCT, *HELPERS, ROOT / "tests", ROOT / "exam", ROOT / "benchmarks", ROOT)
+SHARED = ("conftest.py", "pyproject.toml", "constraints.txt", "constraints-legacy.txt", "lm/tests/conftest.py")
+# Words of a test's file, or a helper's, that reaches more of the product than it imports.
+REACHES_ALL = "subprocess", "multiprocessing", "import_module", "runpy", "check_script", "load_rules"
 
 
 class Remembered:
@@ -28,18 +32,22 @@ class Remembered:
     def __init__(self, passed: Path) -> None:
         self._passed = passed
         lines = passed.read_text("utf-8").splitlines() if passed.exists() else []
-        self._before = dict(json.loads(line) for line in lines)
+        self._before = dict(json.loads(line) for line in lines if line.endswith("]"))
         self._now: dict[str, str] = {}
+        self._failed: set[str] = set()
 
+    @pytest.hookimpl(trylast=True)  # of what `-k` and `-m` choose
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         self._now = {item.nodeid: digest_test(item) for item in items}
-        known = [item for item in items if self._before.get(_key(item.nodeid)) == self._now[item.nodeid]]
+        known = {item for item in items if self._before.get(_key(item.nodeid)) == self._now[item.nodeid]}
         if known:
-            config.hook.pytest_deselected(items=known)
-            items[:] = [item for item in items if item not in set(known)]
+            config.hook.pytest_deselected(items=list(known))
+            items[:] = [item for item in items if item not in known]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed and report.nodeid in self._now:
+        if not report.passed:
+            self._failed.add(report.nodeid)
+        elif report.when == "teardown" and report.nodeid not in self._failed:
             with self._passed.open("a", encoding="utf-8") as file:
                 file.write(json.dumps([_key(report.nodeid), self._now[report.nodeid]]) + "\n")
 
@@ -50,16 +58,32 @@ def _key(nodeid: str) -> str:
 
 def digest_test(item: pytest.Item) -> str:
     """The digest of all that a test runs."""
-    data = (p for p in (ROOT / "src").rglob("*") if p.suffix in (".md", ".html", ".json"))
-    files = {ROOT / "constraints.txt", *data, *find_reached(item.path)}
     script = item.callspec.params.get("script") if hasattr(item, "callspec") else None
-    if isinstance(script, str | Path) and (path := ROOT / "tests" / script).is_file():
-        files |= {p for p in path.parent.iterdir() if p.is_file()}
-    if ROOT / "exam" in item.path.parents:  # they find programs by their folders
-        folders = (ROOT / "exam", ROOT / "tests" / "healthy")
-        files |= {p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".patch", ".json")}
-    parts = sorted(f"{p.relative_to(ROOT)} {_digest(p)}" for p in files)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    path = ROOT / "tests" / script if isinstance(script, str | Path) else None
+    return _digest_of(item.path, path.parent if path is not None and path.is_file() else None)
+
+
+@functools.cache
+def _digest_of(test: Path, folder: Path | None) -> str:
+    files = {*find_reached(test), *_list_shared()}
+    if folder is not None:
+        files |= {p for place in (folder, *HELPERS) for p in _list_files(place)}
+    elif "__file__" in test.read_text("utf-8"):
+        files |= {p for place in FOUND for p in _list_files(place)} | set(ROOT.glob("*.md"))
+    lines = sorted(f"{p.relative_to(ROOT)} {_digest(p)}" for p in files)
+    return hashlib.sha256("\n".join([sys.version, *lines]).encode()).hexdigest()
+
+
+@functools.cache
+def _list_shared() -> frozenset[Path]:
+    """What all tests share: settings, pinned versions, and the product's files that are no code."""
+    data = (p for source in PRODUCT for p in _list_files(source) if p.suffix != ".py")
+    return frozenset({*(ROOT / name for name in SHARED), *data})
+
+
+@functools.cache
+def _list_files(folder: Path) -> tuple[Path, ...]:
+    return tuple(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
 
 
 @functools.cache
@@ -73,9 +97,10 @@ def find_reached(path: Path) -> frozenset[Path]:
         found.add(one)
         text = one.read_text("utf-8")
         waiting += [p for name in _imported(ast.parse(text)) for p in _files(name)]
-        if "src" not in one.relative_to(ROOT).parts and any(word in text for word in REACHES_ALL):
-            waiting += [p for source in SOURCES[:2] for p in source.rglob("*.py")]
-        if "load_rules" in text:
+        ours = any(source in one.parents for source in PRODUCT)
+        if not ours and any(word in text for word in REACHES_ALL):
+            waiting += [p for source in PRODUCT for p in source.rglob("*.py")]
+        elif ours and "load_rules" in text:
             waiting += (ROOT / "src" / "trainwright" / "rules").rglob("*.py")
     return frozenset(found)
 
@@ -91,7 +116,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 @functools.cache
-def _files(name: str) -> tuple[Path, ...]:
+def _files(name: str) -> Iterable[Path]:
     """The module's file, and those of the packages around it, but for the outermost: it holds the API, which needs all."""
     parts = name.split(".")
     fewest = min(2, len(parts))

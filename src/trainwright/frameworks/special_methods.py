@@ -13,7 +13,7 @@ _LOADERS = ("train_dataloader", "val_dataloader", "test_dataloader", "predict_da
 _LIGHTNING = (*_MODULE, "training_step", "validation_step", "test_step", "predict_step", "configure_optimizers",
               "optimizer_step", "lr_scheduler_step", *_LOADERS, *_LIGHTNING_HOOKS)  # fmt: skip
 _DATA_MODULE = ("__init__", *_LOADERS, "teardown", "transfer_batch_to_device")
-_DATASET = ("__init__", "__len__", "__getitem__")
+_DATASET = ("__init__", "__len__", "__getitem__", "__getitems__")
 _TRAINER = ("__init__", "compute_loss", "training_step", "prediction_step", "create_optimizer", "create_scheduler",
             "create_optimizer_and_scheduler", "get_train_dataloader", "get_eval_dataloader", "evaluate",
             "evaluation_loop")  # fmt: skip

@@ -11,8 +11,8 @@ _TORCH = "torch.utils.data.dataset"
 
 
 def reader_of(data: Any) -> Callable[[int], Any]:
-    """The function that reads an item by its number, as the set's loader would."""
-    return functools.partial(_of_a_batch if _gives_batches(data) else operator.getitem, data)
+    """The function that reads an item by its number; of a batch that is no list of rows, a batch of one row."""
+    return functools.partial(_of_a_batch if _gives_batches(data) else _of_itself, data)
 
 
 def _gives_batches(data: Any) -> bool:
@@ -24,5 +24,15 @@ def _gives_batches(data: Any) -> bool:
     return name == "Subset.__getitem__" and _gives_batches(data.dataset) if name.startswith("Subset.") else True
 
 
+def _of_itself(data: Any, row: int) -> Any:
+    try:
+        return operator.getitem(data, row)
+    except NotImplementedError:  # the set's own way to say that it wants whole batches
+        if not hasattr(type(data), "__getitems__"):
+            raise
+    return _of_a_batch(data, row)
+
+
 def _of_a_batch(data: Any, row: int) -> Any:
-    return data.__getitems__(*([row],))[0]  # passed on with a star: what it raises is the user's
+    rows = data.__getitems__(*([row],))  # passed on with a star: what it raises is the user's
+    return rows[0] if isinstance(rows, list) and len(rows) == 1 else rows

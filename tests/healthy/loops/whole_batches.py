@@ -1,4 +1,4 @@
-"""A data set that knows whole batches only: it has `__getitems__`, and no single row can be asked for."""
+"""A data set that knows whole batches only: no single row can be asked for."""
 
 import torch
 from sklearn.datasets import load_breast_cancer

@@ -317,6 +317,7 @@ def test_a_run_that_goes_on_keeps_what_it_began_with_though_the_machine_is_anoth
     assert heading(tmp_path / "run") == heading(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_in_another_way_when_asked_says_so(
     data: PreparedData, tmp_path: Path, machine: Any, said: list[str]
 ) -> None:

@@ -81,6 +81,7 @@ def test_two_processes_have_the_gradients_and_weights_of_one(name: str, one: Pat
     assert difference(*weights) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_two_processes_log_and_evaluate_as_one_and_only_the_first_writes(name: str, one: Path, two: Path) -> None:
     ours = [r for r in records(two / name) if r["kind"] != "samples"]

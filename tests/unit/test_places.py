@@ -28,3 +28,8 @@ def test_a_language_model_that_is_walked_is_the_users(module: str) -> None:
 
 def test_a_folder_whose_name_begins_with_ours_is_not_ours() -> None:
     assert not is_ours(f"{Path(DEBUGGER).parent}_experiments/train.py")
+
+
+def test_a_metric_that_a_library_copied_into_its_cache_is_not_the_users() -> None:
+    assert not is_users("/home/me/.cache/huggingface/modules/evaluate_modules/metrics/f1/0a1b/f1.py")
+    assert is_users("/home/me/f1/f1.py")

@@ -37,6 +37,8 @@ _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lig
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
 # Those among them whose names no user package has (unlike datasets or lightning).
 _UNMISTAKABLE = ("torch", "transformers", "accelerate", "pytorch_lightning", "keras", "tensorflow", "tf_keras", "jax")
+# Folders of installed packages, and those in which Hugging Face's libraries keep copies of code that they load.
+_INSTALLED = ("site-packages", "dist-packages", "evaluate_modules", "datasets_modules", "transformers_modules")
 # Folders of the package whose module is being walked, wherever it is installed.
 _walked: tuple[str, ...] = ()
 
@@ -84,8 +86,7 @@ def is_users(file: str) -> bool:
     path = _resolved(file)
     return path.startswith(_walked) or (
         not path.startswith((*_LIBRARIES, *_OURS))
-        and "site-packages" not in path
-        and "dist-packages" not in path
+        and not any(folder in path for folder in _INSTALLED)
         and not path.startswith(_framework_folders())
     )
 

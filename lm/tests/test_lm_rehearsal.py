@@ -11,7 +11,7 @@ import torch
 import trainwright
 from lm_material import small_recipe, write_data
 from trainwright.core.report import Report, StageRun, Status
-from trainwright.core.stage import Stage
+from trainwright.core.stage import WALKED
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import PreparedData, open_data
 from trainwright_lm.training.live import Live
@@ -53,7 +53,7 @@ def walk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def report(*stages: tuple[Status, str], **more: Any) -> Report:
     """A report in which the first stages ended so, and the others passed."""
-    runs = [StageRun(stage=stage, status=Status.PASSED) for stage in Stage]
+    runs = [StageRun(stage=stage, status=Status.PASSED) for stage in WALKED]
     for number, (status, why) in enumerate(stages):
         runs[number] = dataclasses.replace(runs[number], status=status, why=why)
     return Report(script="here", stages=tuple(runs), **more)

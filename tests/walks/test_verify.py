@@ -19,7 +19,7 @@ from test_bad_input import command, training
 from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.fix import Fix, RemoveKeyword, RenameKeyword, SetKeyword
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
-from trainwright.core.stage import Stage
+from trainwright.core.stage import WALKED
 from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import SecondWalk, verified
@@ -67,7 +67,7 @@ BY_HAND = finding("TW701", "metrics-on-logits", 7)
 
 def stages(**status: Status) -> tuple[StageRun, ...]:
     """All stages passed, but those named."""
-    return tuple(StageRun(stage=s, status=status.get(s.label, Status.PASSED)) for s in Stage)
+    return tuple(StageRun(stage=s, status=status.get(s.label, Status.PASSED)) for s in WALKED)
 
 
 def report(*findings: Finding, message: str = "", **status: Status) -> Report:
@@ -158,7 +158,7 @@ def test_a_new_note_breaks_nothing() -> None:
 
 
 def test_a_fault_that_the_first_walk_could_not_reach_is_told_and_breaks_nothing() -> None:
-    later = dict.fromkeys([s.label for s in Stage][1:], Status.BLOCKED)
+    later = dict.fromkeys([s.label for s in WALKED][1:], Status.BLOCKED)
     first = report(RENAMED, setup=Status.FAILED, **later)
     seen = verified(first, lambda copies: report(OUTPUTS, loss=Status.FAILED))
     assert names(seen) == ["renamed-argument"]

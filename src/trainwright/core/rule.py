@@ -52,7 +52,7 @@ class Rule:
 
     @property
     def stage(self) -> Stage:
-        """The stage that the fault belongs to: the hundreds digit of its code."""
+        """The stage that the fault belongs to: the hundreds of its code."""
         return Stage(int(self.code[2:]) // 100)
 
     @property
@@ -111,8 +111,8 @@ def rule(
 
     def declare(function: RuleFunction) -> Rule:
         where = f"{function.__module__}.{function.__name__}"
-        if not re.fullmatch(r"TW\d{3}", code):
-            raise RuleError(f"{where}: a code is TW and three digits; got {code!r}.")
+        if not re.fullmatch(r"TW\d{3,4}", code):
+            raise RuleError(f"{where}: a code is TW and three or four digits; got {code!r}.")
         parameters = tuple(_parameters(function, where))
         return Rule(
             code=code,
@@ -144,28 +144,39 @@ def _parameters(function: RuleFunction, where: str) -> Iterator[tuple[str, type[
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
-    """All rules in `trainwright.rules`, ordered by code. The folder is the registry.
+    """All rules in `trainwright.rules`, and the questions in `trainwright.review`, ordered by code. The folders are the
+    registry.
 
     Raises:
         RuleError: if a module declares no rule or several, is not named after its rule, or a code occurs twice.
     """
-    package = importlib.import_module("trainwright.rules")
     found: dict[str, Rule] = {}
-    for info in pkgutil.walk_packages(package.__path__, "trainwright.rules."):
-        if info.ispkg or info.name.count(".") < 3:
-            continue
-        module = importlib.import_module(info.name)
-        declared = [v for v in vars(module).values() if isinstance(v, Rule) and v.module == info.name]
+    for name in _modules():
+        module = importlib.import_module(name)
+        declared = [v for v in vars(module).values() if isinstance(v, Rule) and v.module == name]
         if len(declared) != 1:
-            raise RuleError(f"{info.name} must declare one rule; it declares {len(declared)}.")
+            raise RuleError(f"{name} must declare one rule; it declares {len(declared)}.")
         one = declared[0]
-        folder, file = info.name.split(".")[-2:]
-        if file != one.name.replace("-", "_") or folder != one.stage.label:
-            raise RuleError(f"{one.code} {one.name} must be rules/{one.stage.label}/{one.name.replace('-', '_')}.py")
+        file = one.name.replace("-", "_")
+        named = f"review.{file}" if one.stage == Stage.REHEARSAL else f"rules.{one.stage.label}.{file}"
+        if name != f"trainwright.{named}":
+            raise RuleError(f"{one.code} {one.name} must be {named.replace('.', '/')}.py")
         if one.code in found:
             raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
         found[one.code] = one
-    return tuple(found[code] for code in sorted(found))
+    return tuple(sorted(found.values(), key=lambda one: int(one.code[2:])))
+
+
+def _modules() -> Iterator[str]:
+    """The modules that declare a rule."""
+    rules = importlib.import_module("trainwright.rules")
+    for info in pkgutil.walk_packages(rules.__path__, "trainwright.rules."):
+        if not info.ispkg and info.name.count(".") == 3:
+            yield info.name
+    review = importlib.import_module("trainwright.review")
+    for info in pkgutil.iter_modules(review.__path__, "trainwright.review."):
+        if not info.ispkg and not info.name.rpartition(".")[2].startswith("_"):
+            yield info.name
 
 
 def knowing(text: str) -> list[Rule]:

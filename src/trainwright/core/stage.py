@@ -1,14 +1,13 @@
-"""The ten stages of a training pipeline, in the order in which they are walked."""
+"""The stages of a training pipeline, in the order in which they are walked, and the rehearsal of the whole."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
 
 class Stage(IntEnum):
-    """A stage of the pipeline; its number is the hundreds digit of its rules' codes."""
+    """A stage of the pipeline; its number is the hundreds of its rules' codes."""
 
     SETUP = 0
     DATASET = 1
@@ -20,6 +19,8 @@ class Stage(IntEnum):
     EVALUATION = 7
     OVERFIT = 8
     BASELINE = 9
+    REHEARSAL = 10
+    """The script's own run, seen as a whole."""
 
     @property
     def label(self) -> str:
@@ -27,7 +28,6 @@ class Stage(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Facts:
     """The measurements of one stage: plain data, no tensors, no framework objects.
 
@@ -35,3 +35,7 @@ class Facts:
     """
 
     stage: ClassVar[Stage]
+
+
+WALKED = tuple(stage for stage in Stage if stage != Stage.REHEARSAL)
+"""The stages of a walk."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trainwright.core import Failure, Finding, Severity, Shown, Stage, Verdict
+from trainwright.core import WALKED, Failure, Finding, Severity, Shown, Stage, Verdict
 from trainwright.stages.learning import (
     CARRIED,
     NO_LOSS,
@@ -103,7 +103,7 @@ def _why_not_reached(walk: Walk) -> str:
     if walk.interrupted:
         return "the walk was interrupted"
     reasons = {**walk.blocked, **walk.skipped}
-    stage = next((s for s in Stage if s in reasons and s != Stage.EVALUATION), None)
+    stage = next((s for s in WALKED if s in reasons and s != Stage.EVALUATION), None)
     return reasons[stage] if stage is not None else "the walk did not get that far"
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.base import Run
-from trainwright.core import Facts, Failure, Finding, PartMissing, Severity, Stage, proof_by_repair
+from trainwright.core import WALKED, Facts, Failure, Finding, PartMissing, Severity, Stage, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report
 from trainwright.core.rule import Rule, load_rules
 from trainwright.seams.failures import repair_log
@@ -327,7 +327,7 @@ class Walk:
     def report(self, framework: str | None = None, versions: Mapping[str, str] | None = None) -> Report:
         """The report, as plain data."""
         findings = tuple(self._finished(f) for f in self.findings)
-        stages = tuple(stage_run(self, stage, findings) for stage in Stage)
+        stages = tuple(stage_run(self, stage, findings) for stage in WALKED)
         failed = [f for s, f in sorted(self.failures.items()) if not self._has_cause(s)]
         message = self.message
         if self._cut_off:

@@ -1,0 +1,1 @@
+"""Runs a script to its end, isolated, and records what happens."""

@@ -1,0 +1,331 @@
+"""What was seen of a script that ran: plain numbers and small arrays, in order, the same for every framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+
+
+class Kind(StrEnum):
+    """What the labels of an output are."""
+
+    CLASSES = "classes"
+    """One of several classes a row."""
+    BINARY = "binary"
+    """One or several answers of yes or no a row."""
+    NUMBERS = "numbers"
+    """One or several numbers a row."""
+
+
+class Source(StrEnum):
+    """How outputs and their labels were seen together; the surest first."""
+
+    LOSS = "loss"
+    """Both were given to a loss function."""
+    FIT = "fit"
+    """The labels were given to `fit`, `evaluate` or a function of metrics, and the outputs are the model's for them."""
+    COMPARISON = "comparison"
+    """The output's choice was compared with the labels (`guess == labels`)."""
+    LOADER = "loader"
+    """The loader's batch holds them at the place where training has its labels."""
+    DIFFERENCE = "difference"
+    """They were subtracted from each other."""
+
+
+@dataclass(frozen=True, order=True)
+class Output:
+    """One output of the model, with labels of its own."""
+
+    kind: Kind
+    width: int
+    """How many classes, or how many numbers a row."""
+    number: int = 0
+    """Tells outputs of the same kind and width apart that the same call of the model gave."""
+
+    def __str__(self) -> str:
+        unit = "classes" if self.kind == Kind.CLASSES else "numbers" if self.kind == Kind.NUMBERS else "yes or no"
+        which = f", output {self.number + 1}" if self.number else ""
+        return f"{self.width} {unit}{which}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What the model answered for the rows of one call, beside what is right. n rows, at most `MOST_ROWS` of the call."""
+
+    output: Output
+    update: int
+    """How many updates had been made."""
+    trains: bool
+    """Whether gradients flow from these outputs into the weights."""
+    labels: NDArray[Any]
+    """(n,) integers for classes, otherwise (n, width) floats."""
+    guesses: Integers | None = None
+    """(n,) the class with the highest score; classes only."""
+    log_losses: Floats | None = None
+    """(n,) minus the logarithm of the label's probability; classes only."""
+    values: Floats | None = None
+    """(n, width) probabilities of yes, or numbers; not for classes."""
+    keys: Integers | None = None
+    """(n,) one number for each row that the model received: equal rows have equal keys."""
+    numbers: Integers | None = None
+    """(n,) the rows' numbers in their set, where a loader drew them."""
+    inputs: Floats | None = None
+    """(n, d) the rows as the model received them; token ids as counts (`rows.py`). Not for each call, to save memory."""
+    total: int = 0
+    """Rows of the call, before they were capped."""
+    model: int = 0
+    """The model object; 0: unknown."""
+    evaluation: int | None = None
+    """The number of the evaluation pass, in `Record.passes`."""
+    data: int = 0
+    """The set that the rows come from; 0: unknown."""
+    source: Source = Source.LOSS
+    loss: float | None = None
+    """The value of the loss, where it is a plain mean over the rows."""
+    is_noisy: bool = False
+    """Whether the model was in training mode and has layers that differ in it."""
+
+
+@dataclass(kw_only=True)
+class Update:
+    """One step of an optimizer that was looked at (each at first, then fewer)."""
+
+    number: int
+    """From 1 on, over all optimizers of the script."""
+    optimizer: int
+    rate: float
+    """The highest learning rate of its groups."""
+    gradient_norm: float | None = None
+    seconds: float = 0.0
+    """Since the run began."""
+
+
+@dataclass(kw_only=True)
+class Pass:
+    """An evaluation pass: calls of one model without gradients, one after the other, over one set."""
+
+    number: int
+    update: int
+    """How many updates had been made."""
+    model: int
+    is_trained: bool
+    """Whether updates change this very object."""
+    weights: float
+    """A fingerprint of its weights: equal weights have equal ones."""
+    data: int = 0
+    """The set that it reads; 0: unknown."""
+    calls: int = 0
+    noisy_calls: int = 0
+    """Calls in training mode, of a model with layers that differ in it."""
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Number:
+    """A number that the script reports about its training."""
+
+    update: int
+    name: str
+    """In lower case, as it is logged, printed or called."""
+    value: float
+    source: str
+    """`printed`, `logged`, `returned` (by a function of metrics) or `history`."""
+
+
+@dataclass(kw_only=True)
+class Kept:
+    """Weights that were saved to a file or copied."""
+
+    update: int
+    weights: float
+    """Their fingerprint."""
+    how: str
+    """`saved` or `copied`."""
+    path: str = ""
+    tensors: int = 0
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """Weights that were put into a model."""
+
+    update: int
+    model: int
+    before: float
+    """The fingerprint of the model's weights before it, and below after it."""
+    after: float
+    missing: int
+    """Tensors of the model for which there were none."""
+    tensors: int
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Parameter:
+    """A tensor of weights, from the first to the last update of its optimizer."""
+
+    name: str
+    shape: tuple[int, ...]
+    is_trainable: bool
+    is_held: bool
+    """Whether an optimizer that stepped holds it."""
+    had_gradient: bool
+    """Whether a gradient above rounding was seen."""
+    has_moved: bool
+    steps: int
+    """Steps of its optimizer."""
+    size_before: float
+    """Root mean square of a sample of its values, at the first step, and below at the end."""
+    size_after: float
+    model: int = 0
+
+
+@dataclass(kw_only=True)
+class Drawn:
+    """The rows that a loader drew from a set."""
+
+    data: int
+    size: int
+    """Rows of the set."""
+    name: str
+    """The set's class."""
+    draws: Counter[int] = field(default_factory=Counter)
+    """How often each row was drawn, by its number."""
+    trains: bool = False
+    """Whether updates were made with these rows."""
+    where: Place | None = None
+    """Where the loader was built."""
+
+
+@dataclass(kw_only=True)
+class TrainedLabels:
+    """The labels of one output in all training calls."""
+
+    classes: Counter[int] = field(default_factory=Counter)
+    """How often each class was drawn; classes only."""
+    count: int = 0
+    """Rows; not for classes, as below."""
+    total: Floats | None = None
+    """(width,) sum of the labels."""
+    squares: Floats | None = None
+    """(width,) sum of their squares."""
+
+
+@dataclass(kw_only=True)
+class Training:
+    """One training of the script."""
+
+    number: int
+    """From 1 on."""
+    kind: str
+    """`Trainer`, `Lightning`, `fit` or `loop`."""
+    begins: int
+    """How many updates had been made before it, and below at its end."""
+    ends: int | None = None
+    planned: int | None = None
+    """Updates that were planned, if known."""
+    is_cut: bool = False
+    """Whether it was ended early because its time was over."""
+    weights_before: float | None = None
+    """Fingerprint of the trained weights at its beginning, and below at its end."""
+    weights_after: float | None = None
+    models: tuple[int, ...] = ()
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Best:
+    """What a callback kept as best, by its monitored number."""
+
+    name: str
+    higher_is_better: bool | None
+    """As the callback was told; None: not said."""
+    values: tuple[float, ...]
+    """The number at each look."""
+    kept: int | None
+    """The index in `values` of the weights that the model has at the end; None: none of them."""
+
+
+@dataclass(kw_only=True)
+class Probe:
+    """What a change of a model's inputs does to its answers, tried after the run in evaluation mode."""
+
+    model: int
+    change: str
+    """`rows`: fewer other rows in the batch; `input NAME`: this input exchanged between the rows; `future`: later tokens
+    in another order."""
+    effect: float
+    """Mean change of the answers, as a share of their mean size."""
+    rows: int
+
+
+@dataclass(kw_only=True)
+class Ended:
+    """How the run ended."""
+
+    failure: Failure | None = None
+    """The exception that ended the script."""
+    update: int = 0
+    is_cut: bool = False
+    """Whether its time was over before the script's end."""
+    status: int | None = None
+    """The exit status, or minus the signal, of a process that died; None: it ended by itself."""
+
+
+@dataclass(kw_only=True)
+class Record(Facts):
+    """A run of the script, as its watchers saw it."""
+
+    stage: ClassVar[Stage] = Stage.REHEARSAL
+
+    updates: int = 0
+    losses: list[tuple[int, float]] = field(default_factory=list)
+    """What `backward` was called on, with the updates made before it. Keras: the mean of each epoch, or batch."""
+    steps: list[Update] = field(default_factory=list)
+    trainings: list[Training] = field(default_factory=list)
+    answers: list[Answers] = field(default_factory=list)
+    """Of training calls the last ones, of evaluation passes the first, some in between and the last (`recorder.py`)."""
+    trained_labels: dict[Output, TrainedLabels] = field(default_factory=dict)
+    trained_rows: dict[Output, tuple[Floats, NDArray[Any], Integers]] = field(default_factory=dict)
+    """Inputs (n, d), labels and keys of distinct rows that were trained on."""
+    trained_keys: dict[int, int] = field(default_factory=dict)
+    """How often each row was trained on, by its key; capped."""
+    answers_of: dict[int, Counter[Any]] = field(default_factory=dict)
+    """The labels that each row was trained with, by its key; capped."""
+    passes: list[Pass] = field(default_factory=list)
+    drawn: list[Drawn] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    loaded: list[Loaded] = field(default_factory=list)
+    best: list[Best] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
+    warnings: list[LibraryWarning] = field(default_factory=list)
+    ended: Ended = field(default_factory=Ended)
+    seconds: float = 0.0
+    watching_seconds: float = 0.0
+    """Of these, what the watchers took."""
+    several_targets: int = 0
+    """Training calls in which one output met several targets (mixed rows)."""
+    widened: str = ""
+    """The shapes of outputs and labels that a loss broadcast against each other; empty: none."""
+    makes_labels: bool = False
+    """Whether the labels of training are not in the loader's batches, as in contrastive losses."""
+    isolation: str = ""
+    """`kernel` or `python`: what kept the script from leaving anything behind."""
+    kept_away: tuple[str, ...] = ()
+    """What the script would have written, tracked or sent, in a few words each."""
+    watcher_errors: Mapping[str, int] = field(default_factory=dict)
+    """Exceptions in the watchers, by their text."""

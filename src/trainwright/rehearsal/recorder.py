@@ -1,0 +1,224 @@
+"""Collects a record: what the watchers write into, how often they look, and how much is kept.
+
+A watcher must not change the run: it draws no random numbers, leaves no hooks on the user's objects, and an exception of its
+own never reaches the script.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.rehearsal.record import (
+    Answers,
+    Drawn,
+    Floats,
+    Integers,
+    Kind,
+    Number,
+    Output,
+    Pass,
+    Record,
+    TrainedLabels,
+    Training,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Rows of one call whose outputs and labels are kept.
+MOST_ROWS = 512
+# Training calls whose answers are kept: the last ones.
+MOST_TRAINING_CALLS = 400
+# Distinct rows that were trained on: their inputs, for a simple learner; and their keys.
+MOST_TRAINED_ROWS, MOST_KEYS = 2500, 20_000
+# Numbers of a row beyond which its inputs are not kept.
+MOST_INPUTS = 4096
+# Calls of one evaluation output that are kept before the passes in between are thinned out.
+MOST_EVALUATION_CALLS = 400
+MOST_NUMBERS = 20_000
+# Updates that are all looked at; then one in ten, then one in a hundred.
+EACH, SOME = 100, 10_000
+
+
+class Recorder:
+    """Writes a record while the script runs."""
+
+    def __init__(self) -> None:
+        self.record = Record()
+        self.busy = False
+        """Whether a watcher is at work: what it calls itself is not recorded."""
+        self.on_update: list[Callable[[], None]] = []
+        """Called after each update: progress, and the end of the time."""
+        self._started = time.perf_counter()
+        self._training: dict[Output, deque[Answers]] = {}
+        self._evaluating: dict[Output, list[Answers]] = {}
+        self._trained: dict[Output, dict[int, tuple[Floats, Any]]] = {}
+        self._numbers: dict[int, tuple[weakref.ref[Any] | Any, int]] = {}
+        self._objects = 0
+        self._errors: Counter[str] = Counter()
+
+    def watching(self, function: F) -> F:
+        """A watcher's function that raises nothing, is not watched itself, and whose time is counted; it returns None
+        where it failed."""
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if self.busy:
+                return None
+            self.busy, began = True, time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:  # a watcher's own: counted, never the script's
+                self._errors[f"{function.__qualname__}: {type(error).__name__}: {error}"[:200]] += 1
+            finally:
+                self.busy = False
+                self.record.watching_seconds += time.perf_counter() - began
+            return None
+
+        return watched  # type: ignore[return-value]
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.perf_counter() - self._started
+
+    def is_due(self, count: int) -> bool:
+        """Whether the count-th of something frequent is looked at."""
+        return count <= EACH or (count % 10 == 0 if count <= SOME else count % 100 == 0)
+
+    def number_of(self, thing: Any) -> int:
+        """A number that tells objects apart, from 1 on; it keeps none alive."""
+        known = self._numbers.get(id(thing))
+        if known is not None and (known[0]() if isinstance(known[0], weakref.ref) else known[0]) is thing:
+            return known[1]
+        self._objects += 1
+        try:
+            held: Any = weakref.ref(thing)
+        except TypeError:
+            held = thing
+        self._numbers[id(thing)] = held, self._objects
+        return self._objects
+
+    @property
+    def training(self) -> Training | None:
+        """The training that is under way."""
+        last = self.record.trainings[-1] if self.record.trainings else None
+        return last if last is not None and last.ends is None else None
+
+    def begin_training(self, training: Training) -> None:
+        """Note that a training begins; the one before it has ended."""
+        self.end_training()
+        for output in self._trained:  # a further training has rows of its own
+            self._trained[output] = {}
+        self.record.trainings.append(training)
+
+    def end_training(self, weights: float | None = None) -> None:
+        """Note that the training has ended."""
+        if (training := self.training) is not None:
+            training.ends, training.weights_after = self.record.updates, weights
+
+    def end_update(self) -> None:
+        """Count an update, and call who waits for it."""
+        self.record.updates += 1
+        for called in self.on_update:
+            called()
+
+    def add_loss(self, value: float) -> None:
+        """Note what `backward` was called on."""
+        self.record.losses.append((self.record.updates, value))
+
+    def add_number(self, name: str, value: float, source: str) -> None:
+        """Note a number that the script reports."""
+        if len(self.record.numbers) < MOST_NUMBERS:
+            self.record.numbers.append(
+                Number(update=self.record.updates, name=name.lower(), value=value, source=source)
+            )
+
+    def begin_pass(self, made: Pass) -> Pass:
+        """The pass that a call without gradients belongs to: the last one, or a new one."""
+        last = self.record.passes[-1] if self.record.passes else None
+        same = last is not None and (last.update, last.model, last.data, last.weights) == (
+            made.update,
+            made.model,
+            made.data,
+            made.weights,
+        )
+        if last is None or not same:
+            made.number = len(self.record.passes) + 1
+            self.record.passes.append(made)
+            return made
+        return last
+
+    def draw(self, data: Any, size: int, numbers: list[int]) -> Drawn:
+        """Note the rows that a loader draws from a set."""
+        key = self.number_of(data)
+        found = next((d for d in self.record.drawn if d.data == key), None)
+        if found is None:
+            found = Drawn(data=key, size=size, name=type(data).__name__)
+            self.record.drawn.append(found)
+        found.draws.update(numbers)
+        return found
+
+    def count_labels(self, output: Output, labels: NDArray[Any]) -> None:
+        """Count the labels of a training call: all of its rows, not only those that are kept."""
+        counts = self.record.trained_labels.setdefault(output, TrainedLabels())
+        if output.kind == Kind.CLASSES:
+            counts.classes.update(labels.tolist())
+            return
+        wide = labels.reshape(len(labels), -1).astype(np.float64)
+        zero = np.zeros(wide.shape[1])
+        counts.count += len(wide)
+        counts.total = (zero if counts.total is None else counts.total) + wide.sum(0)
+        counts.squares = (zero if counts.squares is None else counts.squares) + (wide**2).sum(0)
+
+    def add_answers(self, answers: Answers) -> None:
+        """Keep what the model answered, beside what is right."""
+        if answers.trains:
+            self._add_trained(answers)
+            kept = self._training.setdefault(answers.output, deque(maxlen=MOST_TRAINING_CALLS))
+            kept.append(replace(answers, inputs=None))
+            return
+        calls = self._evaluating.setdefault(answers.output, [])
+        calls.append(answers)
+        updates = sorted({one.update for one in calls})
+        if len(calls) > MOST_EVALUATION_CALLS and len(updates) > 6:  # the first, the middle and the last remain
+            chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
+            self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
+
+    def _add_trained(self, answers: Answers) -> None:
+        if answers.keys is None:
+            return
+        drawn, torn = self.record.trained_keys, self.record.answers_of
+        rows = self._trained.setdefault(answers.output, {})
+        for index, key in enumerate(answers.keys.tolist()):
+            if key in drawn or len(drawn) < MOST_KEYS:
+                drawn[key] = drawn.get(key, 0) + 1
+            if answers.output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
+                torn.setdefault(key, Counter())[int(answers.labels[index])] += 1
+            if answers.inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
+                rows[key] = answers.inputs[index], answers.labels[index]
+
+    def finish(self) -> Record:
+        """The record, with what was collected on the way."""
+        record = self.record
+        self.end_training()
+        record.answers = [one for kept in (*self._training.values(), *self._evaluating.values()) for one in kept]
+        for output, rows in self._trained.items():
+            widths = Counter(len(inputs) for inputs, _ in rows.values())
+            width = max(widths, key=lambda one: widths[one], default=0)
+            same = {key: row for key, row in rows.items() if len(row[0]) == width}
+            if same:
+                keys: Integers = np.array(list(same), dtype=np.int64)
+                inputs = np.stack([x for x, _ in same.values()])
+                record.trained_rows[output] = inputs, np.stack([y for _, y in same.values()]), keys
+        record.watcher_errors = dict(self._errors)
+        record.seconds = self.seconds
+        return record

@@ -1,0 +1,1 @@
+"""Watchers: what a framework does while a script runs, written into the record."""

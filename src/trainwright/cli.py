@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
@@ -28,6 +29,9 @@ from trainwright.start.scripts import program_of
 if TYPE_CHECKING:
     from trainwright.fixes.verify import SecondWalk
     from trainwright.options import Options
+
+# Of the budget of a check with a rehearsal, what the walk may take.
+WALK_SHARE = 0.5
 
 app = App(
     name="trainwright",
@@ -51,7 +55,14 @@ app.command("trainwright_lm.cli:app", name="lm", help="Train a code-completion l
 Ignore = Annotated[
     list[str] | None, Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=())
 ]
-Budget = Annotated[float, Parameter(name="--budget", help="Time limit for the walk itself, in seconds.")]
+Budget = Annotated[
+    float | None,
+    Parameter(
+        name="--budget",
+        help="Time limit in seconds, from the training's first step on: 120 for a rehearsal and a walk together, of which "
+        "the walk takes at most half; 60 for a walk alone.",
+    ),
+]
 Seed = Annotated[int, Parameter(name="--seed", help="Random seed of the walk's experiments.")]
 Device = Annotated[
     str,
@@ -104,7 +115,7 @@ def check(
     m: Module = False,
     json: Json = None,
     html: Html = None,
-    budget: Budget = 60.0,
+    budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
     device: Device = "auto",
@@ -139,24 +150,40 @@ def check(
             help="Walk only the script's N-th training; those before it run for a few seconds and are then ended.",
         ),
     ] = None,
+    rehearsal: Annotated[
+        bool,
+        Parameter(
+            name="--rehearsal",
+            negative="--no-rehearsal",
+            env_var="TRAINWRIGHT_REHEARSAL",
+            help="Also run the whole script in an isolated process of its own, and review what came out.",
+        ),
+    ] = True,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
-    """Walk a script's pipeline and stop before training.
+    """Rehearse a script and walk its pipeline; train nothing for real.
 
-    The script runs unmodified up to its training. If another training follows and no error was found, the first one
-    runs for a few seconds and is then ended, and the next is walked, too. Arguments after SCRIPT belong to the script. SCRIPT may be a
-    notebook, or a command such as `accelerate launch train.py`, of which one process is walked.
+    Rehearsal: the script runs unmodified in a process of its own, to its end or as far as the budget goes; what it
+    writes is thrown away. A training that takes longer is cut short, and the script goes on behind it.
+    Walk: the script runs up to its training, whose steps are measured one by one. If another training follows
+    and no error was found, the first one runs for a few seconds, and the next is walked, too.
+    Arguments after SCRIPT belong to the script. SCRIPT may be a notebook, or a command such as `accelerate launch
+    train.py`, of which one process is checked.
 
-    The report begins with a verdict: it learns (its loss on rows that it does not train on falls below that of a
-    constant prediction), it is broken, it does not learn, or whether it learns was not shown or cannot be judged.
+    The report begins with a verdict: it learns (its answers for rows that it does not train on are better than a
+    constant answer), it is broken, it does not learn, or whether it learns was not shown or cannot be judged.
 
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
     reached, none of its steps measured, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    options = replace(_options(program, budget, seed, ignore, repair), device=device, training=training)
-    return _walk(program, targets, options, verify=verify, required=require_learning, copies=copies)
+    rehearsed = rehearsal and training is None and copies is None
+    options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
+    options = replace(options, device=device, training=training)
+    return _walk(
+        program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
+    )
 
 
 @app.command
@@ -167,7 +194,7 @@ def run(
     m: Module = False,
     json: Json = None,
     html: Html = None,
-    budget: Budget = 60.0,
+    budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
 ) -> int:
@@ -185,11 +212,19 @@ def run(
     return _walk(program, Targets(json=json, html=html), options, train=True)
 
 
-def _options(program: Program, budget: float, seed: int, ignore: list[str] | None, repair: bool) -> Options:
-    from trainwright.options import Options, with_settings
+def _options(
+    program: Program, budget: float | None, seed: int, ignore: list[str] | None, repair: bool, *, walks: float = 1.0
+) -> Options:
+    """The options of a check.
 
-    options = Options(budget=budget, seed=seed, ignore=tuple(ignore or ()), repair=repair)
-    return with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
+    Args:
+        walks: the share of the budget that is the walk's.
+    """
+    from trainwright.options import DEFAULT_BUDGET, Options, with_settings
+
+    options = Options(budget=DEFAULT_BUDGET / walks, seed=seed, ignore=tuple(ignore or ()), repair=repair)
+    options = with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
+    return options if budget is None else replace(options, budget=budget)
 
 
 def _walk(
@@ -201,12 +236,14 @@ def _walk(
     verify: bool = False,
     required: bool = False,
     copies: str | None = None,
+    rehearsed: bool = False,
 ) -> int:
     targets = checked(targets)
     tell(program.said)
     announce(program.script)
     program.set_environment()
 
+    from trainwright.rehearsing import add_review
     from trainwright.report import terminal
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
@@ -231,28 +268,38 @@ def _walk(
                 write_all(targets, combined(reports), 1, stdout)
 
         waiting: list[Report] = []
-        with standing_in(_copies(copies)):
+        with standing_in(_copies(copies)), _rehearsing(program, options, rehearsed) as rehearsal:
             check_script(
                 program.script,
                 program.arguments,
-                options,
+                replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
                 module=program.module,
                 train=train,
                 say=say,
-                done=(lambda report, further: waiting.append(report)) if verify else show,
+                done=(lambda report, further: waiting.append(report)) if verify or rehearsal else show,
             )
-        spent = time.monotonic() - started - sum(r.seconds for r in waiting)
+            spent = time.monotonic() - started - sum(r.seconds for r in waiting)
+            if rehearsal:
+                waiting = add_review(waiting, rehearsal.finish(waiting, say), options)
         for index, report in enumerate(waiting, start=1):  # the script was left early
-            show(_verified(report, second, spent, options, say), len(waiting) - index)
+            shown = _verified(report, second, spent, options, say) if verify else report
+            show(shown, len(waiting) - index)
     unshown = any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports)
     return exit_status(reports) or int(required and unshown)
+
+
+def _rehearsing(program: Program, options: Options, rehearsed: bool) -> contextlib.AbstractContextManager[Any]:
+    """The rehearsal of a check, or None."""
+    from trainwright.rehearsing import rehearsing
+
+    return rehearsing(program, options) if rehearsed else contextlib.nullcontext()
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:
     """A second check of the same script, in the environment this process has before the script runs in it."""
     from trainwright.fixes.verify import SecondWalk
 
-    words = ["--budget", str(options.budget), "--seed", str(options.seed)]
+    words = ["--no-rehearsal", "--budget", str(options.budget), "--seed", str(options.seed)]
     for name in options.ignore:
         words += ["--ignore", name]
     words += [] if options.repair else ["--no-repair"]

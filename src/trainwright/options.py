@@ -69,7 +69,7 @@ class Options:
 
 
 def with_settings(options: Options, script: Path) -> Options:
-    """The options, combined with the settings of the nearest pyproject.toml above the script.
+    """The options, with the settings of the nearest pyproject.toml above the script.
 
     Raises:
         UsageError: if the file is not valid TOML or has an unknown setting.
@@ -84,7 +84,7 @@ def with_settings(options: Options, script: Path) -> Options:
             raise UsageError(f"{file} must be valid TOML: {error}") from error
         settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
         _check_settings(settings, file)
-        budget = options.budget if options.budget != DEFAULT_BUDGET else float(settings.get("budget", DEFAULT_BUDGET))
+        budget = float(settings.get("budget", options.budget))
         return replace(options, ignore=(*options.ignore, *settings.get("ignore", ())), budget=budget)
     return options
 

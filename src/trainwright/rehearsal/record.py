@@ -280,6 +280,10 @@ class Ended:
     update: int = 0
     is_cut: bool = False
     """Whether its time was over before the script's end."""
+    hindrance: str = ""
+    """What the script needs that a rehearsal does not have, if that ended it."""
+    own_error: str = ""
+    """An exception of ours that ended the run: no report may blame the script for it."""
     status: int | None = None
     """The exit status, or minus the signal, of a process that died; None: it ended by itself."""
 

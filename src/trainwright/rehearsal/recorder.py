@@ -57,6 +57,10 @@ class Recorder:
         """Whether a watcher is at work: what it calls itself is not recorded."""
         self.on_update: list[Callable[[], None]] = []
         """Called after each update: progress, and the end of the time."""
+        self.on_begin: list[Callable[[], None]] = []
+        """Called when a training begins."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the training under way has had its time, and is to end."""
         self._started = time.perf_counter()
         self._training: dict[Output, deque[Answers]] = {}
         self._evaluating: dict[Output, list[Answers]] = {}
@@ -119,6 +123,8 @@ class Recorder:
         for output in self._trained:  # a further training has rows of its own
             self._trained[output] = {}
         self.record.trainings.append(training)
+        for called in self.on_begin:
+            called()
 
     def end_training(self, weights: float | None = None) -> None:
         """Note that the training has ended."""

@@ -1,0 +1,161 @@
+"""A rehearsal's process, seen from the check: started, waited for, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trainwright.rehearsal.record import Ended, Record
+from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request
+from trainwright.rehearsal.sandbox import remove_scratch
+
+_POLL_SECONDS = 0.1
+# A process that was told to end has as many seconds to write what it saw.
+_LAST_SECONDS = 20.0
+
+
+class Rehearsal:
+    """A run of a script in a process of its own. Use it as a context: its end ends the process.
+
+    Args:
+        seconds: the limit of the run, from its first update on (`rehearsal/limits.py`).
+        environment: variables that the process has besides this one's.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        arguments: Sequence[str] = (),
+        *,
+        module: bool = False,
+        device: str = "auto",
+        seconds: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
+        self._request = Request(
+            script=script,
+            arguments=tuple(arguments),
+            module=module,
+            device=device,
+            seconds=seconds,
+            folder=self._folder,
+            isolation=KERNEL if sys.platform.startswith("linux") else PYTHON,
+        )
+        self._environment = {**os.environ, **(environment or {})}
+        self._here = Path.cwd()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._told_to_end: float | None = None
+
+    def __enter__(self) -> Rehearsal:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._process is not None:
+            self._kill()
+        remove_scratch(self._request.scratch)
+        for file in Path(self._folder).glob("*"):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            Path(self._folder).rmdir()
+
+    def start(self) -> None:
+        """Start the process. It has a session of its own: Ctrl-C reaches the check alone."""
+        # No folder of the caller's comes before the packages' own (-P); the script's own search path is made there.
+        flags = [*subprocess._args_from_interpreter_flags(), "-P"]  # type: ignore[attr-defined]
+        command = [sys.executable, *flags, "-m", "trainwright.rehearsal.child", str(self._request.write())]
+        self._process = subprocess.Popen(
+            command,
+            cwd=self._here,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress.read(self._request.progress)
+
+    def wait(
+        self, say: Callable[[str], None] = lambda text: None, *, until: Callable[[], bool] = lambda: False
+    ) -> Record:
+        """Wait for its end; returns what was recorded.
+
+        Args:
+            say: is told how far it is.
+            until: asked again and again whether to end it now.
+        """
+        assert self._process is not None
+        while (status := self._process.poll()) is None:
+            progress = self.progress
+            say(_describe(progress, self._request.seconds))
+            if self._told_to_end is None and (progress.elapsed >= self._request.seconds or until()):
+                self.end()
+            if self._told_to_end is not None and time.monotonic() - self._told_to_end > _LAST_SECONDS:
+                self._kill()
+            time.sleep(_POLL_SECONDS)
+        if status == REFUSED and self._request.isolation == KERNEL:
+            remove_scratch(self._request.scratch)
+            self._request = replace(self._request, isolation=PYTHON)
+            self.start()
+            return self.wait(say, until=until)
+        return self._read(status)
+
+    def end(self) -> None:
+        """Tell the process to end and to write what it saw."""
+        if self._process is not None and self._told_to_end is None:
+            self._told_to_end = time.monotonic()
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(getattr(signal, "SIGXCPU", signal.SIGTERM))
+
+    def _kill(self) -> None:
+        """End the process, with all that it started."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+        self._process.wait()
+
+    def _read(self, status: int) -> Record:
+        """The record; of a process that died without one, what it told on the way."""
+        try:
+            with self._request.record.open("rb") as file:
+                record: Record = pickle.load(file)  # written by our own process
+        except (OSError, EOFError, pickle.UnpicklingError):
+            progress = self.progress
+            record = Record(updates=progress.updates, seconds=progress.elapsed, isolation=self._request.isolation)
+            if self._told_to_end is not None:
+                record.ended = Ended(update=progress.updates, is_cut=True)
+            else:
+                record.ended = Ended(update=progress.updates, status=status)
+        return record
+
+
+def _describe(progress: Progress, seconds: float) -> str:
+    """How far it is, in a line."""
+    if not progress.updates:
+        return "rehearsing the script"
+    loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
+    left = max(0.0, seconds - progress.elapsed)
+    return f"rehearsing the script: {progress.updates:,} updates{loss}; at most {left:.0f} s left"
+
+
+def can_run_beside() -> bool:
+    """Whether a rehearsal can run beside the walk: a second core is free, and there is no GPU that both would want."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return cores > 1 and not Path("/dev/nvidia0").exists()

@@ -1,0 +1,75 @@
+"""What a rehearsal's process is asked to do, and what it tells on the way; files pass between it and the check."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+# A process whose isolation the kernel refused ends with this status, and is started again with another isolation.
+REFUSED = 77
+KERNEL, PYTHON = "kernel", "python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A script to rehearse, with its limits; `folder` holds what passes between the processes."""
+
+    script: str
+    arguments: tuple[str, ...]
+    module: bool
+    device: str
+    seconds: float
+    folder: str
+    isolation: str = KERNEL
+
+    @property
+    def record(self) -> Path:
+        """Where the record is written."""
+        return Path(self.folder, "record")
+
+    @property
+    def progress(self) -> Path:
+        """Where the run tells how far it is."""
+        return Path(self.folder, "progress")
+
+    @property
+    def scratch(self) -> Path:
+        """Where what the script writes is kept, until it is thrown away."""
+        return Path(self.folder, "written")
+
+    def write(self) -> Path:
+        """Write it; returns the file."""
+        file = Path(self.folder, "request.json")
+        file.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")
+        return file
+
+    @classmethod
+    def read(cls, file: Path) -> Request:
+        """The request in a file."""
+        data = json.loads(file.read_text("utf-8"))
+        return cls(**{**data, "arguments": tuple(data["arguments"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a run is."""
+
+    updates: int = 0
+    loss: float | None = None
+    elapsed: float = 0.0
+    """As `Limits` counts."""
+
+    def write(self, file: int) -> None:
+        """Write it over what was there."""
+        os.pwrite(file, json.dumps(dataclasses.asdict(self)).ljust(200).encode(), 0)
+
+    @classmethod
+    def read(cls, file: Path) -> Progress:
+        """What was last written; nothing at the beginning."""
+        try:
+            return cls(**json.loads(file.read_text("utf-8")))
+        except (OSError, ValueError):
+            return cls()

@@ -1,0 +1,203 @@
+"""Runs the script under its watchers, ends its trainings when their time is over, and writes the record."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import errno
+import os
+import pickle
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, BinaryIO, NoReturn
+
+from trainwright.core import Failure
+from trainwright.rehearsal import watch
+from trainwright.rehearsal.limits import Limits
+from trainwright.rehearsal.loops import LoopEnding
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.request import Progress, Request
+from trainwright.rehearsal.sandbox import Sandbox, cut_network
+from trainwright.seams.devices.cpu_for_gpu import Devices
+from trainwright.seams.failures.blame import is_own, told
+from trainwright.seams.failures.watchdog import OutOfTime
+from trainwright.seams.intercept import install
+from trainwright.seams.isolation.harmless_run import onward_aside
+from trainwright.seams.isolation.offline import offline
+from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.scripts.running import starting
+
+# The check sends this signal when the whole time is over; hardly a script handles it.
+TIME_OVER = getattr(signal, "SIGXCPU", signal.SIGTERM)
+# A script is run at most this often: for its launcher's variables, for a stand-in GPU.
+MOST_ATTEMPTS = 4
+TOLD_EVERY_SECONDS = 0.5
+
+
+class NeedsTyping(EOFError):
+    """The script asks for typed input, which a rehearsal does not have."""
+
+
+def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, progress: int) -> None:
+    """Run the script of a request.
+
+    Args:
+        sandbox: what the kernel isolates; None: what is written is redirected in Python instead.
+        record: where the record is written.
+        progress: the descriptor of the file in which the run tells how far it is.
+    """
+    tally, recorder, limits = Tally(), Recorder(), Limits(request.seconds)
+    recorder.record.isolation = request.isolation
+    recorder.is_over = lambda: limits.is_training_over
+    telling = _Telling(recorder, limits, progress)
+    recorder.on_begin.append(limits.begin_training)
+    if sandbox is not None:
+        recorder.on_begin.append(_Once(cut_network))
+    recorder.on_update += [telling, LoopEnding(recorder)]
+    signal.signal(TIME_OVER, _raise_out_of_time)
+    install()
+    watch.watch(recorder)
+    away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
+    with _without_output(), _without_input(), _without_leaving(), offline(tally), away:
+        _run_attempts(request, recorder)
+    telling.tell()
+    signal.signal(TIME_OVER, signal.SIG_IGN)
+    if sandbox is not None:
+        tally.files |= {str(path) for path in sandbox.list_written()}
+    recorder.record.kept_away = tally.said()
+    _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
+    _write(watch.finish(recorder), record)
+
+
+def _run_attempts(request: Request, recorder: Recorder) -> None:
+    """Run the script, and again if it ended before training because of the devices it found."""
+    devices = Devices(redirects=True, forced=request.device == "cpu")
+    with starting(request.script, request.arguments, module=request.module) as start, devices.told():
+        for attempt in range(MOST_ATTEMPTS):
+            error = _run_once(start, recorder)
+            ended = error if isinstance(error, (Exception, SystemExit)) else None
+            if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
+                _note_end(error, recorder)
+                return
+
+
+def _run_once(start: Callable[[], Any], recorder: Recorder) -> BaseException | None:
+    """Run the script; returns what ended it."""
+    try:
+        start()
+    except BaseException as error:  # the script's: noted in the record
+        return error
+    return None
+
+
+def _note_end(error: BaseException | None, recorder: Recorder) -> None:
+    ended = recorder.record.ended
+    ended.update = recorder.record.updates
+    if isinstance(error, OutOfTime):
+        ended.is_cut = True
+    elif isinstance(error, NeedsTyping):
+        ended.hindrance = "it asks for typed input"
+    elif isinstance(error, SystemExit):
+        if error.code not in (None, 0):
+            ended.failure = Failure(type="SystemExit", message=str(error.code), where=None)
+    elif error is not None and recorder.record.trainings and _wants_network(error):
+        ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
+    elif error is not None and is_own(error):
+        ended.own_error = f"{type(error).__name__}: {error}"
+    elif error is not None:
+        ended.failure = told(error)
+
+
+def _wants_network(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it came from, says that a machine cannot be reached."""
+    while error is not None:
+        if isinstance(error, socket.gaierror) or getattr(error, "errno", None) == errno.ENETUNREACH:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _write(record: Record, file: BinaryIO) -> None:
+    file.seek(0)
+    pickle.dump(record, file)
+    file.truncate()
+    file.flush()
+
+
+class _Once:
+    """Calls a function the first time only."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function: Callable[[], None] | None = function
+
+    def __call__(self) -> None:
+        function, self._function = self._function, None
+        if function is not None:
+            function()
+
+
+class _Telling:
+    """Tells how far the run is."""
+
+    def __init__(self, recorder: Recorder, limits: Limits, file: int) -> None:
+        self._recorder, self._limits, self._file = recorder, limits, file
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + TOLD_EVERY_SECONDS
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell it now."""
+        losses, record = self._recorder.record.losses, self._recorder.record
+        loss = losses[-1][1] if losses else None
+        Progress(updates=record.updates, loss=loss, elapsed=self._limits.elapsed).write(self._file)
+
+
+def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
+    raise OutOfTime
+
+
+@contextlib.contextmanager
+def _without_output() -> Iterator[None]:
+    """Send what the script prints nowhere; the watchers have read its numbers before."""
+    sys.stdout.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    yield
+
+
+@contextlib.contextmanager
+def _without_input() -> Iterator[None]:
+    def refuse(*args: Any) -> str:
+        raise NeedsTyping("there is no typed input in a rehearsal")
+
+    before, builtins.input = builtins.input, refuse
+    try:
+        yield
+    finally:
+        builtins.input = before
+
+
+@contextlib.contextmanager
+def _without_leaving() -> Iterator[None]:
+    """What would end this process at once ends the script instead, so that the record is written."""
+    own, leave = os.getpid(), os._exit
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() == own:
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = end
+    try:
+        yield
+    finally:
+        os._exit = leave

@@ -1,0 +1,131 @@
+"""The rehearsal of a check: beside the walk or after it, and what its review adds to the walk's reports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from trainwright.core import Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.report import Report
+from trainwright.options import Options
+from trainwright.rehearsal.process import Rehearsal, can_run_beside
+from trainwright.rehearsal.record import Record
+from trainwright.review import review, sheet_of, verdict_of, verdicts
+from trainwright.start.launchers import free_port
+from trainwright.start.program import Program
+
+# Once the walk has proven an error, the rehearsal may take this many more seconds to show what the error does.
+SECONDS_BEHIND_ERROR = 10.0
+# Findings that judge learning from the walk's short runs: they are said only where the rehearsal agrees.
+_JUDGED_SHORTLY = frozenset({"unlearnable-batch", "worse-than-constant", "constant-predictions", "nothing-learned"})
+
+
+class Rehearsing:
+    """A rehearsal that is under way, or that waits for the walk's end."""
+
+    def __init__(self, rehearsal: Rehearsal, seconds: float, *, beside: bool) -> None:
+        self._rehearsal, self._seconds = rehearsal, seconds
+        self._began = beside
+        if beside:
+            rehearsal.start()
+
+    def finish(self, reports: Sequence[Report], say: Callable[[str], None]) -> Record:
+        """Wait for its end; it is cut where the walk has proven an error."""
+        if not self._began:
+            self._rehearsal.start()
+        is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
+        limit = time.monotonic() + (SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+        return self._rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
+
+
+@contextlib.contextmanager
+def rehearsing(program: Program, options: Options) -> Iterator[Rehearsing]:
+    """Rehearse a program while the context lasts: beside the walk where that disturbs nothing, or in `finish`."""
+    beside = can_run_beside()
+    seconds = options.budget if beside else options.budget / 2
+    environment = {}
+    if "OMP_NUM_THREADS" not in os.environ:
+        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 2) // 2))
+    if "MASTER_PORT" in program.environment:  # the walk's process may be listening on its own
+        environment["MASTER_PORT"] = str(free_port())
+    rehearsal = Rehearsal(
+        program.script,
+        program.arguments,
+        module=program.module,
+        device=options.device,
+        seconds=seconds,
+        environment=environment,
+    )
+    with contextlib.ExitStack() as stack:
+        stack.push(rehearsal.__exit__)
+        yield Rehearsing(rehearsal, seconds, beside=beside)
+
+
+def add_review(reports: Sequence[Report], record: Record, options: Options) -> list[Report]:
+    """The walk's reports, with what the rehearsal has shown: verdicts, findings, sheet and its stage.
+
+    Findings that are silenced leave the verdict as it is.
+    """
+    found = review(record)
+    of_trainings = [verdict for _, verdict in verdicts(record)]
+    of_run = verdict_of(record, found.findings)
+    if len(reports) > 1 and len(of_trainings) == len(reports) and of_run.shown != Shown.BROKEN:
+        shown = of_trainings
+    else:  # the run as a whole stands behind the first training
+        shown = [of_run, *(report.verdict for report in reports[1:])]
+    first, *others = (_with_verdict(report, verdict) for report, verdict in zip(reports, shown, strict=True))
+    kept = tuple(f for f in found.findings if not options.ignores(f))
+    first = replace(
+        first,
+        findings=(*first.findings, *kept),
+        failure=first.failure or record.ended.failure,
+        stages=(*first.stages, _stage(record, of_run)),
+        internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
+        sheet=sheet_of(record),
+    )
+    return [first, *others]
+
+
+def _with_verdict(report: Report, verdict: Verdict | None) -> Report:
+    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands."""
+    findings = tuple(f for f in report.findings if not (f.name in _JUDGED_SHORTLY and _learns(verdict)))
+    proven = any(f.severity == Severity.ERROR for f in findings)
+    if proven or verdict is None:
+        return replace(report, findings=findings)
+    return replace(report, findings=findings, verdict=_chosen(report.verdict, verdict))
+
+
+def _own_errors(record: Record) -> tuple[str, ...]:
+    return (f"the rehearsal: {record.ended.own_error}",) if record.ended.own_error else ()
+
+
+def _learns(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.shown == Shown.LEARNS
+
+
+def _chosen(walked: Verdict | None, rehearsed: Verdict) -> Verdict:
+    """The verdict of the two that shows more: the rehearsal's, unless it could not tell and the walk could."""
+    unclear = (Shown.NOT_SHOWN, Shown.CANNOT_BE_JUDGED)
+    if walked is not None and rehearsed.shown in unclear and walked.shown not in unclear:
+        return walked
+    return rehearsed
+
+
+def _stage(record: Record, verdict: Verdict) -> StageRun:
+    """The rehearsal's row among the stages."""
+    ended = record.ended
+    reached = f"{record.updates:,} updates" if record.updates else "no update was seen"
+    if ended.own_error or ended.hindrance:
+        status, further = Status.SKIPPED, ended.hindrance or "an error of ours ended it"
+    elif ended.failure is not None:
+        status, further = Status.FAILED, str(ended.failure)
+    elif ended.status:
+        status, further = Status.FAILED, f"its process ended with status {ended.status}"
+    else:
+        status = Status.PASSED if _learns(verdict) else Status.UNSHOWN if record.updates else Status.SKIPPED
+        cut = any(training.is_cut for training in record.trainings)
+        further = "then the time was over" if ended.is_cut else "cut short, then the script to its end" if cut else "the script to its end"
+    return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)

@@ -1,0 +1,133 @@
+"""A script's own run in a process of its own: what it leaves behind, how long it takes, and how it ends."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainwright.rehearsal.limits import PATIENCE, TRAINING_SHARE, Limits
+from trainwright.rehearsal.process import Rehearsal
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
+
+SAVING = """
+import sqlite3, subprocess, sys
+from pathlib import Path
+
+Path("notes.txt").write_text("changed")
+Path("gone.txt").unlink()
+with sqlite3.connect("runs.db") as runs:
+    runs.execute("create table runs (name)")
+subprocess.run([sys.executable, "-c", "open('by_a_child.txt', 'w').write('x')"], check=True)
+assert Path("notes.txt").read_text() == "changed" and Path("by_a_child.txt").exists() and not Path("gone.txt").exists()
+raise LookupError("at the end")
+"""
+LONG = """
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(1_000_000):
+    for _ in range(100):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,))).backward()
+        optimizer.step()
+    print("epoch", epoch)
+torch.save(model.state_dict(), "weights.pt")
+model.load_state_dict(torch.load("weights.pt"))
+model.save_everything()
+"""
+
+
+def rehearse(script: Path, seconds: float = 30.0) -> Record:
+    with Rehearsal(script.name, seconds=seconds) as rehearsal:
+        return rehearsal.wait()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(here: Path, text: str) -> Path:
+    script = here / "train.py"
+    script.write_text(text, encoding="utf-8")
+    return script
+
+
+def test_what_a_script_writes_is_seen_by_it_and_thrown_away(here: Path) -> None:
+    (here / "notes.txt").write_text("kept")
+    (here / "gone.txt").write_text("kept")
+    record = rehearse(write(here, SAVING))
+    assert record.ended.failure is not None
+    assert (record.ended.failure.type, record.ended.failure.message) == ("LookupError", "at the end")
+    assert record.ended.failure.where is not None and record.ended.failure.where.line == 11
+    assert sorted(path.name for path in here.iterdir()) == ["gone.txt", "notes.txt", "train.py"]
+    assert (here / "notes.txt").read_text() == "kept"
+    if record.isolation == KERNEL:
+        assert record.kept_away == ("4 files",)
+
+
+def test_a_long_training_is_cut_and_the_script_goes_on_to_its_end(here: Path) -> None:
+    record = rehearse(write(here, LONG), seconds=4.0)
+    (training,) = record.trainings
+    assert training.is_cut and training.ends is not None and training.ends > 100
+    assert record.ended.failure is not None and record.ended.failure.type == "AttributeError"
+    assert "save_everything" in record.ended.failure.message and not record.ended.is_cut
+    assert [one.how for one in record.kept] == ["saved"] and len(record.loaded) == 1
+    assert sorted(path.name for path in here.iterdir()) == ["train.py"]
+
+
+def test_a_process_that_dies_is_an_observation(here: Path) -> None:
+    record = rehearse(write(here, "import os\nos.kill(os.getpid(), 9)\n"))
+    assert record.ended.status == -9 and record.ended.failure is None
+
+
+def test_a_script_that_leaves_by_itself_is_recorded(here: Path) -> None:
+    record = rehearse(write(here, "import os\nif os.fork():\n    os.wait()\n    os._exit(3)\nos._exit(0)\n"))
+    assert record.ended.failure is not None and record.ended.failure.message == "3" and record.ended.status is None
+
+
+def test_a_script_that_hangs_is_ended(here: Path) -> None:
+    with Rehearsal(write(here, "import time\ntime.sleep(1000)\n").name, seconds=30.0) as rehearsal:
+        rounds = iter(range(20))
+        record = rehearsal.wait(until=lambda: next(rounds, None) is None)
+    assert record.ended.is_cut and record.ended.failure is None
+
+
+def test_typed_input_is_no_fault_of_the_script(here: Path) -> None:
+    record = rehearse(write(here, "name = input('run name? ')\n"))
+    assert record.ended.failure is None and "typed input" in record.ended.hindrance
+
+
+def test_without_the_kernel_what_is_written_is_redirected(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    script = write(here, "open('out.txt', 'w').write('x')\nassert open('out.txt').read() == 'x'\nraise KeyError('seen')\n")
+    record = rehearse(script)
+    assert record.isolation == PYTHON
+    assert record.ended.failure is not None and record.ended.failure.type == "KeyError"
+    assert not (here / "out.txt").exists()
+
+
+def test_each_training_has_a_share_of_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor, wall = [0.0], [0.0]
+    monkeypatch.setattr("time.process_time", lambda: processor[0])
+    monkeypatch.setattr("time.monotonic", lambda: wall[0])
+    limits = Limits(100.0)
+    processor[0] = wall[0] = 500.0  # the script's start
+    assert not limits.is_training_over and limits.elapsed == 0
+    limits.begin_training()
+    processor[0] += 100 * TRAINING_SHARE - 1
+    assert not limits.is_training_over
+    processor[0] += 1
+    assert limits.is_training_over and not limits.is_over
+    limits.begin_training()
+    assert not limits.is_training_over
+    wall[0] += 100 * PATIENCE
+    assert limits.is_over
+
+
+def test_progress_that_is_half_written_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "progress").write_text('{"updates": 3')
+    assert Progress.read(tmp_path / "progress") == Progress()

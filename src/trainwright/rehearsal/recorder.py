@@ -57,6 +57,10 @@ class Recorder:
         """Whether a watcher is at work: what it calls itself is not recorded."""
         self.on_update: list[Callable[[], None]] = []
         """Called after each update: progress, and the end of the time."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the time for training is over: what trains then ends early."""
+        self.keras_runs = False
+        """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
         self._started = time.perf_counter()
         self._training: dict[Output, deque[Answers]] = {}
         self._evaluating: dict[Output, list[Answers]] = {}
@@ -116,9 +120,13 @@ class Recorder:
     def begin_training(self, training: Training) -> None:
         """Note that a training begins; the one before it has ended."""
         self.end_training()
-        for output in self._trained:  # a further training has rows of its own
-            self._trained[output] = {}
+        self.forget_rows()
         self.record.trainings.append(training)
+
+    def forget_rows(self) -> None:
+        """A further training has rows of its own."""
+        for output in self._trained:
+            self._trained[output] = {}
 
     def end_training(self, weights: float | None = None) -> None:
         """Note that the training has ended."""
@@ -182,7 +190,8 @@ class Recorder:
     def add_answers(self, answers: Answers) -> None:
         """Keep what the model answered, beside what is right."""
         if answers.trains:
-            self._add_trained(answers)
+            if answers.keys is not None:
+                self.add_trained(answers.output, answers.keys, answers.labels, answers.inputs)
             kept = self._training.setdefault(answers.output, deque(maxlen=MOST_TRAINING_CALLS))
             kept.append(replace(answers, inputs=None))
             return
@@ -193,18 +202,19 @@ class Recorder:
             chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
             self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
 
-    def _add_trained(self, answers: Answers) -> None:
-        if answers.keys is None:
-            return
+    def add_trained(
+        self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None, times: int = 1
+    ) -> None:
+        """Note rows that were trained on."""
         drawn, torn = self.record.trained_keys, self.record.answers_of
-        rows = self._trained.setdefault(answers.output, {})
-        for index, key in enumerate(answers.keys.tolist()):
+        rows = self._trained.setdefault(output, {})
+        for index, key in enumerate(keys.tolist()):
             if key in drawn or len(drawn) < MOST_KEYS:
-                drawn[key] = drawn.get(key, 0) + 1
-            if answers.output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
-                torn.setdefault(key, Counter())[int(answers.labels[index])] += 1
-            if answers.inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
-                rows[key] = answers.inputs[index], answers.labels[index]
+                drawn[key] = drawn.get(key, 0) + times
+            if output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
+                torn.setdefault(key, Counter())[int(labels[index])] += times
+            if inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
+                rows[key] = inputs[index], labels[index]
 
     def finish(self) -> Record:
         """The record, with what was collected on the way."""

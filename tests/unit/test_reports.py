@@ -14,6 +14,7 @@ from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Pr
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
+from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
 from trainwright.core.stage import WALKED, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
 from trainwright.core.verdict import Shown, Verdict
@@ -100,6 +101,24 @@ REPORT = Report(
         ProfilePoint(name="the model's input", share=0.93, accuracy=0.95, permuted=0.34),
         ProfilePoint(name="body.0 (Linear)", share=0.5, accuracy=0.67, permuted=0.34, where=Place("train.py", 5)),
         ProfilePoint(name="relu", share=0.0, accuracy=0.33, permuted=0.34, where=Place("train.py", 5)),
+    ),
+    sheet=Sheet(
+        updates=75, planned=75, seconds=4.2, isolation="kernel", best_update=50, kept_update=50,
+        scores=(Score(name="accuracy", output="", rows_of="held-out", rows=100, first=0.31, last=0.86, constant=0.34),),
+        own=(OwnNumber(name="eval_loss", source="logged", count=3, first=1.1, last=0.44, best=0.41, best_update=50),),
+        classes=(
+            ClassRow(label="2", output="", drawn=12, evaluated=33, right=0.0, taken_for="1 (97%)", mark="never found"),
+            ClassRow(label="<0>", output="", drawn=300, evaluated=67, right=0.96),
+        ),
+        outputs=(OutputRow(name="3 classes", source="loss", drawn=312, evaluated=100, classes=2, classes_answered=2),),
+        columns=(Column(name="all 64 columns", rows_of="training", rows=312, least=-2.5, greatest=2.25, mean=0.01, deviation=1.0),),
+        layers=(
+            Layer(name="head.weight", shape=(3, 64), trains=True, before=0.1, after=0.12, moved=True, gradient=True),
+            Layer(name="gate.weight", shape=(64, 64), trains=True, before=0.1, after=0.1, moved=False, gradient=True, mark="never moved"),
+        ),
+        curves=(Curve(name="loss", updates=(25, 50, 75), values=(1.1, 0.4, float("nan")), mark="not finite after update 74"),),
+        pieces=(Piece(what="evaluated", times=3, first_update=25, last_update=75, how="as in evaluation mode", where=Place("train.py", 12)),),
+        drawn=(RowsDrawn(name="Dataset", rows_of="training", size=400, distinct=312, draws=1200, most=20),),
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),
@@ -189,7 +208,7 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "verdict", "first_cause", "findings", "stages",
-                          "profile", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
+                          "profile", "sheet", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
                           "begins", "trainings"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"

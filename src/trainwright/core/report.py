@@ -10,7 +10,9 @@ from typing import Any
 
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.plain import place, plain, read_place
 from trainwright.core.repair import Repair, Seam
+from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import Shown, Verdict
@@ -97,6 +99,8 @@ class Report:
     """Whether the training learns; None if no training was reached."""
     profile: tuple[ProfilePoint, ...] = ()
     """What a probe reads of the label along the pipeline, if the training was not seen to learn."""
+    sheet: Sheet | None = None
+    """What was seen in the rehearsal; None: there was none."""
     message: str = ""
     """Anything else the user should know: no training was started, the walk was interrupted, and so on."""
     failure: Failure | None = None
@@ -190,8 +194,9 @@ def _one_training(report: Report) -> dict[str, Any]:
             for s in report.stages
         ],
         "profile": [
-            {**dataclasses.asdict(p), "share": round(p.share, 4), "where": _place(p.where)} for p in report.profile
+            {**dataclasses.asdict(p), "share": round(p.share, 4), "where": place(p.where)} for p in report.profile
         ],
+        "sheet": sheet_to_dict(report.sheet),
         "redirected": _redirected(report.redirected),
         "message": report.message,
         "failure": _failure(report.failure),
@@ -199,7 +204,7 @@ def _one_training(report: Report) -> dict[str, Any]:
         "kept_away": list(report.kept_away),
         "warnings": [_warning(w) for w in report.warnings],
         "training": report.training,
-        "begins": _place(report.begins),
+        "begins": place(report.begins),
     }
 
 
@@ -223,15 +228,16 @@ def from_dict(data: Mapping[str, Any]) -> Report:
             for s in data["stages"]
         ),
         verdict=_read_verdict(data.get("verdict")),
-        profile=tuple(ProfilePoint(**{**p, "where": _read_place(p["where"])}) for p in data.get("profile", ())),
+        profile=tuple(ProfilePoint(**{**p, "where": read_place(p["where"])}) for p in data.get("profile", ())),
         message=data.get("message", ""),
         failure=_read_failure(data.get("failure")),
+        sheet=sheet_from_dict(data.get("sheet")),
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),
         warnings=tuple(_read_warning(w) for w in data.get("warnings", ())),
         training=data.get("training"),
-        begins=_read_place(data.get("begins")),
+        begins=read_place(data.get("begins")),
         trainings=tuple(from_dict(one) for one in data.get("trainings", ())),
     )
 
@@ -247,8 +253,8 @@ def _finding(f: Finding) -> dict[str, Any]:
         "stage": f.stage.label,
         "severity": str(f.severity),
         "message": f.message,
-        "measured": {k: _plain(v) for k, v in f.measured.items()},
-        "where": _place(f.where),
+        "measured": {k: plain(v) for k, v in f.measured.items()},
+        "where": place(f.where),
         "proof": _proof(f.proof),
         "repair": f.repair.does if f.repair else None,
         "fix": {
@@ -272,19 +278,12 @@ def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
             **judged,
             "kind": "experiment",
             "changed": proof.changed,
-            "before": [_plain(x) for x in proof.before],
-            "after": [_plain(x) for x in proof.after],
+            "before": [plain(x) for x in proof.before],
+            "after": [plain(x) for x in proof.after],
             "steps": proof.steps,
             "seeds": proof.seeds,
         }
     return {"kind": "fact", "fact": proof.fact} if proof else None
-
-
-def _plain(value: Any) -> Any:
-    """JSON has neither NaN nor infinity, so they are written as strings."""
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return str(value)
-    return value
 
 
 def _redirected(found: Redirected | None) -> dict[str, Any] | None:
@@ -305,7 +304,7 @@ def _failure(f: Failure | None) -> dict[str, Any] | None:
     return {
         "type": f.type,
         "message": f.message,
-        "where": _place(f.where),
+        "where": place(f.where),
         "function": f.function,
         "trace": list(f.trace),
         "causes": list(f.causes),
@@ -318,7 +317,7 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
     return Failure(
         type=data["type"],
         message=data["message"],
-        where=_read_place(data["where"]),
+        where=read_place(data["where"]),
         function=data["function"],
         trace=tuple(data["trace"]),
         causes=tuple(data.get("causes", ())),
@@ -326,23 +325,11 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
 
 
 def _warning(w: LibraryWarning) -> dict[str, Any]:
-    return {**dataclasses.asdict(w), "where": _place(w.where)}
+    return {**dataclasses.asdict(w), "where": place(w.where)}
 
 
 def _read_warning(data: Mapping[str, Any]) -> LibraryWarning:
-    return LibraryWarning(**{**data, "where": _read_place(data["where"])})
-
-
-def _place(place: Place | None) -> dict[str, Any] | None:
-    if place is None:
-        return None
-    shown = place.in_cell()
-    cell = {} if shown.cell is None else {"cell": shown.cell}
-    return {"file": shown.file, "line": shown.line, **cell}
-
-
-def _read_place(data: Mapping[str, Any] | None) -> Place | None:
-    return Place(data["file"], data["line"], data.get("cell")) if data else None
+    return LibraryWarning(**{**data, "where": read_place(data["where"])})
 
 
 def _read_fix(data: Mapping[str, Any] | None) -> Fix | None:
@@ -376,7 +363,7 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
         severity=Severity(data["severity"]),
         message=data["message"],
         measured=data["measured"],
-        where=_read_place(data["where"]),
+        where=read_place(data["where"]),
         proof=proof,
         repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
         fix=_read_fix(data["fix"]),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from trainwright.core.report import Report
-from trainwright.report import words
+from trainwright.core.sheet import Sheet
+from trainwright.report import curves, words
+from trainwright.report import sheet as sheet_words
 from trainwright.report.source import excerpt
 
 
@@ -27,14 +30,26 @@ def _content(report: Report) -> str:
     if not report.trainings:
         return _one_training(report)
     overview = _environment().from_string(_text("trainings.html")).render(trainings=report.trainings, words=words)
-    return "\n".join([overview, *map(_one_training, report.trainings)])
+    seen = next(
+        (one.sheet for one in (report, *report.trainings) if one.sheet is not None), None
+    )  # of the whole script
+    shown = [] if seen is None else [_sheet(seen)]
+    return "\n".join([overview, *shown, *(_one_training(replace(one, sheet=None)) for one in report.trainings)])
 
 
 def _one_training(report: Report) -> str:
     first = report.first_cause
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))
-    return content.render(report=report, first=first, rest=rest, words=words, excerpt=excerpt) + "\n"
+    sheet = Markup(_sheet(report.sheet)) if report.sheet is not None else ""
+    return content.render(report=report, first=first, rest=rest, words=words, excerpt=excerpt, sheet=sheet) + "\n"
+
+
+def _sheet(sheet: Sheet) -> str:
+    moments = [(sheet.best_update, "best"), (sheet.kept_update, "kept"), (sheet.cut_at, "cut")]
+    seen = [(update, kind) for update, kind in moments if update is not None]
+    template = _environment().from_string(_text("sheet.html"))
+    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen)
 
 
 def _environment() -> Environment:

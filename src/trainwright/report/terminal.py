@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright.core import Finding, Place, Report, Severity, Shown, Status
-from trainwright.report import words
+from trainwright.core.sheet import Sheet
+from trainwright.report import brief, words
+from trainwright.report import sheet as sheet_words
 from trainwright.report.source import excerpt
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -66,6 +68,8 @@ def render(report: Report) -> RenderableType:
         parts += [_failure(report), Text()]
     if any(s.status != Status.BLOCKED for s in report.stages):
         parts += [_stages(report), Text()]
+    if report.sheet is not None:
+        parts += [render_sheet(report.sheet), Text()]
     if report.profile:
         parts += [render_profile(report), Text()]
     rest = [f for f in report.findings if f is not first]
@@ -117,6 +121,19 @@ def render_profile(report: Report) -> RenderableType:
         bar = Text.assemble(("█" * full, "green"), ("░" * (_BAR - full), "dim"))
         table.add_row(bar, Text(row.read, justify="right"), Text(row.name), Text(row.where, style="cyan"))
     return Group(title, table)
+
+
+def render_sheet(sheet: Sheet) -> RenderableType:
+    """The sheet in about one screen; what stands out has an arrow."""
+    head = Text.assemble((sheet_words.TITLE, "bold"), (f"  ({sheet_words.outline(sheet)})", "dim"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for part in brief.brief(sheet):
+        for number, line in enumerate(brief.aligned(part.lines)):
+            mark = f"  ← {line.mark}" if line.mark else ""
+            table.add_row("" if number else part.title, Text.assemble(line.cells[0], (mark, "yellow")))
+    return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), table)
 
 
 def _further(finding: Finding) -> RenderableType:

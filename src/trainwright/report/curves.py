@@ -1,0 +1,70 @@
+"""A curve as block characters for a terminal, and as the points of a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from trainwright.core.sheet import Curve
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+NOT_FINITE = "!"
+# Width of a curve in a terminal, and the size of a picture.
+CHARACTERS = 32
+WIDTH, HEIGHT, EDGE = 260.0, 56.0, 3.0
+# A positive curve that spans more than this ratio is drawn with a logarithm: otherwise its end is a flat line.
+MOST_LINEAR = 100.0
+
+
+def is_logarithmic(curve: Curve) -> bool:
+    """Whether the curve is drawn with a logarithm."""
+    finite = [value for value in curve.values if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0 and max(finite) > MOST_LINEAR * min(finite)
+
+
+def blocks(curve: Curve, updates: int) -> str:
+    """One line of block characters from the first update to the last, higher for larger; `!` where it is not finite.
+
+    Where the curve has no point, it stays at its last one; before its first it is blank.
+    """
+    parts: list[list[float | None]] = [[] for _ in range(CHARACTERS)]
+    for update, height in zip(curve.updates, _heights(curve), strict=True):
+        parts[min(update * CHARACTERS // max(updates, 1), CHARACTERS - 1)].append(height)
+    drawn = ""
+    for part in parts:
+        drawn += _block(part) if part else drawn[-1:] or " "
+    return drawn
+
+
+def _block(part: Sequence[float | None]) -> str:
+    known = [height for height in part if height is not None]
+    if len(known) < len(part):
+        return NOT_FINITE
+    return BLOCKS[min(int(sum(known) / len(known) * len(BLOCKS)), len(BLOCKS) - 1)]
+
+
+def lines(curve: Curve, updates: int) -> list[str]:
+    """The curve as the points of one or several lines; it is broken where the number is not finite."""
+    parts: list[list[str]] = [[]]
+    for update, height in zip(curve.updates, _heights(curve), strict=True):
+        if height is None:
+            parts.append([])
+        else:
+            parts[-1].append(f"{across(update, updates):.1f},{EDGE + (HEIGHT - 2 * EDGE) * (1 - height):.1f}")
+    return [" ".join(part) for part in parts if part]
+
+
+def across(update: int, updates: int) -> float:
+    """How far to the right an update is."""
+    return EDGE + (WIDTH - 2 * EDGE) * min(update / max(updates, 1), 1.0)
+
+
+def _heights(curve: Curve) -> list[float | None]:
+    """0 to 1 for each value; None: not finite."""
+    scale = math.log if is_logarithmic(curve) else float
+    scaled = [scale(value) if math.isfinite(value) else None for value in curve.values]
+    known = [value for value in scaled if value is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    if most - least <= 1e-9 * max(abs(most), abs(least)):  # a constant lies in the middle
+        return [None if value is None else 0.5 for value in scaled]
+    return [None if value is None else (value - least) / (most - least) for value in scaled]

@@ -1,0 +1,165 @@
+"""The weights, pieces and drawn rows of a sheet."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from trainwright.core.sheet import HELD_OUT, TRAINING, Layer, Piece, RowsDrawn
+from trainwright.rehearsal.record import Best, Drawn, Kept, Loaded, Parameter, Pass, Record
+
+# Steps of an optimizer before weights that never moved, or have no gradient, stand out: a warm-up may begin at a rate of 0.
+LEAST_STEPS = 10
+# Passes, and the updates that they span, before equal weights in all of them stand out; a model that is asked after more than
+# this share of the updates is a teacher (both from the prototype of the review).
+LEAST_PASSES, LEAST_SPAN, TEACHER_SHARE = 3, 10, 0.3
+# Share of a set, and draws as a multiple of its size, from which rows that were never drawn stand out (from the prototype).
+LEAST_DRAWN, LEAST_DRAWS = 0.6, 1.5
+
+
+def layer(seen: Parameter) -> Layer:
+    """A tensor of weights, with what stands out of it."""
+    return Layer(
+        name=seen.name,
+        shape=seen.shape,
+        trains=seen.is_trainable and seen.is_held,
+        before=seen.size_before,
+        after=seen.size_after,
+        moved=seen.has_moved,
+        gradient=seen.had_gradient,
+        mark=_mark_of(seen),
+    )
+
+
+def _mark_of(seen: Parameter) -> str:
+    if not math.isfinite(seen.size_after):
+        return "not finite"
+    marks = ["all zero"] if seen.size_after == 0 else []
+    if seen.is_trainable and seen.is_held and seen.steps >= LEAST_STEPS:
+        if not seen.had_gradient:
+            marks.append("moved without a gradient" if seen.has_moved else "no gradient")
+        elif not seen.has_moved:
+            marks.append("never moved")
+    elif seen.is_trainable and not seen.is_held and seen.had_gradient:
+        marks.append("in no optimizer")
+    return ", ".join(marks)
+
+
+def rows_drawn(seen: Drawn) -> RowsDrawn:
+    """How often the rows of a set were drawn."""
+    distinct, draws = len(seen.draws), seen.draws.total()
+    few = seen.trains and seen.size and distinct < LEAST_DRAWN * seen.size and draws >= LEAST_DRAWS * seen.size
+    return RowsDrawn(
+        name=seen.name,
+        rows_of=TRAINING if seen.trains else HELD_OUT,
+        size=seen.size,
+        distinct=distinct,
+        draws=draws,
+        most=max(seen.draws.values(), default=0),
+        where=seen.where,
+        mark=f"{1 - distinct / seen.size:.0%} never drawn" if few else "",
+    )
+
+
+def pieces(record: Record) -> tuple[Piece, ...]:
+    """What was evaluated, saved, copied, loaded and kept as best; what was done at one line is one row."""
+    return (*_evaluated(record), *_kept(record), *_loaded(record), *map(_best, record.best))
+
+
+def _evaluated(record: Record) -> list[Piece]:
+    groups: dict[object, list[Pass]] = defaultdict(list)
+    for one in record.passes:
+        groups[one.model, one.where].append(one)
+    return [_passes(group, record.updates) for group in groups.values()]
+
+
+def _passes(group: Sequence[Pass], updates: int) -> Piece:
+    calls, noisy = sum(one.calls for one in group), sum(one.noisy_calls for one in group)
+    mode = "in training mode" if noisy >= calls else "partly in training mode"  # of layers that differ in it
+    at = sorted({one.update for one in group})
+    still = len(group) >= LEAST_PASSES and at[-1] - at[0] >= LEAST_SPAN and len({one.weights for one in group}) == 1
+    is_teacher = len(at) > TEACHER_SHARE * max(updates, 1)
+    marks = [mode] if noisy else []
+    marks += ["the same weights each time"] if still and not is_teacher else []
+    return Piece(
+        what="evaluated",
+        times=len(group),
+        first_update=at[0],
+        last_update=at[-1],
+        how=", ".join(
+            ([] if all(one.is_trained for one in group) else ["another model"])
+            + ["as in evaluation mode"] * (not noisy)
+        ),
+        where=group[0].where,
+        mark=", ".join(marks),
+    )
+
+
+def _kept(record: Record) -> list[Piece]:
+    groups: dict[object, list[Kept]] = defaultdict(list)
+    for one in record.kept:
+        groups[one.how, one.where].append(one)
+    rows = []
+    for group in groups.values():
+        paths = list(dict.fromkeys(one.path for one in group if one.path))
+        rows.append(
+            Piece(
+                what=group[0].how,
+                times=len(group),
+                first_update=group[0].update,
+                last_update=group[-1].update,
+                how=paths[-1] if len(paths) == 1 else f"{len(paths)} files, the last {paths[-1]}" if paths else "",
+                where=group[0].where,
+                mark="the same weights each time" if _is_still(group) else "",
+            )
+        )
+    return rows
+
+
+def _is_still(group: Sequence[Kept]) -> bool:
+    span = group[-1].update - group[0].update
+    return len(group) >= LEAST_PASSES and span >= LEAST_SPAN and len({one.weights for one in group}) == 1
+
+
+def _loaded(record: Record) -> list[Piece]:
+    saved = {kept.weights: kept.update for kept in record.kept}
+    groups: dict[object, list[Loaded]] = defaultdict(list)
+    for one in record.loaded:
+        groups[one.where].append(one)
+    rows = []
+    for group in groups.values():
+        last = group[-1]
+        marks = [f"{last.missing:,} of {last.tensors:,} tensors missing"] if last.missing else []
+        marks += ["changed nothing"] if all(one.after == one.before for one in group) else []
+        of = f", those of update {saved[last.after]:,}" if last.after in saved else ""
+        rows.append(
+            Piece(
+                what="loaded",
+                times=len(group),
+                first_update=group[0].update,
+                last_update=last.update,
+                how=f"{last.tensors - last.missing:,} tensors{of}",
+                where=last.where,
+                mark=", ".join(marks),
+            )
+        )
+    return rows
+
+
+def _best(seen: Best) -> Piece:
+    """What a callback kept; its looks are counted from 1."""
+    finite = [value for value in seen.values if math.isfinite(value)]
+    best = (
+        None if seen.higher_is_better is None or not finite else max(finite) if seen.higher_is_better else min(finite)
+    )
+    kept = None if seen.kept is None else seen.values[seen.kept]
+    at = "none of its looks" if seen.kept is None else f"{kept:.4g} at look {seen.kept + 1}"
+    return Piece(
+        what="kept as best",
+        times=1,
+        first_update=None,
+        last_update=None,
+        how=f"by {seen.name}: {at} of {len(seen.values)}",
+        mark=f"the best was {best:.4g}" if None not in (best, kept) and best != kept else "",
+    )

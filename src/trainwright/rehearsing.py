@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,9 @@ from trainwright.core.report import Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, can_run_beside
 from trainwright.rehearsal.record import Record
-from trainwright.review import review, sheet_of, verdict_of, verdicts
+from trainwright.review._review import review
+from trainwright.review._sheet import sheet_of
+from trainwright.review._verdict import verdict_of, verdicts
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 
@@ -75,8 +78,9 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     if len(reports) > 1 and len(of_trainings) == len(reports) and of_run.shown != Shown.BROKEN:
         shown = of_trainings
     else:  # the run as a whole stands behind the first training
-        shown = [of_run, *(report.verdict for report in reports[1:])]
-    first, *others = (_with_verdict(report, verdict) for report, verdict in zip(reports, shown, strict=True))
+        shown = [of_run]
+    pairs = itertools.zip_longest(reports, shown)
+    first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
     kept = tuple(f for f in found.findings if not options.ignores(f))
     first = replace(
         first,

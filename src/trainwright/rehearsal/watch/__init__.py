@@ -24,7 +24,7 @@ def watch(recorder: Recorder) -> None:
     begins: dict[str, Callable[[Any], None]] = {
         "torch": found.begin_torch,
         "sklearn.metrics": lambda module: _part("sklearn").watch_sklearn(recorder, module),
-        "keras": lambda module: _part("keras").watch_keras(recorder, module),
+        **dict.fromkeys(("keras", "tf_keras"), found.begin_keras),
         **{name: functools.partial(found.begin_after_torch, name) for name in _AFTER_TORCH},
     }
     for name, begin in begins.items():
@@ -55,6 +55,7 @@ class _Frameworks:
         self._recorder = recorder
         self._torch: Any = None
         self._waiting: list[tuple[str, Any]] = []
+        self._has_keras = False
 
     def begin_torch(self, module: Any) -> None:
         """Torch was imported."""
@@ -70,8 +71,15 @@ class _Frameworks:
         file, function = _AFTER_TORCH[name]
         getattr(_part(file), function)(self._torch, module)
 
+    def begin_keras(self, module: Any) -> None:
+        """Keras was imported."""
+        _part("keras").watch_keras(self._recorder, module)
+        self._has_keras = True
+
     def finish(self) -> None:
         """The run is over."""
+        if self._has_keras:
+            _part("keras").finish_keras(self._recorder)
         if self._torch is not None:
             self._torch.finish()
 

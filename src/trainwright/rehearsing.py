@@ -131,5 +131,11 @@ def _stage(record: Record, verdict: Verdict) -> StageRun:
     else:
         status = Status.PASSED if _learns(verdict) else Status.UNSHOWN if record.updates else Status.SKIPPED
         cut = any(training.is_cut for training in record.trainings)
-        further = "then the time was over" if ended.is_cut else "cut short, then the script to its end" if cut else "the script to its end"
+        further = (
+            "then the time was over"
+            if ended.is_cut
+            else "cut short, then the script to its end"
+            if cut
+            else "the script to its end"
+        )
     return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)

@@ -1,13 +1,18 @@
 """The process of a rehearsal: isolates itself, runs the script, and writes the record.
 
     python -m trainwright.rehearsal.child REQUEST
+    python -m trainwright.rehearsal.child --serve MODULE...    imports the modules, then forks a run for each request whose
+                                                               file it is told on standard input; answers with its status
 
-It is isolated before anything else is imported: only a process of one thread can be.
+It is isolated before anything else is imported, or right after the fork: only a process of one thread can be. A server only
+imports: a process that has computed with several threads cannot be forked.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -33,5 +38,28 @@ def main(file: str) -> None:
     os._exit(0)  # past the script's threads, workers and handlers
 
 
-if __name__ == "__main__":
+def serve(modules: list[str]) -> None:
+    """Fork a run for each request, so that none pays for its imports."""
+    for name in modules:
+        importlib.import_module(name)
+    importlib.import_module("trainwright.rehearsal.run")
+    print("ready", flush=True)
+    for line in sys.stdin:
+        folder, file = line.rstrip("\n").split("\t")
+        child = os.fork()
+        if not child:
+            os.setsid()
+            silent = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(silent, descriptor)
+            os.chdir(folder)
+            main(file)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__" and sys.argv[1] == "--serve":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(sys.argv[2:])
+elif __name__ == "__main__":
     main(sys.argv[1])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,12 +24,89 @@ _POLL_SECONDS = 0.1
 _LAST_SECONDS = 20.0
 
 
+def child_command() -> list[str]:
+    """What starts a process of `rehearsal/child.py`. No folder of the caller's comes before the packages' own (-P); the
+    script's own search path is made there."""
+    flags = [*subprocess._args_from_interpreter_flags(), "-P"]  # type: ignore[attr-defined]
+    return [sys.executable, *flags, "-m", "trainwright.rehearsal.child"]
+
+
+class Server:
+    """A process that has imported modules and forks runs, one at a time. Use it as a context."""
+
+    def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._command = [*child_command(), "--serve", *modules]
+        self._environment = {**os.environ, **(environment or {})}
+
+    def __enter__(self) -> Server:
+        self._process = subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self._read()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def fork(self, folder: Path, request: Path) -> Forked:
+        """Start a run."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{folder}\t{request}\n")
+        self._process.stdin.flush()
+        return Forked(int(self._read()), self._read)
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process that imports {', '.join(self._command[5:])} has ended")
+        return line.strip()
+
+
+class Forked:
+    """A server's run, with what is needed of the interface of `subprocess.Popen`."""
+
+    def __init__(self, pid: int, read: Callable[[], str]) -> None:
+        self.pid = pid
+        self._status: int | None = None
+        self._reader = threading.Thread(target=lambda: self._end(read()), daemon=True)
+        self._reader.start()
+
+    def _end(self, told: str) -> None:
+        self._status = int(told)
+
+    def poll(self) -> int | None:
+        """Its exit status, or minus the signal; None while it runs."""
+        return self._status
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self._reader.join()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
 class Rehearsal:
     """A run of a script in a process of its own. Use it as a context: its end ends the process.
 
     Args:
         seconds: the limit of the run, from its first update on (`rehearsal/limits.py`).
         environment: variables that the process has besides this one's.
+        folder: the script's working folder; this process's own without one.
+        server: forks the process, which then has the server's environment.
     """
 
     def __init__(
@@ -40,6 +118,8 @@ class Rehearsal:
         device: str = "auto",
         seconds: float,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        server: Server | None = None,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
         self._request = Request(
@@ -52,8 +132,9 @@ class Rehearsal:
             isolation=KERNEL if sys.platform.startswith("linux") else PYTHON,
         )
         self._environment = {**os.environ, **(environment or {})}
-        self._here = Path.cwd()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._here = folder or Path.cwd()
+        self._server = server
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._told_to_end: float | None = None
 
     def __enter__(self) -> Rehearsal:
@@ -71,11 +152,12 @@ class Rehearsal:
 
     def start(self) -> None:
         """Start the process. It has a session of its own: Ctrl-C reaches the check alone."""
-        # No folder of the caller's comes before the packages' own (-P); the script's own search path is made there.
-        flags = [*subprocess._args_from_interpreter_flags(), "-P"]  # type: ignore[attr-defined]
-        command = [sys.executable, *flags, "-m", "trainwright.rehearsal.child", str(self._request.write())]
+        file = self._request.write()
+        if self._server is not None:
+            self._process = self._server.fork(self._here, file)
+            return
         self._process = subprocess.Popen(
-            command,
+            [*child_command(), str(file)],
             cwd=self._here,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -32,7 +32,7 @@ class Comparisons:
     def is_wanted(self, one: Any, other: Any) -> bool:
         """Whether two tensors can be a choice and labels, or an output and its target."""
         state = self._state
-        if not state.recent or state.depth or state.in_loss or state.in_backward or state.is_off():
+        if state.is_off() or not state.recent or state.depth or state.in_loss or state.in_backward:
             return False
         if not isinstance(other, torch.Tensor) or type(one) is not torch.Tensor or one.shape != other.shape:
             return False

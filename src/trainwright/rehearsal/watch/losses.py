@@ -82,7 +82,7 @@ def _watched(state: State, meetings: Meetings, original: Callable[..., Any], for
 
     @functools.wraps(original)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
-        if state.in_loss or state.in_backward or state.is_off():
+        if state.is_off() or state.in_loss or state.in_backward:
             return original(*args, **kwargs)
         state.in_loss += 1
         try:
@@ -101,6 +101,9 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
     if not (is_plain(answer) and is_plain(target) and is_plain(result)) or target.grad_fn is not None:
         return
     if form == "numbers" and answer.grad_fn is None and torch.is_grad_enabled() and result.requires_grad:
+        return
+    if not state.due and not state.recent and state.current is None and result.requires_grad:
+        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", -100))
         return
     is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
     call = call_of(state, answer)
@@ -144,7 +147,7 @@ def watch_backward(state: State, losses: Losses, meetings: Meetings) -> None:
     def within(original: Callable[..., Any], noted: Callable[[Any], None]) -> Callable[..., Any]:
         @functools.wraps(original)
         def passed_on(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if state.in_backward or state.is_off():
+            if state.is_off() or state.in_backward:
                 return original(tensors, *args, **kwargs)
             noted(tensors)
             state.in_backward = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,12 @@ from trainwright.rehearsal.watch.batches import batch_with
 from trainwright.rehearsal.watch.passes import pass_of
 from trainwright.rehearsal.watch.rows import read_rows
 from trainwright.rehearsal.watch.samples import plain
-from trainwright.rehearsal.watch.state import Call, Held, State
+from trainwright.rehearsal.watch.state import Call, State
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
 # Numbers a row that are read.
 MOST_WIDTH = 64
-# Values of outputs, labels and inputs up to which a training call that was not looked at can still be, at the end.
-MOST_LATE = 100_000
-# Training calls that are read at the end, whether or not they were due.
-LATE_CALLS = 32
 # Meetings that wait for `backward`, and the values of their outputs.
 MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
 # Values of evaluated rows' inputs that are kept in all.
@@ -66,9 +63,8 @@ class Meetings:
         self.state = state
         self.pending: list[Meeting] = []
         """Those with a graph, until `backward` tells which it goes through."""
-        self._late: deque[tuple[Meeting, Output, Held, Held]] = deque(maxlen=LATE_CALLS)
         self._pending_values = 0
-        self._labels: dict[Output, list[Any]] = {}
+        self._labels: dict[Output, list[tuple[Any, int]]] = {}
         self._kept_inputs = 0
 
     def add(self, meeting: Meeting) -> None:
@@ -103,12 +99,6 @@ class Meetings:
         """Read what waits: at the end of a training, and of the run."""
         for meeting in self._take_pending():
             self._evaluate(meeting)
-        late = list(self._late)
-        self._late.clear()
-        for meeting, output, answer, target in late:
-            meeting.output, meeting.target = answer.get(), target.get()
-            if meeting.output is not None and meeting.target is not None:
-                self._keep(meeting, True, output)
         self.count_labels()
 
     def _take_pending(self) -> list[Meeting]:
@@ -120,16 +110,20 @@ class Meetings:
         if output is None:
             return
         self.state.forms[output] = meeting.form
-        self._gather(output, meeting)
+        self._gather(output, meeting.target, meeting.ignored)
         self._learn_column(output, meeting)
         if meeting.call is not None and meeting.call.batch is not None and meeting.call.batch.drawn is not None:
             meeting.call.batch.drawn.trains = True
-        if self.state.recorder.is_due(meeting.update + 1):
+        if self.state.due:
+            self._note_mixed(output, meeting)
             self._keep(meeting, True, output)
-        elif meeting.output.numel() + meeting.target.numel() <= MOST_LATE:
-            if meeting.call is None or sum(h.values for _, h in meeting.call.inputs) <= MOST_LATE:
-                self._late.append((meeting, output, Held.of(meeting.output), Held.of(meeting.target)))
-        meeting.output = meeting.target = None
+
+    def count(self, form: str, answer: Any, target: Any, ignored: int) -> None:
+        """Count the labels of a training call that is not looked at, where the model has one such output only."""
+        output = _shape_of(form, answer)
+        if output is not None and self.state.forms.get(output) == form:
+            if replace(output, number=1) not in self.state.forms:
+                self._gather(output, target, ignored)
 
     def _evaluate(self, meeting: Meeting) -> None:
         if meeting.call is not None and meeting.call.made is None:
@@ -144,17 +138,10 @@ class Meetings:
 
     def _output(self, meeting: Meeting) -> Output | None:
         """Which output it is; None where output and labels have no shapes that fit each other."""
-        shape = tuple(meeting.output.shape)
-        if meeting.form in ("classes", "log classes"):
-            width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
-        else:
-            width = min(MOST_WIDTH, int(np.prod(shape[1:], dtype=np.int64)))
-        if not width or not meeting.output.numel():
-            return None
-        kind = _KINDS[meeting.form]
-        call = meeting.call
-        if call is None:
-            return Output(kind, width)
+        found, call = _shape_of(meeting.form, meeting.output), meeting.call
+        if found is None or call is None:
+            return found
+        kind, width = found.kind, found.width
         place = meeting.output.data_ptr(), meeting.target.data_ptr()
         known = next((o for at, _, o in call.met if at == place[0] and (o.kind, o.width) == (kind, width)), None)
         if known is not None:
@@ -184,34 +171,24 @@ class Meetings:
             if column is None or column.numel() != target.numel():
                 continue
             if held.storage == target.untyped_storage().data_ptr() or (
-                self.state.recorder.is_due(meeting.update + 1)
-                and bool((column.reshape(-1).cpu().double() == target.reshape(-1).cpu().double()).all())
+                self.state.due and bool((column.reshape(-1).cpu().double() == target.reshape(-1).cpu().double()).all())
             ):
                 self.state.labels[output] = name
                 return
 
-    def _gather(self, output: Output, meeting: Meeting) -> None:
-        """Keep the labels of a training call, to be counted later."""
+    def _note_mixed(self, output: Output, meeting: Meeting) -> None:
         target = meeting.target
-        if output.kind == Kind.CLASSES:
-            if target.is_floating_point():
-                mixed = target.movedim(1, -1).reshape(-1, output.width) if target.dim() > 1 else target[None]
-                if self.state.recorder.is_due(meeting.update + 1) and bool((mixed.amax(1) < MIXED).any()):
-                    self.state.recorder.record.several_targets += 1
-                target = mixed.argmax(1)
-            labels = target.reshape(-1)
-            labels = torch.where(labels == meeting.ignored, -1, labels)
-        elif tuple(target.shape) == tuple(meeting.output.shape) or target.numel() == meeting.output.numel():
-            labels = (
-                target.reshape(meeting.output.shape[0] if meeting.output.dim() else 1, -1)[:, : output.width]
-                .float()
-                .clone()
-            )
-        else:
-            return
+        if output.kind == Kind.CLASSES and target.is_floating_point() and target.shape == meeting.output.shape:
+            if bool((target.amax(1 if target.dim() > 1 else 0) < MIXED).any()):
+                self.state.recorder.record.several_targets += 1
+
+    def _gather(self, output: Output, target: Any, ignored: int) -> None:
+        """Keep the labels of a training call, to be counted later."""
+        if output.kind == Kind.CLASSES and target.is_floating_point():
+            target = target.argmax(1 if target.dim() > 1 else 0)
         kept = self._labels.setdefault(output, [])
-        kept.append(labels)
-        if len(kept) >= GATHERED or labels.numel() * len(kept) > GATHERED_VALUES:
+        kept.append((target.clone(), ignored))
+        if len(kept) >= GATHERED or target.numel() * len(kept) > GATHERED_VALUES:
             self._count(output)
 
     def count_labels(self) -> None:
@@ -220,14 +197,17 @@ class Meetings:
             self._count(output)
 
     def _count(self, output: Output) -> None:
-        gathered = self._labels.pop(output)
-        if len({one.device for one in gathered}) > 1:
-            gathered = [one.cpu() for one in gathered]
-        labels = torch.cat(gathered).cpu().numpy()
-        if output.kind == Kind.CLASSES:
-            labels = labels[labels >= 0]
-        with np.errstate(all="ignore"):
-            self.state.recorder.count_labels(output, labels)
+        by_shape: dict[Any, list[Any]] = {}
+        for target, ignored in self._labels.pop(output):
+            flat = target.reshape(-1) if output.kind == Kind.CLASSES else _flat(target, output.width)
+            if flat is not None:
+                by_shape.setdefault((flat.device, flat.dtype, flat.shape[1:], ignored), []).append(flat)
+        for (_, _, _, ignored), many in by_shape.items():
+            labels = torch.cat(many).cpu().numpy()
+            if output.kind == Kind.CLASSES:
+                labels = labels[(labels >= 0) & (labels != ignored)]
+            with np.errstate(all="ignore"):
+                self.state.recorder.count_labels(output, labels)
 
     def _keep(self, meeting: Meeting, trains: bool, output: Output) -> None:
         with torch.no_grad(), np.errstate(all="ignore"):
@@ -275,6 +255,16 @@ class Meetings:
             is_noisy=call is not None and call.is_training and call.model.is_noisy,
             **values,
         )
+
+
+def _shape_of(form: str, answer: Any) -> Output | None:
+    """The kind and the width of an output."""
+    shape = tuple(answer.shape)
+    if form in ("classes", "log classes"):
+        width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
+    else:
+        width = min(MOST_WIDTH, math.prod(shape[1:]))
+    return Output(_KINDS[form], width) if width and answer.numel() else None
 
 
 def _slot(call: Call, tensor: Any) -> Any:
@@ -337,6 +327,14 @@ def _values(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[
     if meeting.form == "signs":
         target = (target > 0).astype(np.float64)
     return index, rows, 1, {"labels": target, "values": answer}
+
+
+def _flat(target: Any, width: int) -> Any:
+    """Labels as rows of this width; None where they are none."""
+    if target.dim() <= 1:
+        return target.reshape(-1, 1).float() if width == 1 else None
+    wide = target.reshape(target.shape[0], -1).float()[:, :width]
+    return wide if wide.shape[1] == width else None
 
 
 def _widens(answer: Any, target: Any) -> bool:

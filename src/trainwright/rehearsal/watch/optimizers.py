@@ -42,7 +42,7 @@ class Optimizers:
         if self._under_way is not optimizer:
             return
         self._under_way = None
-        self._state.forget_training()
+        self._state.end_update()
         self._parameters.after_step(optimizer)
 
     def is_outermost(self, optimizer: Any) -> bool:
@@ -51,7 +51,7 @@ class Optimizers:
 
     def _look(self, optimizer: Any) -> None:
         number = self._state.update + 1
-        due = self._state.recorder.is_due(number)
+        due = self._state.due
         norm = self._parameters.before_step(optimizer, due)
         if due:
             self._state.recorder.record.steps.append(

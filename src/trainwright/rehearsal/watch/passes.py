@@ -25,8 +25,14 @@ def watch_calls(state: State) -> None:
 
     @functools.wraps(original)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if state.depth or state.in_backward or state.is_off():
+        if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
             return original(self, *args, **kwargs)
+        if state.is_passed_over(self, args):
+            state.depth = 1
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                state.depth = 0
         call = begin(self, args, kwargs)
         if call is None:
             return original(self, *args, **kwargs)

@@ -12,13 +12,15 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
-from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.recorder import EACH, Recorder
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain, plain, version_of, weights_of
 
 # Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
 RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
 # A tensor with more values is remembered only as long as the script holds it.
 MOST_HELD = 1_000_000
+# Rows below which a call without gradients is small.
+SMALL = 32
 
 
 @dataclass(eq=False)
@@ -125,6 +127,8 @@ class State:
         self.models: dict[int, Model] = {}
         self.held: set[int] = set()
         """The parameters, by `id`, of optimizers that stepped."""
+        self.due = True
+        """Whether the update under way is looked at."""
         self.managed = False
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
@@ -139,10 +143,10 @@ class State:
     def is_off(self) -> bool:
         """Whether what happens now is not looked at."""
         return (
-            self.recorder.busy
+            torch.compiler.is_compiling()  # first: the rest is not to be compiled
+            or self.recorder.busy
             or self.is_paused
             or threading.get_ident() != self._thread
-            or torch.compiler.is_compiling()
             or torch._C._functorch.peek_interpreter_stack() is not None
         )
 
@@ -184,12 +188,27 @@ class State:
             self.recent.popleft()
             self._remembered = sum(h.values for one in self.recent for _, h in (*one.inputs, *one.outputs))
 
-    def forget_training(self) -> None:
-        """Let go of the calls that an update was made with."""
-        if any(call.grads for call in self.recent):
-            kept = [call for call in self.recent if not call.grads]
-            self.recent = deque(kept, maxlen=RECENT_CALLS)
-            self._remembered = sum(h.values for one in kept for _, h in (*one.inputs, *one.outputs))
+    def end_update(self) -> None:
+        """Let go of the calls before an update, and decide whether the next one is looked at."""
+        self.recent.clear()
+        self._remembered = 0
+        self.due = self.recorder.is_due(self.update + 2)  # this update is counted afterwards
+
+    def is_passed_over(self, module: Any, args: Any) -> bool:
+        """Whether a call is not looked at: a training call of an update that is not, or one of very many small calls
+        without gradients, as those that act in reinforcement learning."""
+        if self.batches and (drawn := self.batches[-1].drawn) is not None and not drawn.trains:
+            return False
+        if torch.is_grad_enabled():
+            return not self.due and module.training
+        known = self.models.get(id(module))
+        if known is None or known.calls < EACH or self.recorder.is_due(known.calls):
+            return False
+        shape = getattr(args[0], "shape", None) if args else None
+        if not shape or shape[0] >= SMALL:
+            return False
+        known.calls += 1
+        return True
 
 
 def unwrapped(module: Any) -> Any:

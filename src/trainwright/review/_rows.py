@@ -32,6 +32,8 @@ LAST_SHARE = 0.25
 TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
 # A run that was ended early had its chance after this share of its plan.
 CHANCE = 0.5
+# Measures that need no explanation, in this order.
+PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
 MIXED_SHARE = 0.3
 
@@ -70,8 +72,10 @@ class Rows:
 
     @property
     def best(self) -> Score:
-        """The measure that shows the most."""
-        return max(self.scores, key=lambda one: (one.shows, one.errors))
+        """The measure that is told: the plainest that shows a gain, otherwise the one nearest to it."""
+        shown = [one for one in self.scores if one.shows]
+        plain = (one for name in PLAINEST for one in shown if one.name == name)
+        return next(plain, max(shown or self.scores, key=lambda one: one.errors))
 
     @property
     def learned(self) -> bool:

@@ -37,10 +37,8 @@ def _mark_of(seen: Parameter) -> str:
         return "not finite"
     marks = ["all zero"] if seen.size_after == 0 else []
     if seen.is_trainable and seen.is_held and seen.steps >= LEAST_STEPS:
-        if not seen.had_gradient:
-            marks.append("moved without a gradient" if seen.has_moved else "no gradient")
-        elif not seen.has_moved:
-            marks.append("never moved")
+        if not seen.has_moved:  # what moves without one has a gradient of rounding: a key's bias in attention
+            marks.append("never moved" if seen.had_gradient else "no gradient")
     elif seen.is_trainable and not seen.is_held and seen.had_gradient:
         marks.append("in no optimizer")
     return ", ".join(marks)

@@ -303,8 +303,10 @@ class Record(Facts):
     """Inputs (n, d), labels and keys of distinct rows that were trained on."""
     trained_keys: dict[int, int] = field(default_factory=dict)
     """How often each row was trained on, by its key; capped."""
-    answers_of: dict[int, Counter[Any]] = field(default_factory=dict)
-    """The labels that each row was trained with, by its key; capped."""
+    first_trained: dict[int, int] = field(default_factory=dict)
+    """How many updates had been made when each row was first trained on, by its key; capped."""
+    answers_of: dict[Output, dict[int, Counter[int]]] = field(default_factory=dict)
+    """The classes that each row was trained with, by its output and its key; capped."""
     passes: list[Pass] = field(default_factory=list)
     drawn: list[Drawn] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)

@@ -35,8 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Rows of one call whose outputs and labels are kept.
 MOST_ROWS = 512
-# Training calls whose answers are kept: the last ones.
-MOST_TRAINING_CALLS = 400
+# Training calls whose answers are kept: the first ones, and the last ones.
+FIRST_TRAINING_CALLS, MOST_TRAINING_CALLS = 20, 400
 # Distinct rows that were trained on: their inputs, for a simple learner; and their keys.
 MOST_TRAINED_ROWS, MOST_KEYS = 2500, 20_000
 # Numbers of a row beyond which its inputs are not kept.
@@ -58,6 +58,7 @@ class Recorder:
         self.on_update: list[Callable[[], None]] = []
         """Called after each update: progress, and the end of the time."""
         self._started = time.perf_counter()
+        self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}
         self._evaluating: dict[Output, list[Answers]] = {}
         self._trained: dict[Output, dict[int, tuple[Floats, Any]]] = {}
@@ -183,8 +184,12 @@ class Recorder:
         """Keep what the model answered, beside what is right."""
         if answers.trains:
             self._add_trained(answers)
-            kept = self._training.setdefault(answers.output, deque(maxlen=MOST_TRAINING_CALLS))
-            kept.append(replace(answers, inputs=None))
+            answers = replace(answers, inputs=None)
+            first = self._first.setdefault(answers.output, [])
+            if len(first) < FIRST_TRAINING_CALLS:
+                first.append(answers)
+            else:
+                self._training.setdefault(answers.output, deque(maxlen=MOST_TRAINING_CALLS)).append(answers)
             return
         calls = self._evaluating.setdefault(answers.output, [])
         calls.append(answers)
@@ -196,11 +201,13 @@ class Recorder:
     def _add_trained(self, answers: Answers) -> None:
         if answers.keys is None:
             return
-        drawn, torn = self.record.trained_keys, self.record.answers_of
+        drawn, first = self.record.trained_keys, self.record.first_trained
+        torn = self.record.answers_of.setdefault(answers.output, {})
         rows = self._trained.setdefault(answers.output, {})
         for index, key in enumerate(answers.keys.tolist()):
             if key in drawn or len(drawn) < MOST_KEYS:
                 drawn[key] = drawn.get(key, 0) + 1
+                first.setdefault(key, answers.update)
             if answers.output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
                 torn.setdefault(key, Counter())[int(answers.labels[index])] += 1
             if answers.inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
@@ -210,7 +217,8 @@ class Recorder:
         """The record, with what was collected on the way."""
         record = self.record
         self.end_training()
-        record.answers = [one for kept in (*self._training.values(), *self._evaluating.values()) for one in kept]
+        stored = (*self._first.values(), *self._training.values(), *self._evaluating.values())
+        record.answers = [one for kept in stored for one in kept]
         for output, rows in self._trained.items():
             widths = Counter(len(inputs) for inputs, _ in rows.values())
             width = max(widths, key=lambda one: widths[one], default=0)

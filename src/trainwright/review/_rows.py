@@ -1,0 +1,266 @@
+"""The rows that a record has answers and labels for: of training, and of the last evaluation of each set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core import Place
+from trainwright.rehearsal.record import (
+    Answers,
+    Floats,
+    Integers,
+    Kind,
+    Output,
+    Record,
+    Source,
+    TrainedLabels,
+    Training,
+)
+from trainwright.review._scores import Score, scores_of, tell
+
+# Fewer rows in the last pass (an evaluation of one batch each) are joined with those of the updates shortly before it.
+FEW_ROWS, SHORTLY = 20, 0.75
+# Of the training calls that are kept, the last ones: what the model has become.
+LAST_SHARE = 0.25
+# Evaluated rows are rows of training if so many are, and so few of them are equal to each other by themselves.
+TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
+# A run that was ended early had its chance after this share of its plan.
+CHANCE = 0.5
+# Measures that need no explanation, in this order.
+PLAINEST = ("accuracy", "R2", "AUC")
+# Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
+MIXED_SHARE = 0.3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Rows of one output with what the model answered."""
+
+    output: Output
+    update: int
+    labels: NDArray[Any]
+    guesses: Integers | None
+    log_losses: Floats | None
+    values: Floats | None
+    calls: tuple[Answers, ...]
+    trained: TrainedLabels | None
+    """The labels of training; None if they were not seen."""
+    trains: bool
+    is_held_out: bool
+    where: Place | None = None
+
+    @property
+    def model(self) -> int:
+        """The model that answered; 0: unknown."""
+        return self.calls[0].model
+
+    @property
+    def source(self) -> Source:
+        """How answers and labels were seen together."""
+        return self.calls[0].source
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """The measures, beside those of a constant answer."""
+        return scores_of(self.output, self.labels, self.guesses, self.log_losses, self.values, self.trained)
+
+    @property
+    def best(self) -> Score:
+        """The measure that is told: the plainest that shows a gain, otherwise the one nearest to it."""
+        shown = [one for one in self.scores if one.shows]
+        plain = (one for name in PLAINEST for one in shown if one.name == name)
+        return next(plain, max(shown or self.scores, key=lambda one: one.errors))
+
+    @property
+    def learned(self) -> bool:
+        """Whether a measure shows that the answers are better than a constant one."""
+        return any(one.shows for one in self.scores)
+
+    @property
+    def at_constant(self) -> bool:
+        """Whether no measure sees that they are."""
+        return bool(self.scores) and all(one.sees_nothing for one in self.scores)
+
+    def score(self, name: str) -> Score | None:
+        """The measure of this name."""
+        return next((one for one in self.scores if one.name == name), None)
+
+    @property
+    def named(self) -> str:
+        """These rows in words."""
+        kind = "training rows" if self.trains or not self.is_held_out else "evaluation rows"
+        return f"{len(self.labels):,} {kind}"
+
+    @property
+    def told(self) -> str:
+        """The best measure in words."""
+        return tell(self.best, self.named)
+
+
+def trained_rows(record: Record, training: Training | None = None) -> list[Rows]:
+    """The last rows of training, of each output; the most first."""
+    found = []
+    for output, calls in _by_output(record, True, training).items():
+        last = calls[-max(1, int(len(calls) * LAST_SHARE)) :]
+        if not _are_made(output, calls):
+            found.append(_join(record, last))
+    return sorted((one for one in found if one.scores), key=lambda one: -len(one.labels))
+
+
+def evaluated_rows(record: Record, training: Training | None = None) -> list[Rows]:
+    """The rows of the last evaluation of each output and set; those of trained models, and the most, first."""
+    found: list[Rows] = []
+    for output, calls in _by_output(record, False, training).items():
+        if not _are_made(output, calls):
+            found += [_join(record, last) for last in _last_passes(calls)]
+    found = [one for one in found if one.scores]
+    trained = trained_models(record)
+    known = [one for one in found if one.model in trained]
+    chosen = [one for one in found if one.output not in {o.output for o in known} or one in known]
+    return sorted(chosen, key=lambda one: (-one.update, -len(one.labels)))
+
+
+def held_out_rows(record: Record, training: Training | None = None) -> list[Rows]:
+    """Those of them that were not trained on."""
+    return [one for one in evaluated_rows(record, training) if one.is_held_out]
+
+
+def had_its_chance(record: Record, training: Training | None = None) -> bool:
+    """Whether the plan was run, or so much of it that what was not learned says something."""
+    last = training or (record.trainings[-1] if record.trainings else None)
+    cut = record.ended.is_cut or record.ended.failure is not None or record.ended.status is not None
+    ended = last is not None and last.ends is not None and not last.is_cut and last.ends < record.updates
+    if not (cut or (last is not None and last.is_cut)) or ended:
+        return True
+    if last is None or not last.planned:
+        return False
+    return (last.ends if last.ends is not None else record.updates) - last.begins >= CHANCE * last.planned
+
+
+def trained_models(record: Record) -> set[int]:
+    """The models that the run trains, by what is known of them."""
+    return {one.model for one in record.passes if one.is_trained} | {
+        one.model for one in record.answers if one.trains and one.model
+    }
+
+
+def mixes_rows(record: Record) -> bool:
+    """Whether training mixes rows, so that an output has several targets."""
+    return record.several_targets >= MIXED_SHARE * max(1, len(record.losses))
+
+
+def seen(record: Record, training: Training | None = None) -> str:
+    """How much was trained, in words: "300 of 5,000 planned updates"."""
+    if training is None and len(record.trainings) == 1:
+        training = record.trainings[0]
+    if training is None:
+        return f"{record.updates:,} updates"
+    made = (training.ends if training.ends is not None else record.updates) - training.begins
+    planned = f" of {training.planned:,} planned" if training.planned and training.planned > made else ""
+    return f"{made:,}{planned} updates"
+
+
+def _by_output(record: Record, trains: bool, training: Training | None) -> dict[Output, list[Answers]]:
+    found: dict[Output, list[Answers]] = {}
+    for one in record.answers:
+        if one.trains == trains and len(one.labels) and (training is None or _belongs(record, training, one)):
+            found.setdefault(one.output, []).append(one)
+    return {output: sorted(calls, key=lambda one: one.update) for output, calls in found.items()}
+
+
+def _belongs(record: Record, training: Training, one: Answers) -> bool:
+    """Whether a call is of this training: made in it, or after it and before the next one."""
+    later = [other.begins for other in record.trainings if other.number > training.number]
+    end = min(later, default=record.updates)
+    if one.trains:
+        return training.begins <= one.update < max(end, training.begins + 1)
+    return training.begins < one.update <= end
+
+
+def _are_made(output: Output, calls: Sequence[Answers]) -> bool:
+    """Whether the labels are made and no rows': one class a call (real against made), or each row its own class."""
+    several = [one for one in calls if len(one.labels) > 1]
+    if output.kind == Kind.NUMBERS or not several:
+        return False
+    if len(several) > 1 and all(len(np.unique(one.labels)) < 2 for one in several):
+        return True
+    if output.kind == Kind.CLASSES:
+        return all(len(np.unique(one.labels)) == len(one.labels) == max(one.total, output.width) for one in several)
+    return False
+
+
+def _last_passes(calls: list[Answers]) -> Iterator[list[Answers]]:
+    """The last pass over each set: of one model, with the surest way in which labels were seen."""
+    groups: dict[tuple[int, int], list[Answers]] = {}
+    for one in calls:
+        groups.setdefault((one.model, one.data), []).append(one)
+    for of_set in groups.values():
+        surest = next(source for source in Source if any(one.source == source for one in of_set))
+        sure = [one for one in of_set if one.source == surest]
+        last = sure[-1].update
+        here = _once([one for one in sure if one.update == last])
+        if sum(len(one.labels) for one in here) < FEW_ROWS:
+            here = _once([one for one in sure if one.update >= SHORTLY * last])
+        yield here
+
+
+def _once(calls: list[Answers]) -> list[Answers]:
+    """Without the calls that hold the same rows again: the last of each."""
+    found: dict[Any, Answers] = {}
+    for number, one in enumerate(calls):
+        found[number if one.keys is None else (one.keys.tobytes(), one.update)] = one
+    return list(found.values())
+
+
+def _join(record: Record, calls: Sequence[Answers]) -> Rows:
+    first = calls[0]
+    place = next((p.where for p in record.passes if p.number == calls[-1].evaluation), None)
+    if first.trains:
+        place = next((t.where for t in reversed(record.trainings) if t.begins <= calls[-1].update), None)
+    return Rows(
+        output=first.output,
+        update=calls[-1].update,
+        labels=np.concatenate([one.labels for one in calls]),
+        guesses=_together([one.guesses for one in calls]),
+        log_losses=_together([one.log_losses for one in calls]),
+        values=_together([one.values for one in calls]),
+        calls=tuple(calls),
+        trained=record.trained_labels.get(first.output),
+        trains=first.trains,
+        is_held_out=not first.trains and not are_trained(record, calls),
+        where=place,
+    )
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    return None if any(one is None for one in parts) else np.concatenate(parts)
+
+
+def are_trained(record: Record, calls: Sequence[Answers]) -> bool:
+    """Whether the rows of evaluation calls are rows that were trained on; not told where rows are equal by chance."""
+    if any(one.data and one.data == drawn.data and drawn.trains for one in calls for drawn in record.drawn):
+        if not _splits_by_number(record, calls):
+            return True
+    keys = [key for one in calls if one.keys is not None for key in one.keys.tolist()]
+    if not keys or len(set(keys)) < (1 - EQUAL_SHARE) * len(keys):
+        return False
+    return float(np.mean([key in record.trained_keys for key in set(keys)])) >= TRAINED_SHARE
+
+
+def _splits_by_number(record: Record, calls: Sequence[Answers]) -> bool:
+    """Whether samplers share one set out: the evaluated numbers are not those that are trained on."""
+    sets = {one.data for one in calls}
+    numbers = {n for one in calls if one.numbers is not None for n in one.numbers.tolist()}
+    trained = {
+        n
+        for one in record.answers
+        if one.trains and one.data in sets and one.numbers is not None
+        for n in one.numbers.tolist()
+    }
+    return bool(numbers) and bool(trained) and len(numbers & trained) < TRAINED_SHARE * len(numbers)

@@ -1,0 +1,143 @@
+"""The verdict of a run: whether it learns, and by which numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from trainwright.core import Finding, Severity, Shown, Verdict
+from trainwright.rehearsal.record import Record, Training
+from trainwright.review._numbers import Series, own_score, series_of
+from trainwright.review._rows import (
+    Rows,
+    evaluated_rows,
+    had_its_chance,
+    held_out_rows,
+    seen,
+    trained_rows,
+)
+from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES, rows_at_constant
+
+# A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
+ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15
+_RANKING = re.compile(r"\bauc|auroc|concordance")
+_R2 = re.compile(r"\br2\b|r squared")
+
+
+def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
+    """The verdict of a record.
+
+    Args:
+        findings: what the review found.
+    """
+    broken = _broken(record, findings)
+    if broken is not None:
+        return broken
+    if not record.updates and not record.losses:
+        return Verdict(shown=Shown.CANNOT_BE_JUDGED, why="no training was seen in the run")
+    return _judged(record, None)
+
+
+def verdicts(record: Record) -> list[tuple[Training, Verdict]]:
+    """The verdict of each training of a record by itself."""
+    return [(training, _judged(record, training)) for training in record.trainings]
+
+
+def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:
+    when = f"after {record.updates:,} updates" if record.updates else "before its first update"
+    if record.ended.failure is not None:
+        return Verdict(shown=Shown.BROKEN, why=f"{when} it stops with {record.ended.failure}")
+    if record.ended.status and not record.ended.is_cut:
+        return Verdict(shown=Shown.BROKEN, why=f"{when} its process ends with status {record.ended.status}")
+    for one in findings:
+        if one.name == "run-diverged" and one.severity == Severity.ERROR:
+            return Verdict(shown=Shown.BROKEN, why=one.message)
+    return None
+
+
+def _judged(record: Record, training: Training | None) -> Verdict:
+    held, after = held_out_rows(record, training), f"after {seen(record, training)}"
+    learned = next((one for one in held if one.learned), None)
+    if learned is not None:
+        return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}")
+    if (training is None and (flat := rows_at_constant(record))) or (flat := _flat(record, training)):
+        if flat.is_held_out:
+            return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}{_own(record, training)}")
+    own = _own_gain(record, training)
+    if own is not None:
+        return Verdict(shown=Shown.LEARNS, why=f"{after} {own}")
+    if flat is not None:
+        return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen")
+    return _not_shown(record, training, held, after)
+
+
+def _flat(record: Record, training: Training | None) -> Rows | None:
+    """Rows at the constant answer at the end of one training of several."""
+    if training is None or not had_its_chance(record, training):
+        return None
+    if (training.ends if training.ends is not None else record.updates) - training.begins < FEWEST_UPDATES:
+        return None
+    held = held_out_rows(record, training)
+    flat = [one for one in held if one.at_constant and one.trained is not None and len(one.labels) >= FEWEST_HELD_OUT]
+    if flat or held:
+        return flat[0] if flat else None
+    trained = [] if record.makes_labels or evaluated_rows(record, training) else trained_rows(record, training)
+    return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
+
+
+def _not_shown(record: Record, training: Training | None, held: list[Rows], after: str) -> Verdict:
+    cut = "" if had_its_chance(record, training) else "; it was ended before its plan was run"
+    if held:
+        return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {held[0].told}{cut}{_own(record, training)}")
+    trained = [*evaluated_rows(record, training), *trained_rows(record, training)]
+    if trained and not record.makes_labels:
+        best = next((one for one in trained if one.learned), trained[0])
+        only = "no held-out labels were seen"
+        return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {best.told}; {only}{cut}{_own(record, training)}")
+    if record.answers and not record.makes_labels and not _only_made(record):
+        return Verdict(
+            shown=Shown.NOT_SHOWN, why=f"{after} too few labels were seen to tell{cut}{_own(record, training)}"
+        )
+    why = "its losses have no labels of rows, beside which a constant answer could be scored"
+    return Verdict(shown=Shown.CANNOT_BE_JUDGED, why=f"{after} {why}{_own(record, training)}")
+
+
+def _only_made(record: Record) -> bool:
+    """Whether labels are seen, of many rows, and none of them is one of a row: adversarial and contrastive losses."""
+    return sum(len(one.labels) for one in record.answers) >= FEWEST_TRAINED
+
+
+def _own(record: Record, training: Training | None) -> str:
+    series = own_score(record, training.begins if training is not None else 0)
+    return f"; {series.told}" if series is not None else ""
+
+
+def _own_gain(record: Record, training: Training | None) -> str | None:
+    """The script's own number of held-out rows, as a value, where it is clearly above guessing."""
+    begins = training.begins if training is not None else 0
+    largest = max(
+        (_largest(labels.classes) for labels in record.trained_labels.values() if labels.classes), default=0.5
+    )
+    for one in series_of(record, begins):
+        if one.is_typed and one.is_held_out and one.is_own and _is_above(one, largest):
+            return f"its own {one.name} is {one.values[-1]:.4g}" + (
+                f", {one.values[0]:.4g} at first" if len(one.values) > 1 else ""
+            )
+    return None
+
+
+def _is_above(one: Series, largest: float) -> bool:
+    value = one.values[-1]
+    if not math.isfinite(value) or one.direction <= 0:
+        return False
+    if one.is_accuracy:
+        value = value / 100 if 1 < value <= 100 else value
+        return largest + ABOVE_LARGEST < value <= 1
+    return (OWN_AUC < value <= 1 and bool(_RANKING.search(one.words))) or (
+        OWN_R2 < value <= 1 and bool(_R2.search(one.words))
+    )
+
+
+def _largest(counts: dict[int, int]) -> float:
+    return max(counts.values()) / max(1, sum(counts.values()))

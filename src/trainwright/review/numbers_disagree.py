@@ -1,0 +1,192 @@
+"""TW1016 numbers-disagree: numbers of the same run contradict each other.
+
+Why it matters: One of them is computed wrongly, and decisions are taken by it; or the model is used in another way than it was
+trained, as in a generation that begins with the wrong token.
+Evidence: The loss, the scores that the script reports as values, and the agreement of outputs and labels of the same rows.
+Fix (manual): Compute both numbers by hand for one batch: axes, the order of arguments, what is counted, which rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
+from trainwright.rehearsal.record import Kind, Record
+from trainwright.review._numbers import Series, series_of
+from trainwright.review._rows import Rows, evaluated_rows, held_out_rows, mixes_rows, trained_rows
+
+# The loss is that of guessing (this share of it) beside rows that are right so often, and falls no more.
+GUESSING_SHARE, RIGHT, LEAST_ENTROPY, FALLS = 0.8, 0.8, 0.3, 0.05
+FEWEST_ROWS, FEWEST_HELD_OUT = 100, 50
+# A script's own accuracy is off from that of the same rows by so much, and so many standard errors.
+OFF, OFF_ERRORS = 0.08, 5.0
+# A score of generation at nothing, beside outputs and labels that agree.
+NOTHING, AGREES = 0.02, 0.75
+# Evaluated rows are so much better than training rows; with dropout or batch statistics at work in training, by more.
+ABOVE, ABOVE_NOISY, LEAST_R2 = 0.2, 0.35, 0.5
+# Worse than guessing: below this, where guessing has 0.5; and standard errors of the record's own.
+RANKED_BELOW, RANKED_ERRORS, FEWEST_RANKED = 0.45, 3.0, 100
+
+_EXACT = re.compile(r"exact|\bem\b|bleu|solved|success|sequence|\bhit|ndcg|mrr")
+_OF_CLASSES = re.compile(r"\bf1|f1\b|recall|precision")
+_CLEARLY_EXACT = re.compile(r"exact")
+_RANKING = re.compile(r"\bauc|auroc|concordance|\bc ?index")
+
+
+@rule("TW1016", Severity.WARNING)
+def numbers_disagree(record: Record) -> Iterator[Finding]:
+    """Two numbers of the same rows that cannot both be right."""
+    last = record.trainings[-1].begins if record.trainings else 0
+    series = [one for one in series_of(record, last) if one.is_own and not one.is_ambiguous]
+    held, trained = held_out_rows(record), trained_rows(record)
+    checks = (
+        _guessing(record, trained),
+        _above(record, held, trained),
+        _off(record, series, trained),
+        _nothing(series, [*held, *trained]),
+        _below(series, held),
+    )
+    found = next((one for one in checks if one is not None), None)
+    if found is not None:
+        yield found
+
+
+def _finding(message: str, measured: dict[str, Number], where: Place | None, fact: str) -> Finding:
+    return Finding(
+        message=message,
+        measured=measured,
+        where=where,
+        proof=Proof(fact),
+        fix=Fix(
+            does="compute both by hand for one batch: the axes, the order of the arguments, what is counted, which rows"
+        ),
+    )
+
+
+def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
+    for rows in trained:
+        accuracy = rows.score("accuracy")
+        losses = np.array([one.loss for one in rows.calls if one.loss is not None])
+        if rows.output.kind != Kind.CLASSES or accuracy is None or not len(losses) or len(rows.labels) <= FEWEST_ROWS:
+            continue
+        counts = np.array(list(rows.trained.classes.values()) if rows.trained else [1.0], dtype=np.float64)
+        entropy = float(-(counts / counts.sum() * np.log(counts / counts.sum())).sum())
+        loss = float(losses.mean())
+        if (
+            accuracy.value > RIGHT
+            and entropy > LEAST_ENTROPY
+            and loss > GUESSING_SHARE * entropy
+            and _stands(record, rows)
+        ):
+            return _finding(
+                f"the training loss stands at {loss:.3g}, that of guessing ({entropy:.3g}), while {rows.named} are right at "
+                f"{accuracy.value:.2f}",
+                {"loss": loss, "loss_of_guessing": entropy, "accuracy": accuracy.value},
+                rows.where,
+                "loss and accuracy of the same outputs and labels",
+            )
+    return None
+
+
+def _stands(record: Record, rows: Rows) -> bool:
+    """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
+    calls = [one for one in record.answers if one.trains and one.output == rows.output and one.loss is not None]
+    calls = [one for one in calls if one.update >= record.updates / 2]
+    values = [one.loss for one in sorted(calls, key=lambda one: one.update) if one.loss is not None]
+    third = len(values) // 3
+    return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
+
+
+def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | None:
+    if mixes_rows(record):
+        return None
+    for rows in held:
+        of_training = next((one for one in trained if one.output == rows.output), None)
+        if of_training is None or len(rows.labels) < FEWEST_HELD_OUT or len(of_training.labels) < FEWEST_ROWS:
+            continue
+        name = "R2" if rows.output.kind == Kind.NUMBERS else "accuracy"
+        high, low = rows.score(name), of_training.score(name)
+        if high is None or low is None or not rows.learned or (name == "R2" and high.value < LEAST_R2):
+            continue
+        if high.value - low.value > (ABOVE_NOISY if any(one.is_noisy for one in of_training.calls) else ABOVE):
+            told = "have an R2 of" if name == "R2" else "are right at"
+            return _finding(
+                f"{of_training.named} {told} {low.value:.2f}, {rows.named} {high.value:.2f}: rows that are trained on should not be "
+                "worse",
+                {"training": low.value, "evaluation": high.value},
+                of_training.where,
+                "the same model's answers for both, beside the labels that the loss was given",
+            )
+    return None
+
+
+def _off(record: Record, series: list[Series], trained: list[Rows]) -> Finding | None:
+    """A held-out accuracy, as a value, that agrees with no rows of that moment."""
+    rows = [one for one in (*evaluated_rows(record), *trained) if one.output.kind != Kind.NUMBERS]
+    for one in series:
+        update, said = one.updates[-1], one.values[-1]
+        here = [r for r in rows if not r.trains and r.update == update]
+        if not (one.is_typed and one.is_accuracy and one.is_held_out) or len(here) != 1 or not here[0].learned:
+            continue
+        said = said / 100 if 1 < max(one.values) <= 100 else said
+        known = [s.value for r in rows for s in r.scores if s.name in ("accuracy", "mean recall")]
+        off = min(abs(value - said) for value in known)
+        own, count = here[0].score("accuracy"), len(here[0].labels)
+        if own is not None and 0 <= said <= 1 and off > max(OFF, OFF_ERRORS * math.sqrt(0.25 / count)):
+            return _finding(
+                f"its own {one.name} is {said:.3f} after update {update:,}; outputs and labels of that pass agree for "
+                f"{own.value:.3f} of {count:,} rows",
+                {"reported": said, "agreement": own.value, "rows": count},
+                here[0].where,
+                "the value that the script reports, and the answers and labels of the only evaluation at that moment",
+            )
+    return None
+
+
+def _nothing(series: list[Series], rows: list[Rows]) -> Finding | None:
+    """A score of what is generated or found that is nothing, beside answers that are right."""
+    right = [one for one in rows if one.learned and one.output.kind == Kind.CLASSES and len(one.labels) > FEWEST_ROWS]
+    agreement = max((s.value for one in right for s in one.scores if s.name == "accuracy"), default=0.0)
+    recall = max((s.value for one in right for s in one.scores if s.name == "mean recall"), default=0.0)
+    for one in series:
+        if one.is_of_training or one.values[-1] > NOTHING or one.values[-1] < 0 or one.direction < 0:
+            continue
+        exact = _EXACT.search(one.words) if one.is_typed else _CLEARLY_EXACT.search(one.words)
+        of_classes = one.is_typed and _OF_CLASSES.search(one.words) and recall > AGREES
+        if (exact or of_classes) and agreement > AGREES:
+            return _finding(
+                f"its own {one.name} ends at {one.values[-1]:.3g}, while outputs and labels agree for {agreement:.2f} of the rows",
+                {"reported": one.values[-1], "agreement": agreement},
+                right[0].where,
+                "the number that the script reports, and the answers and labels of the same model",
+            )
+    return None
+
+
+def _below(series: list[Series], held: list[Rows]) -> Finding | None:
+    for rows in held:
+        score = rows.score("AUC")
+        if score is not None and len(rows.labels) >= FEWEST_RANKED:
+            if score.value < RANKED_BELOW and score.errors < -RANKED_ERRORS:
+                return _finding(
+                    f"{rows.named} are ranked with an AUC of {score.value:.2f}, worse than by guessing (0.50; "
+                    f"{-score.errors:.1f} standard errors)",
+                    {"AUC": score.value, "guessing": 0.5, "rows": len(rows.labels)},
+                    rows.where,
+                    "the answers and labels of the last evaluation",
+                )
+    few = any(len(rows.labels) < FEWEST_RANKED for rows in held)
+    for one in series:
+        ranks = _RANKING.search(one.words) and one.is_typed and not one.is_of_training
+        if ranks and 0 < one.values[-1] < RANKED_BELOW and not few:
+            return _finding(
+                f"its own {one.name} ends at {one.values[-1]:.3f}, worse than guessing (0.5)",
+                {"reported": one.values[-1], "guessing": 0.5},
+                None,
+                "the value that the script reports",
+            )
+    return None

@@ -1,0 +1,80 @@
+"""TW1018 rows-measured-twice: evaluated rows lie nearer to training rows than training rows to each other.
+
+Why it matters: The same person, machine or moment is in both sets, measured twice or cut into overlapping pieces, and the
+held-out score says nothing of new ones.
+Evidence: The distance from each evaluated row to the nearest training row, as the model receives them, beside the same among
+the training rows.
+Fix (manual): Split by what the rows are of (person, machine, day, source), not row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.rehearsal.record import Floats, Record
+from trainwright.review._rows import held_out_rows
+
+# Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
+# the training rows themselves.
+NEAR, NEAR_SHARE, TIMES = 0.35, 0.15, 3.0
+FEWEST_ROWS, FEWEST_COLUMNS, MOST_ROWS, MOST_COLUMNS = 40, 6, 1000, 512
+# The rows that could be told apart, as a power of 2: fewer are near each other by themselves.
+FEWEST_BITS = 20.0
+
+
+@rule("TW1018", Severity.WARNING)
+def rows_measured_twice(record: Record) -> Iterator[Finding]:
+    """Evaluated rows beside training rows, in each held-out set."""
+    found: list[Finding] = []
+    for rows in held_out_rows(record):
+        stored = record.trained_rows.get(rows.output)
+        inputs = [one.inputs for one in rows.calls if one.inputs is not None]
+        if stored is None or not inputs or any(one.shape[1:] != stored[0].shape[1:] for one in inputs):
+            continue
+        test, train = np.concatenate(inputs)[:MOST_ROWS], stored[0][:, :MOST_COLUMNS]
+        if min(len(test), len(train)) < FEWEST_ROWS or not _are_rich(train):
+            continue
+        near, natural = _near_shares(train, test[:, :MOST_COLUMNS])
+        if near <= NEAR_SHARE + TIMES * natural:
+            return  # one set that is apart is enough to be judged by
+        found.append(
+            Finding(
+                message=f"{near:.0%} of {len(test):,} evaluated rows lie next to a training row; among training rows "
+                f"{natural:.0%} lie so near to each other",
+                measured={"near": near, "near_among_training": natural, "rows": len(test)},
+                where=rows.where,
+                proof=Proof(f"distances between the rows that the model received; near is {NEAR:.0%} of the usual one"),
+                fix=Fix(does="split by what the rows are of (person, machine, day, source), not row by row"),
+            )
+        )
+    yield from found[:1]
+
+
+def _are_rich(train: Floats) -> bool:
+    """Whether rows are of real numbers, and of so many that equal ones are no chance."""
+    live = train[:, train.std(0) > 1e-8]
+    if live.shape[1] < FEWEST_COLUMNS or not np.isfinite(live).all() or bool((live == np.round(live)).all()):
+        return False
+    sample = live[:200, :200]
+    return sum(float(np.log2(len(np.unique(column)))) for column in sample.T) > FEWEST_BITS
+
+
+def _near_shares(train: Floats, test: Floats) -> tuple[float, float]:
+    deviation = train.std(0)
+    live = deviation > 1e-8
+    mean = train[:, live].mean(0)
+    one, other = (np.clip((x[:, live] - mean) / deviation[live], -10, 10).astype(np.float64) for x in (train, test))
+    sample = one[:MOST_ROWS]
+    own = _distances(sample, one)
+    own[np.arange(len(sample)), np.arange(len(sample))] = np.inf
+    nearest = own.min(1)
+    usual = float(np.median(nearest))
+    return float((_distances(other, one).min(1) < NEAR * usual).mean()), float((nearest < NEAR * usual).mean())
+
+
+def _distances(one: Floats, other: Floats) -> Floats:
+    squares: Floats = (one**2).sum(1)[:, None] - 2 * one @ other.T + (other**2).sum(1)[None]
+    return np.sqrt(np.maximum(0, squares))

@@ -1,0 +1,115 @@
+"""TW1002 run-diverged: in the course of the run the loss or the gradients stop being finite, or the loss jumps and stays up.
+
+Why it matters: From there on nothing is learned, and what was learned is lost. Short trials do not see it.
+Evidence: The first loss, gradients or answers that are not finite, with their update; or a loss a hundred times as large as
+before, that does not come down again.
+Fix (manual): Look at the batch of that update (a value that is missing, a row without labels, a logarithm of 0), at the
+learning rate there, and clip gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
+from trainwright.rehearsal.record import Record
+
+# Loss scaling skips single steps with infinite gradients; more than this share of those looked at, and so many, are no such.
+SKIPPED_SHARE, SKIPPED = 0.1, 2
+# A loss that is so many times what it was, in the median of as many losses as follow, is no spike and no curriculum.
+JUMP, FEWEST_LOSSES = 100.0, 40
+# Among the evaluated answers.
+NAN_SHARE = 0.05
+
+_ADVICE = (
+    "look at the batch of that update (a missing value, a row without labels, a division by 0) and at the learning rate "
+    "there; clip the gradients"
+)
+
+
+@rule("TW1002", Severity.ERROR)
+def run_diverged(record: Record) -> Iterator[Finding]:
+    """The first number that is not finite, or a hundredfold loss that stays."""
+    where = next((t.where for t in record.trainings if t.where), None)
+    found = _not_finite(record, where) or _jumped(record, where)
+    if found is not None:
+        yield found
+
+
+def _not_finite(record: Record, where: Place | None) -> Finding | None:
+    bad = [update for update, value in record.losses if not math.isfinite(value)]
+    if bad and not _are_skipped(record, len(bad)):
+        return Finding(
+            message=f"the loss is not finite from update {bad[0] + 1:,} of {record.updates:,} on",
+            measured={"update": bad[0] + 1, "updates": record.updates, "not_finite": len(bad)},
+            where=where,
+            proof=Proof(f"{len(bad):,} of {len(record.losses):,} losses of the run are not finite"),
+            fix=Fix(does=_ADVICE),
+        )
+    norms = [(one.number, one.gradient_norm) for one in record.steps if one.gradient_norm is not None]
+    bad = [number for number, norm in norms if not math.isfinite(norm)]
+    if len(bad) > max(SKIPPED, SKIPPED_SHARE * len(norms)):
+        return Finding(
+            message=f"the gradients are not finite in {len(bad):,} of {len(norms):,} updates that were looked at, "
+            f"first in update {bad[0]:,}",
+            measured={"update": bad[0], "not_finite": len(bad), "looked_at": len(norms)},
+            where=where,
+            proof=Proof("the norm of the gradients before the step"),
+            fix=Fix(does=_ADVICE),
+        )
+    return _answers_not_finite(record)
+
+
+def _answers_not_finite(record: Record) -> Finding | None:
+    last = max((one.update for one in record.answers if not one.trains), default=0)
+    total = broken = 0
+    for one in record.answers:
+        given = one.log_losses if one.log_losses is not None else one.values
+        if not one.trains and one.update == last and given is not None:
+            total += len(given)
+            broken += int(np.isnan(given).reshape(len(given), -1).any(1).sum())
+    if not broken or broken < NAN_SHARE * total:
+        return None
+    return Finding(
+        message=f"after {last:,} updates the model answers {broken:,} of {total:,} evaluated rows with numbers that are "
+        "not finite",
+        measured={"update": last, "rows": total, "not_finite": broken},
+        proof=Proof("the model's own answers in the last evaluation"),
+        fix=Fix(does=_ADVICE),
+    )
+
+
+def _are_skipped(record: Record, count: int) -> bool:
+    """Whether a few losses were not finite and the run went on soundly, as with a script that leaves such batches out."""
+    tail = [value for _, value in record.losses[-len(record.losses) // 4 :]]
+    finite = [math.isfinite(value) for value in tail]
+    return count <= SKIPPED + SKIPPED_SHARE * len(record.losses) and len(tail) > SKIPPED and all(finite)
+
+
+def _jumped(record: Record, where: Place | None) -> Finding | None:
+    if len({one.optimizer for one in record.steps}) > 1 or len(record.trainings) > 1:
+        return None  # losses of several kinds
+    values = np.array([value for _, value in record.losses if math.isfinite(value)])
+    if len(values) < FEWEST_LOSSES or (values <= 0).any():
+        return None
+    quarter = len(values) // 4
+    low = float(np.median(values[:quarter]))
+    for start in range(quarter, len(values) - quarter // 2):
+        if values[start] > JUMP * low and float(np.median(values[start:])) > JUMP * low:
+            late, before = float(np.median(values[start:])), float(np.median(values[:start]))
+            if late <= JUMP * before:
+                return None
+            update = record.losses[start][0] + 1
+            return Finding(
+                severity=Severity.WARNING,
+                message=f"the loss jumps at update {update:,} of {record.updates:,} from {before:.3g} to {late:.3g}, "
+                f"{late / before:,.0f} times as much, and stays there",
+                measured={"update": update, "before": before, "after": late},
+                where=where,
+                proof=Proof(f"medians of the {start:,} losses before it and the {len(values) - start:,} from it on"),
+                fix=Fix(does=_ADVICE),
+            )
+    return None

@@ -1,0 +1,37 @@
+"""TW1001 script-stopped: the script did not get to its end.
+
+Why it matters: What comes behind this line (further epochs, the evaluation, saving) is never reached, and may be reached
+only after hours in the real run.
+Evidence: The script was run as it is. An exception ended it, or its process died.
+Fix (manual): Mend the line that is named; the trace shows the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.rehearsal.record import Record
+
+
+@rule("TW1001", Severity.ERROR)
+def script_stopped(record: Record) -> Iterator[Finding]:
+    """An exception that nothing caught, or a process that ended by a signal or with an error's status."""
+    ended = record.ended
+    when = f"after {record.updates:,} updates" if record.updates else "before its first update"
+    if ended.failure is not None:
+        yield Finding(
+            message=f"{when} the script stops with {ended.failure}",
+            measured={"updates": record.updates},
+            where=ended.failure.where,
+            proof=Proof(f"it was run to this line: {ended.failure.type}"),
+            fix=Fix(does="mend the line that raises, or what gives it such values"),
+        )
+    elif ended.status and not ended.is_cut:
+        how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
+        yield Finding(
+            message=f"{when} the script's process ends {how}",
+            measured={"updates": record.updates, "status": ended.status},
+            proof=Proof(f"it was run; its process ended {how}"),
+            fix=Fix(does="find what ends the process: memory that runs out, a library's crash, an exit in the script"),
+        )

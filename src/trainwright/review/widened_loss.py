@@ -1,0 +1,42 @@
+"""TW1006 widened-loss: the loss compares each answer with the labels of all rows.
+
+Why it matters: Outputs of shape (n, 1) and labels of shape (n,) are widened to (n, n) without an error, and the model learns
+the mean of the labels.
+Evidence: The shapes that a loss was given during the run.
+Fix (manual): Give both the same shape, for example with output.squeeze(-1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.rehearsal.record import Record
+
+
+@rule("TW1006", Severity.WARNING)
+def widened_loss(record: Record) -> Iterator[Finding]:
+    """A loss whose arguments were widened against each other."""
+    shapes = [tuple(int(n) for n in re.findall(r"\d+", one)) for one in re.findall(r"\(([^)]*)\)", record.widened)]
+    if len(shapes) != 2 or not _both_widen(*shapes):
+        return
+    yield Finding(
+        message=f"a loss widens its arguments to all pairs of rows: {record.widened}",
+        measured={"outputs": str(shapes[0]), "labels": str(shapes[1])},
+        where=next((t.where for t in record.trainings if t.where), None),
+        proof=Proof("the shapes that the loss was given"),
+        fix=Fix(does="give outputs and labels the same shape, for example with squeeze(-1) on the outputs"),
+    )
+
+
+def _both_widen(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether the result is larger than each: a single number, or one row against many, is compared on purpose."""
+    try:
+        whole = prod(np.broadcast_shapes(one, other))
+    except ValueError:
+        return False
+    return whole > max(prod(one), prod(other))

@@ -1,0 +1,833 @@
+"""Each question speaks on faulty records and is silent on sound ones; the verdict rests on numbers."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from records import (
+    BATCH,
+    MODEL,
+    ROWS,
+    TEST_SET,
+    TRAIN_SET,
+    UPDATES,
+    add_calls,
+    add_pass,
+    classifier,
+    empty,
+    guesses_for,
+    of_classes,
+    of_values,
+    parameters,
+    regressor,
+)
+from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, Stage
+from trainwright.core.rule import load_rules
+from trainwright.rehearsal.record import (
+    Best,
+    Drawn,
+    Ended,
+    Kept,
+    Kind,
+    Loaded,
+    Number,
+    Output,
+    Probe,
+    Record,
+    TrainedLabels,
+    Training,
+    Update,
+)
+from trainwright.review._review import ask, review
+from trainwright.review._rows import evaluated_rows, held_out_rows
+from trainwright.review._verdict import verdict_of, verdicts
+
+QUESTIONS = {one.name: one for one in load_rules() if one.stage == Stage.REHEARSAL}
+
+
+def said(record: Record) -> set[str]:
+    found, errors = review(record)
+    assert not errors, errors
+    for one in found:
+        assert one.proof is not None or one.severity == Severity.NOTE, one.name
+        assert one.measured and one.fix is not None and one.code and one.name, one.name
+    return {one.name for one in found if one.severity != Severity.NOTE}
+
+
+def first(record: Record) -> Finding:
+    return review(record).findings[0]
+
+
+def shown(record: Record) -> Shown:
+    return verdict_of(record, review(record).findings).shown
+
+
+# Sound records
+
+
+@pytest.mark.parametrize(
+    "record",
+    [classifier(), classifier(width=2), classifier(0.97, 0.95, 10), regressor(), regressor(width=3), empty(),
+     classifier(shares=[0.7, 0.1, 0.1, 0.1]), classifier(0.6, 0.5, 4)],
+    ids=["four", "two", "ten", "numbers", "three-numbers", "no-labels", "unequal-shares", "middling"],
+)  # fmt: skip
+def test_sound_records_are_silent(record: Record) -> None:
+    if record.answers and record.trained_rows and record.answers[-1].guesses is not None:
+        record = dataclasses.replace(record, trained_rows={})  # answers are made by chance, and not from these inputs
+    assert said(record) == set()
+    assert shown(record) == (Shown.LEARNS if record.answers else Shown.CANNOT_BE_JUDGED)
+
+
+def test_the_verdict_names_its_numbers() -> None:
+    verdict = verdict_of(classifier(0.95, 0.94, 9), ())
+    assert verdict.shown == Shown.LEARNS
+    assert "after 200 updates 360 evaluation rows are right at 0.9" in verdict.why
+    assert "a constant answer at 0.1" in verdict.why and "standard errors" in verdict.why
+    assert "its own val_accuracy went from 0." in verdict.why
+
+
+# Ended and finite
+
+
+def test_a_script_that_raises_is_broken() -> None:
+    place = Place("train.py", 30)
+    record = classifier()
+    record.ended = Ended(failure=Failure(type="ValueError", message="no such file", where=place), update=UPDATES)
+    assert first(record).name == "script-stopped" and first(record).where == place
+    assert shown(record) == Shown.BROKEN
+    killed = classifier()
+    killed.ended = Ended(status=-9)
+    assert first(killed).name == "script-stopped" and "signal 9" in first(killed).message
+    assert shown(killed) == Shown.BROKEN
+
+
+def test_a_run_that_was_cut_is_not_broken() -> None:
+    record = regressor()
+    record.ended = Ended(is_cut=True, status=-24)
+    assert said(record) == set()
+
+
+def test_a_loss_that_is_not_finite_is_broken() -> None:
+    record = regressor()
+    record.losses[150:] = [(u, float("nan")) for u in range(150, UPDATES)]
+    found = first(record)
+    assert found.name == "run-diverged" and found.severity == Severity.ERROR and "update 151" in found.message
+    assert shown(record) == Shown.BROKEN
+    steps = empty()
+    for one in steps.steps[100:]:
+        one.gradient_norm = float("inf")
+    assert said(steps) == {"run-diverged"}
+
+
+def test_a_loss_that_jumps_and_stays_is_told_and_a_spike_is_not() -> None:
+    record = regressor()
+    record.losses[120:] = [(u, 500.0) for u in range(120, UPDATES)]
+    assert said(record) == {"run-diverged"} and first(record).severity == Severity.WARNING
+    spike = regressor()
+    spike.losses[120:123] = [(u, 500.0) for u in range(120, 123)]
+    assert said(spike) == set()
+
+
+def test_skipped_steps_of_loss_scaling_are_no_fault() -> None:
+    record = regressor()
+    for n in (0, 1):
+        record.steps[n].gradient_norm = float("inf")
+    record.losses[7] = 7, float("nan")
+    assert said(record) == set()
+
+
+# Weights
+
+
+def test_weights_that_stand_still_are_told_and_their_consequences_are_not() -> None:
+    record = classifier(0.25, 0.25)
+    record.parameters = parameters(has_moved=False)
+    assert said(record) == {"weights-stand-still"} and first(record).severity == Severity.ERROR
+    partly = regressor()
+    partly.parameters = parameters(12) + parameters(3, has_moved=False)
+    assert said(partly) == {"weights-stand-still"} and first(partly).severity == Severity.WARNING
+
+
+def test_a_rate_of_zero_in_the_middle_is_told_and_at_the_ends_is_not() -> None:
+    record = regressor()
+    for one in record.steps[90:]:
+        one.rate = 0.0
+    assert said(record) == {"weights-stand-still"}
+    decayed = regressor()
+    for one in (*decayed.steps[:20], *decayed.steps[185:]):
+        one.rate = 0.0
+    assert said(decayed) == set()
+
+
+def test_gradients_that_vanish_from_the_start_are_told_and_those_of_a_learned_task_are_not() -> None:
+    record = empty()
+    for one in record.steps:
+        one.gradient_norm = 1e-9
+    assert said(record) == {"weights-stand-still"}
+    learned = empty()
+    for one in learned.steps[80:]:
+        one.gradient_norm = 0.0
+    assert said(learned) == set()
+
+
+def test_one_still_tensor_a_table_and_frozen_weights_are_no_fault() -> None:
+    record = regressor()
+    record.parameters = (
+        parameters(10)
+        + parameters(1, has_moved=False)
+        + parameters(3, has_moved=False, shape=(5000, 16))
+        + parameters(20, has_moved=False, is_trainable=False, had_gradient=False)
+    )
+    assert said(record) == set()
+
+
+def test_weights_without_gradients_are_a_note() -> None:
+    record = regressor()
+    record.parameters = parameters(4) + parameters(6, has_moved=False, had_gradient=False)
+    assert said(record) == set()
+    assert [one.severity for one in review(record).findings] == [Severity.NOTE]
+
+
+# Seeing its data
+
+
+def test_rows_that_are_never_drawn_are_told() -> None:
+    record = regressor()
+    record.drawn = [Drawn(data=TRAIN_SET, size=400, name="Rows", draws=Counter(list(range(64)) * 30), trains=True)]
+    assert said(record) == {"partial-data"} and "64 of the 400" in first(record).message
+
+
+def test_samplers_that_balance_and_short_runs_and_evaluation_sets_are_no_fault() -> None:
+    rng = np.random.default_rng(0)
+    weights = np.where(np.arange(1000) < 50, 10.0, 0.5)
+    balanced = Counter(rng.choice(1000, 1600, p=weights / weights.sum()).tolist())
+    assert len(balanced) < 600
+    record = regressor()
+    record.drawn = [
+        Drawn(data=TRAIN_SET, size=1000, name="Rows", draws=balanced, trains=True),
+        Drawn(data=TEST_SET, size=400, name="Rows", draws=Counter(list(range(20)) * 99)),
+        Drawn(data=12, size=4000, name="Rows", draws=Counter(range(1000)), trains=True),
+    ]
+    assert said(record) == set()
+
+
+def test_one_class_in_training_is_told_for_classes_and_for_yes_and_no() -> None:
+    record = empty()
+    for update in range(UPDATES):
+        add_calls(record, of_classes([3] * 8, [3] * 8, update=update, trains=True, width=5))
+    assert said(record) == {"partial-data"} and "class 3" in first(record).message
+    binary = empty()
+    for update in range(UPDATES):
+        add_calls(binary, of_values([0.0] * 8, [0.1] * 8, update=update, trains=True, kind=Kind.BINARY))
+    assert said(binary) == {"partial-data"}
+    made = dataclasses.replace(binary, makes_labels=True)
+    assert said(made) == set()
+
+
+def test_the_same_batch_at_each_update_is_told_and_a_full_batch_is_not() -> None:
+    record = empty()
+    rng = np.random.default_rng(0)
+    labels = np.arange(16) % 4
+    for update in range(60):
+        given = guesses_for(labels, 0.9, 4, rng)
+        add_calls(record, of_classes(labels, given, update=update, trains=True, keys=np.arange(16)))
+    assert said(record) == {"partial-data"} and "the same 16 rows" in first(record).message
+    record.drawn[0].size = 16
+    record.drawn[0].draws = Counter(list(range(16)) * 60)
+    assert said(record) == set()
+
+
+def _sorted_training(*, together: bool) -> Record:
+    """Updates of one class each; or each update with a call for each class."""
+    rng, record = np.random.default_rng(0), regressor()
+    for update in range(80):
+        for one in (0, 1, 2) if together else (update * 3 // 80,):
+            labels = np.full(16, one)
+            if not together:
+                labels[0] = (one + 1) % 3
+            add_calls(record, of_classes(labels, guesses_for(labels, 0.8, 3, rng), update=update, trains=True, width=3))
+    return record
+
+
+def test_batches_of_one_class_each_are_told_and_domains_that_alternate_are_not() -> None:
+    assert said(_sorted_training(together=False)) == {"partial-data"}
+    assert said(_sorted_training(together=True)) == set()
+
+
+def _torn(share: float, columns: int = 20) -> Record:
+    rng, record = np.random.default_rng(0), empty()
+    labels = rng.integers(0, 4, ROWS)
+    keys = np.where(rng.random(ROWS) < share, 7000 + np.arange(ROWS) % 10, np.arange(ROWS))
+    for update in range(UPDATES):
+        drawn = rng.permutation(ROWS)[:BATCH]
+        add_calls(record, of_classes(labels[drawn], guesses_for(labels[drawn], 0.6, 4, rng), update=update, trains=True, width=4, keys=keys[drawn]))  # fmt: skip
+    record.trained_rows[Output(Kind.CLASSES, 4)] = rng.standard_normal((ROWS, columns)), labels, keys
+    return record
+
+
+def test_equal_rows_with_unequal_labels_are_told() -> None:
+    assert said(_torn(0.8)) == {"torn-labels"}
+    assert "no model can be right at more than 0." in first(_torn(0.8)).message
+    assert said(_torn(0.5)) == {"torn-labels"}
+
+
+def test_few_torn_rows_small_rows_mixed_rows_and_two_heads_are_no_fault() -> None:
+    assert said(_torn(0.1)) == set()
+    assert said(_torn(0.8, columns=3)) == set()
+    assert said(dataclasses.replace(_torn(0.8), several_targets=UPDATES)) == set()
+    rng, record = np.random.default_rng(0), empty()
+    for update in range(UPDATES):  # each row has a label for each of two outputs
+        keys = rng.permutation(ROWS)[:BATCH]
+        for number in (0, 1):
+            labels = (keys * 7919 // (number + 1)) % 3
+            one = of_classes(labels, guesses_for(labels, 0.8, 3, rng), update=update, trains=True, width=3, keys=keys)
+            add_calls(record, dataclasses.replace(one, output=Output(Kind.CLASSES, 3, number)))
+    assert said(record) == set()
+
+
+@pytest.mark.parametrize(
+    ("widened", "faulty"),
+    [("outputs (32, 1) against targets (32,)", True), ("outputs (5, 5, 1) against targets (5, 5)", True),
+     ("outputs (32, 1) against targets ()", False), ("outputs (32, 7) against targets (1, 7)", False), ("", False)],
+)  # fmt: skip
+def test_a_loss_of_all_pairs_is_told(widened: str, faulty: bool) -> None:
+    assert said(dataclasses.replace(regressor(), widened=widened)) == ({"widened-loss"} if faulty else set())
+
+
+# Probes
+
+
+@pytest.mark.parametrize(
+    ("change", "effect", "model", "name"),
+    [
+        ("rows", 0.3, MODEL, "crossed-rows"),
+        ("rows", 0.02, MODEL, "crossed-rows"),
+        ("rows", 1e-6, MODEL, ""),
+        ("rows", 0.3, 99, ""),
+        ("input side", 0.0, MODEL, "input-without-effect"),
+        ("input 1", 1e-9, MODEL, "input-without-effect"),
+        ("input side", 0.01, MODEL, ""),
+        ("input attention_mask", 0.0, MODEL, ""),
+        ("future", 0.5, MODEL, ""),
+    ],
+)
+def test_probes(change: str, effect: float, model: int, name: str) -> None:
+    record = regressor()
+    record.probes = [Probe(model=model, change=change, effect=effect, rows=8)]
+    assert said(record) == ({name} if name else set())
+
+
+# What is evaluated
+
+
+def _other_weights(record: Record, model: int = 2) -> Record:
+    """The evaluation passes are of another model, whose weights stay the same."""
+    record.passes = [dataclasses.replace(p, model=model, is_trained=False, weights=1.0) for p in record.passes]
+    record.answers = [one if one.trains else dataclasses.replace(one, model=model) for one in record.answers]
+    return record
+
+
+def test_an_evaluated_model_that_never_changes_is_told() -> None:
+    assert said(_other_weights(classifier(0.9, 0.25))) == {"other-weights-evaluated"}
+    assert said(_other_weights(regressor(0.9, 0.0))) == {"other-weights-evaluated"}
+
+
+def test_a_teacher_is_no_fault() -> None:
+    record = regressor()
+    rng = np.random.default_rng(1)
+    for update in range(0, UPDATES, 2):  # asked at each update, and scored now and then
+        number = add_pass(record, update, model=2, is_trained=False, weights=4.0, data=TRAIN_SET)
+        if update % 50 == 0:
+            labels = rng.standard_normal(50)
+            add_calls(record, of_values(labels, 0.9 * labels, update=update, model=2, evaluation=number))
+    assert said(record) == set()
+    beside = regressor()  # scored beside the student, and better
+    for update in (50, 100, 200):
+        labels = 5 + 2 * rng.standard_normal(100)
+        number = add_pass(beside, update, model=2, is_trained=False, weights=4.0)
+        add_calls(beside, of_values(labels, labels, update=update, model=2, evaluation=number))
+    assert said(beside) == set()
+
+
+def test_the_wrong_mode_is_told_in_evaluation_and_in_training() -> None:
+    record = regressor()
+    record.answers = [one if one.trains else dataclasses.replace(one, is_noisy=True) for one in record.answers]
+    assert said(record) == {"wrong-mode"}
+    stays = regressor()
+    stays.answers = [
+        dataclasses.replace(one, is_noisy=one.trains and one.update <= UPDATES // 4) for one in stays.answers
+    ]
+    assert said(stays) == {"wrong-mode"}
+
+
+def test_sampled_dropout_and_frozen_statistics_are_no_fault() -> None:
+    record, rng = regressor(), np.random.default_rng(0)
+    labels = 5 + 2 * rng.standard_normal(40)
+    record.answers = [one for one in record.answers if one.trains]
+    for update in (50, 100, 200):
+        number = add_pass(record, update)
+        for _ in range(20):
+            values = labels + 0.3 * rng.standard_normal(40)
+            add_calls(
+                record, of_values(labels, values, update=update, is_noisy=True, keys=np.arange(40), evaluation=number)
+            )
+    assert said(record) == set()
+    quiet = regressor()  # in evaluation mode all along, as with frozen statistics
+    assert said(quiet) == set()
+
+
+# What is kept
+
+
+def _numbers(record: Record, name: str, values: list[float], source: str = "logged") -> list[int]:
+    updates = [UPDATES * (n + 1) // len(values) for n in range(len(values))]
+    record.numbers = [Number(update=u, name=name, value=v, source=source) for u, v in zip(updates, values)]
+    return updates
+
+
+def test_a_monitor_in_the_wrong_direction_is_told() -> None:
+    record = regressor()
+    record.best = [Best(name="val_accuracy", higher_is_better=False, values=(0.3, 0.6, 0.8, 0.9), kept=0)]
+    assert said(record) == {"best-not-kept"}
+    unknown = regressor()
+    unknown.best = [Best(name="val_closeness", higher_is_better=True, values=(0.3, 0.6, 0.8, 0.9), kept=1)]
+    assert said(unknown) == {"best-not-kept"}
+
+
+@pytest.mark.parametrize(
+    "best",
+    [
+        Best(name="val_loss", higher_is_better=False, values=(0.9, 0.4, 0.5, 0.6), kept=1),
+        Best(name="val_loss", higher_is_better=False, values=(0.9, 0.41, 0.4, 0.6), kept=1),
+        Best(name="val_loss", higher_is_better=False, values=(0.9, 0.4, 0.5, 0.6), kept=None),
+        Best(name="val_closeness", higher_is_better=None, values=(0.9, 0.4, 0.5, 0.6), kept=3),
+    ],
+)
+def test_what_was_best_and_is_kept_is_no_fault(best: Best) -> None:
+    record = regressor()
+    record.best = [best]
+    assert said(record) == set()
+
+
+def test_the_worst_checkpoint_restored_is_told_and_the_best_is_not() -> None:
+    for at, faulty in ((0, True), (2, False)):
+        record = regressor()
+        updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.7])
+        record.kept = [Kept(update=u, weights=float(u), how="copied") for u in updates]
+        record.loaded = [
+            Loaded(update=UPDATES, model=MODEL, before=1.0, after=float(updates[at]), missing=0, tensors=4)
+        ]
+        assert said(record) == ({"best-not-kept"} if faulty else set())
+
+
+def test_by_any_number_that_has_its_best_there_nothing_is_said() -> None:
+    record = regressor()
+    updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.7])
+    record.numbers += [
+        Number(update=u, name="val_f1", value=v, source="logged") for u, v in zip(updates, [0.1, 0.2, 0.3, 0.8, 0.5])
+    ]
+    record.kept = [Kept(update=updates[3], weights=7.0, how="saved", path="best.pt")]
+    assert said(record) == set()
+    ambiguous = regressor()
+    _numbers(ambiguous, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.7])
+    ambiguous.numbers += [dataclasses.replace(one, value=one.value + 1) for one in ambiguous.numbers]
+    ambiguous.kept = [Kept(update=updates[0], weights=7.0, how="saved", path="best.pt")]
+    assert said(ambiguous) == set()
+
+
+def test_a_restore_without_effect_is_told() -> None:
+    record = regressor()
+    updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.9])
+    record.kept = [Kept(update=updates[2], weights=9.5, how="copied")]
+    record.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=0, tensors=4)]
+    assert said(record) == {"best-not-kept"}
+    names = regressor()
+    names.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=12, tensors=12)]
+    assert said(names) == {"best-not-kept"}
+    head = regressor()
+    head.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=3.0, missing=2, tensors=12)]
+    assert said(head) == set()
+
+
+# Learning
+
+
+def test_held_out_rows_at_the_constant_are_told() -> None:
+    for record in (regressor(0.9, 0.0), classifier(0.25, 0.25)):
+        record.trained_rows = {}
+        assert said(record) == {"held-out-at-constant"}
+        assert shown(record) == Shown.DOES_NOT_LEARN
+
+
+def test_training_rows_are_asked_where_no_held_out_labels_were_seen() -> None:
+    for right in (0.25, 0.9):
+        record = classifier(right)
+        record.answers, record.trained_rows = [one for one in record.answers if one.trains], {}
+        record.numbers = []
+        assert said(record) == ({"held-out-at-constant"} if right < 0.5 else set())
+        assert shown(record) == (Shown.DOES_NOT_LEARN if right < 0.5 else Shown.NOT_SHOWN)
+        assert "no held-out labels were seen" in verdict_of(record, ()).why
+
+
+def test_a_gain_that_is_sure_and_tiny_is_no_learning_and_no_fault() -> None:
+    rng, record = np.random.default_rng(0), empty()
+    labels = rng.standard_normal(60_000)
+    add_calls(
+        record,
+        of_values(labels, 0.02 * labels, update=150, trains=True),
+        of_values(labels, 0.01 * labels, update=UPDATES),
+    )
+    assert shown(record) == Shown.NOT_SHOWN
+
+
+def test_a_run_that_was_cut_early_does_not_accuse() -> None:
+    record = regressor(0.9, 0.0)
+    record.ended = Ended(is_cut=True)
+    record.trainings = [Training(number=1, kind="loop", begins=0, ends=UPDATES, planned=100_000, is_cut=True)]
+    assert said(record) == set()
+    assert shown(record) == Shown.NOT_SHOWN
+    assert "200 of 100,000 planned updates" in verdict_of(record, ()).why
+
+
+def test_a_sweep_whose_last_run_fails_is_no_fault() -> None:
+    record = regressor()
+    rng = np.random.default_rng(3)
+    record.updates = 2 * UPDATES
+    record.trainings.append(Training(number=2, kind="loop", begins=UPDATES, ends=2 * UPDATES, models=(5,)))
+    labels = 5 + 2 * rng.standard_normal(200)
+    add_calls(record, of_values(labels, 5 + rng.standard_normal(200), update=2 * UPDATES, trains=True, model=5))
+    number = add_pass(record, 2 * UPDATES, model=5)
+    add_calls(record, of_values(labels, 5 + rng.standard_normal(200), update=2 * UPDATES, model=5, evaluation=number))
+    assert said(record) == set()
+    assert [one.shown for _, one in verdicts(record)] == [Shown.LEARNS, Shown.DOES_NOT_LEARN]
+    assert shown(record) == Shown.LEARNS
+
+
+def test_two_sets_at_the_same_update_stay_apart() -> None:
+    record = regressor()
+    labels = 5 + 2 * np.random.default_rng(5).standard_normal(300)
+    add_calls(record, of_values(labels, labels, update=UPDATES, data=12, evaluation=add_pass(record, UPDATES, data=12)))
+    assert sorted(len(rows.labels) for rows in evaluated_rows(record)) == [200, 300]
+
+
+def test_rows_that_were_trained_on_are_not_held_out() -> None:
+    record = classifier()
+    record.answers = [
+        one if one.trains else dataclasses.replace(one, keys=1000 + np.arange(360)) for one in record.answers
+    ]
+    record.numbers, record.trained_rows = [], {}
+    assert not held_out_rows(record)
+    assert shown(record) == Shown.NOT_SHOWN
+    few = classifier()  # few different rows: equal ones are no sign
+    few.answers = [
+        one if one.trains else dataclasses.replace(one, keys=1000 + np.arange(360) % 8) for one in few.answers
+    ]
+    assert held_out_rows(few)
+
+
+def test_real_against_made_rows_cannot_be_judged() -> None:
+    record = empty()
+    for update in range(UPDATES):
+        for truth in (1.0, 0.0):
+            add_calls(record, of_values([truth] * 16, [0.5] * 16, update=update, trains=True, kind=Kind.BINARY))
+    assert said(record) == set()
+    assert shown(record) == Shown.CANNOT_BE_JUDGED
+
+
+def test_a_contrastive_loss_cannot_be_judged() -> None:
+    record = empty()
+    for update in range(UPDATES):
+        add_calls(record, of_classes(np.arange(16), np.roll(np.arange(16), update % 2), update=update, trains=True))
+    assert said(record) == set()
+    assert shown(record) == Shown.CANNOT_BE_JUDGED
+
+
+def test_no_training_cannot_be_judged_and_own_numbers_can_show_learning() -> None:
+    assert shown(Record()) == Shown.CANNOT_BE_JUDGED
+    record = empty()
+    _numbers(record, "val_accuracy", [0.4, 0.6, 0.9])
+    record.trained_labels = {Output(Kind.CLASSES, 2): TrainedLabels(classes=Counter({0: 500, 1: 500}))}
+    assert shown(record) == Shown.LEARNS
+    _numbers(record, "val_accuracy", [0.4, 0.6, 0.9], "printed")
+    assert shown(record) != Shown.LEARNS
+
+
+def test_a_cross_entropy_of_pixels_learns_by_log_loss_alone() -> None:
+    """A rare class that is never answered: accuracy is that of the constant, and the probabilities tell."""
+    rng, record = np.random.default_rng(0), empty()
+    labels = (rng.random(2000) < 0.05).astype(int)
+    losses = np.where(labels == 1, -np.log(0.35), -np.log(0.98))
+    for trains in (True, False):
+        one = of_classes(labels, np.zeros(2000, int), update=UPDATES - trains, trains=trains, width=2)
+        add_calls(record, dataclasses.replace(one, log_losses=losses))
+    assert shown(record) == Shown.LEARNS
+
+
+# Parts
+
+
+def test_a_class_without_training_rows_is_told() -> None:
+    for new in (2, 3):
+        record = classifier(0.9, 0.85)
+        record.trained_rows = {}
+        labels = record.trained_labels[Output(Kind.CLASSES, 4)].classes
+        del labels[new]
+        assert said(record) == {"untrained-class"} and f"class {new}" in first(record).message
+
+
+def _never(share: float, width: int = 4) -> Record:
+    """The last class is never answered."""
+    rng, record = np.random.default_rng(0), empty()
+    shares = np.full(width, (1 - share) / (width - 1))
+    shares[-1] = share
+    for update in range(0, UPDATES + 1, 10):
+        labels = rng.choice(width, 400, p=shares)
+        given = np.where(labels == width - 1, 0, guesses_for(labels, 0.95, width - 1, rng))
+        given = np.where((labels < width - 1) & (rng.random(400) < 0.97), labels, given)
+        add_calls(record, of_classes(labels, given, update=update, trains=update < UPDATES, width=width))
+    return record
+
+
+def test_a_class_that_is_never_answered_is_told_and_a_rare_one_or_a_rare_token_is_not() -> None:
+    assert said(_never(0.25)) == {"unlearned-part"}
+    assert said(_never(0.15)) == {"unlearned-part"}
+    assert said(_never(0.01)) == set()
+    rng, record = np.random.default_rng(0), empty()
+    shares = 1 / np.arange(1, 41)
+    for update in range(0, UPDATES + 1, 5):  # a language model: rare tokens are never answered
+        labels = rng.choice(40, 800, p=shares / shares.sum())
+        given = np.where(labels < 15, guesses_for(labels, 0.7, 40, rng), 0)
+        add_calls(record, of_classes(labels, given, update=update, trains=update < UPDATES, width=40))
+    assert said(record) == set()
+
+
+def test_a_class_of_a_curriculum_that_was_hardly_drawn_is_no_fault() -> None:
+    record = _never(0.25)
+    output = Output(Kind.CLASSES, 4)
+    record.answers = [one for one in record.answers if not one.trains]
+    record.trained_labels[output].classes = Counter({0: 3000, 1: 3000, 2: 3000, 3: 200})
+    assert said(record) == set()
+
+
+def test_two_classes_that_are_taken_for_each_other_are_told() -> None:
+    rng, record = np.random.default_rng(0), empty()
+    for update in range(0, UPDATES + 1, 10):
+        labels = rng.integers(0, 8, 800)
+        given = guesses_for(labels, 0.97, 8, rng)
+        given = np.where((labels == 3) & (rng.random(800) < 0.55), 5, given)
+        add_calls(record, of_classes(labels, given, update=update, trains=update < UPDATES, width=8))
+    assert said(record) == {"unlearned-part"} and "class 3" in first(record).message
+
+
+def test_an_output_that_is_not_learned_is_told_for_numbers_and_for_yes_and_no() -> None:
+    record = regressor(width=3)
+    for n, one in enumerate(record.answers):
+        assert one.values is not None
+        one.values[:, 1] = 5 + np.random.default_rng(n).standard_normal(len(one.values))
+    assert said(record) == {"unlearned-part"} and "output 2 of 3" in first(record).message
+    rng, binary = np.random.default_rng(0), empty()
+    for update in (150, UPDATES):
+        labels = (rng.random((400, 3)) < 0.4).astype(float)
+        values = np.clip(0.3 + 0.4 * labels + 0.1 * rng.standard_normal((400, 3)), 0, 1)
+        values[:, 2] = rng.random(400)
+        add_calls(binary, of_values(labels, values, update=update, trains=update < UPDATES, kind=Kind.BINARY))
+    assert said(binary) == {"unlearned-part"} and "answer 3 of 3" in first(binary).message
+
+
+# A simple learner
+
+
+def test_a_simple_learner_that_is_clearly_better_is_told() -> None:
+    record = classifier(0.6, 0.5)
+    assert said(record) == {"simple-learner-better"}
+    found = first(record)
+    assert float(found.measured["simple_learner"]) > 0.9 and float(found.measured["model"]) < 0.6
+    stuck = classifier(0.25, 0.25)
+    assert said(stuck) == {"held-out-at-constant"} and "nearest rows" in first(stuck).message
+
+
+def test_a_model_as_good_as_a_simple_learner_and_a_balanced_one_are_no_fault() -> None:
+    good = classifier(0.99, 0.97)
+    assert said(good) == set()
+    rng, record = np.random.default_rng(0), classifier(shares=[0.9, 0.1], width=2)
+    last = record.answers[-1]
+    inputs = rng.standard_normal(
+        (len(last.labels), 8)
+    )  # nothing tells the classes apart; a balancing sampler answers both
+    given = guesses_for(last.labels, 0.7, 2, rng)
+    record.answers[-1] = dataclasses.replace(last, inputs=inputs, guesses=given)
+    stored = record.trained_rows[last.output]
+    record.trained_rows[last.output] = rng.standard_normal(stored[0].shape), stored[1], stored[2]
+    assert "simple-learner-better" not in said(record)
+
+
+def test_a_simple_learner_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    inputs, weights = rng.standard_normal((700, 6)), rng.standard_normal(6)
+    labels = inputs @ weights
+    for good in (0.3, 0.97):
+        record = empty()
+        add_calls(record, of_values(labels[:400], good * labels[:400], update=150, trains=True, keys=np.arange(400)))
+        record.trained_rows[Output(Kind.NUMBERS, 1)] = inputs[:400], labels[:400, None], np.arange(400)
+        values = good * labels[400:] + (1 - good) * rng.standard_normal(300)
+        add_calls(
+            record, of_values(labels[400:], values, update=UPDATES, inputs=inputs[400:], keys=np.arange(400, 700))
+        )
+        assert said(record) == ({"simple-learner-better"} if good < 0.5 else set())
+
+
+# Numbers
+
+
+def _with_loss(record: Record, loss: list[float]) -> Record:
+    calls = [one for one in record.answers if one.trains]
+    others = [one for one in record.answers if not one.trains]
+    calls = [dataclasses.replace(one, loss=loss[min(n, len(loss) - 1)]) for n, one in enumerate(calls)]
+    return dataclasses.replace(record, answers=[*calls, *others], trained_rows={})
+
+
+def test_a_loss_of_guessing_beside_a_high_accuracy_is_told_and_a_slow_training_is_not() -> None:
+    assert said(_with_loss(classifier(0.97, 0.95), [1.35] * UPDATES)) == {"numbers-disagree"}
+    assert said(_with_loss(classifier(0.97, 0.95, 10), [2.2] * UPDATES)) == {"numbers-disagree"}
+    slow = _with_loss(classifier(0.97, 0.95), np.linspace(1.38, 1.1, UPDATES).tolist())
+    assert said(slow) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "source", "faulty"),
+    [
+        ("val_accuracy", 0.2, "logged", True),
+        ("eval_acc", 0.5, "history", True),
+        ("test_acc", 20.0, "returned", True),
+        ("test accuracy", 0.04, "printed", False),
+        ("val_balanced_accuracy", 0.2, "logged", False),
+        ("train_acc", 0.2, "logged", False),
+        ("best_val_acc", 0.2, "logged", False),
+        ("val_accuracy", 0.86, "logged", False),
+        ("val_accuracy", 86.0, "logged", False),
+        ("val_exact", 0.0, "logged", True),
+        ("exact match", 0.0, "printed", True),
+        ("bleu", 0.0, "printed", False),
+        ("val_f1", 0.0, "logged", True),
+        ("test_auc", 0.2, "returned", True),
+        ("auc", 0.2, "printed", False),
+        ("val_auc", 0.8, "logged", False),
+    ],
+)
+def test_own_numbers_beside_the_records(name: str, value: float, source: str, faulty: bool) -> None:
+    record = dataclasses.replace(classifier(0.9, 0.86), trained_rows={})
+    record.numbers = [Number(update=UPDATES, name=name, value=value, source=source)]
+    assert said(record) == ({"numbers-disagree"} if faulty else set())
+
+
+def test_evaluated_rows_far_above_training_rows_are_told_and_dropout_is_not() -> None:
+    record = classifier(0.55, 0.9)
+    record.trained_rows = {}
+    assert said(record) == {"numbers-disagree"}
+    noisy = dataclasses.replace(classifier(0.65, 0.9), trained_rows={})
+    noisy.answers = [dataclasses.replace(one, is_noisy=one.trains) for one in noisy.answers]
+    assert said(noisy) == set()
+    mixed = dataclasses.replace(record, several_targets=UPDATES)
+    assert said(mixed) == set()
+
+
+def test_a_ranking_below_guessing_is_told() -> None:
+    rng, record = np.random.default_rng(0), empty()
+    labels = (rng.random(400) < 0.4).astype(float)
+    for update, sign in ((150, 1), (UPDATES, -1)):
+        values = np.clip(0.4 + sign * 0.3 * (labels - 0.4) + 0.1 * rng.standard_normal(400), 0, 1)
+        add_calls(record, of_values(labels, values, update=update, trains=update < UPDATES, kind=Kind.BINARY))
+    names = [one.name for one in QUESTIONS.values() if ask(one, record)]
+    assert "numbers-disagree" in names
+    assert said(record) == {"held-out-at-constant"}
+
+
+# Folds and leaks
+
+
+def _folds(*, goes_on: bool, tasks: bool = False) -> Record:
+    """Two folds; or two tasks with rows of their own, of which the second is evaluated on the first one's."""
+    rng, record = np.random.default_rng(0), empty()
+    labels = rng.integers(0, 3, 600)
+    parts = (np.arange(300), np.arange(300, 600)) if tasks else (np.arange(200, 600), np.r_[0:200, 400:600])
+    held = (np.arange(590, 600), np.arange(100)) if tasks else (np.arange(200), np.arange(200, 400))
+    for fold in (0, 1):
+        for update in range(fold * 100, fold * 100 + 100):
+            drawn = rng.permutation(parts[fold])[:40]
+            given = guesses_for(labels[drawn], 0.9, 3, rng)
+            add_calls(record, of_classes(labels[drawn], given, update=update, trains=True, width=3, keys=drawn))
+        given = guesses_for(labels[held[fold]], 0.9, 3, rng)
+        number = add_pass(record, fold * 100 + 100, data=20 + fold)
+        add_calls(record, of_classes(labels[held[fold]], given, update=fold * 100 + 100, width=3, keys=held[fold], data=20 + fold, evaluation=number))  # fmt: skip
+    record.trainings = [
+        Training(number=1, kind="loop", begins=0, ends=100, weights_before=1.0, weights_after=2.0),
+        Training(
+            number=2, kind="loop", begins=100, ends=200, weights_before=2.0 if goes_on else 1.5, weights_after=3.0
+        ),
+    ]
+    return record
+
+
+def test_a_fold_that_begins_with_trained_weights_is_told() -> None:
+    assert said(_folds(goes_on=True)) == {"fold-begins-trained"}
+    assert said(_folds(goes_on=False)) == set()
+    assert said(_folds(goes_on=True, tasks=True)) == set()
+
+
+def _near(share: float) -> Record:
+    rng, record = np.random.default_rng(0), empty()
+    train = rng.standard_normal((400, 10))
+    test = rng.standard_normal((200, 10))
+    twice = int(share * 200)
+    test[:twice] = train[:twice] + 0.05 * rng.standard_normal((twice, 10))
+    train_labels, labels = (x[:, 0] + 0.2 * rng.standard_normal(len(x)) for x in (train, test))
+    add_calls(record, of_values(train_labels, 0.9 * train[:, 0], update=150, trains=True, keys=np.arange(400)))
+    record.trained_rows[Output(Kind.NUMBERS, 1)] = train, train_labels[:, None], np.arange(400)
+    add_calls(record, of_values(labels, 0.9 * test[:, 0], update=UPDATES, inputs=test, keys=1000 + np.arange(200)))
+    return record
+
+
+def test_rows_that_were_measured_twice_are_told() -> None:
+    assert said(_near(0.6)) == {"rows-measured-twice"}
+    assert said(_near(0.3)) == {"rows-measured-twice"}
+    assert said(_near(0.0)) == set()
+    assert said(_near(0.05)) == set()
+
+
+def test_a_target_among_the_inputs_is_told_and_a_slow_series_is_not() -> None:
+    for noise in (0.0, 0.01):
+        record, rng = _near(0.0), np.random.default_rng(1)
+        inputs, labels, keys = record.trained_rows[Output(Kind.NUMBERS, 1)]
+        inputs = inputs.copy()
+        inputs[:, 4] = 3 * labels[:, 0] + 1 + noise * rng.standard_normal(len(labels))
+        record.trained_rows[Output(Kind.NUMBERS, 1)] = inputs, labels, keys
+        last = record.answers[-1]
+        record.answers[-1] = dataclasses.replace(last, values=last.labels + 0.05, inputs=None)
+        assert said(record) == (set() if noise else {"target-among-inputs"})
+    record = classifier(0.99, 0.99)
+    inputs, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    record.trained_rows[Output(Kind.CLASSES, 4)] = np.concatenate([inputs, labels[:, None] * 0.5], 1), labels, keys
+    assert said(record) == {"target-among-inputs"}
+
+
+# The review
+
+
+def test_an_error_of_a_question_is_ours_and_the_others_are_asked() -> None:
+    record = classifier(0.25, 0.25)
+    record.probes = [None]  # type: ignore[list-item]
+    found, errors = review(record)
+    assert "held-out-at-constant" in {one.name for one in found}
+    assert any(text.startswith("crossed-rows: AttributeError") for text in errors)
+
+
+def test_findings_are_few_and_in_the_order_of_worth() -> None:
+    record = classifier(0.25, 0.25)
+    record.steps = [Update(number=n, optimizer=1, rate=0.0, gradient_norm=1e-9) for n in range(1, UPDATES + 1)]
+    record.parameters = parameters(has_moved=False)
+    record.probes = [Probe(model=MODEL, change="rows", effect=0.4, rows=8)]
+    names = [one.name for one in review(record).findings]
+    assert names == ["weights-stand-still", "crossed-rows"]
+    assert all(isinstance(one.proof, Proof) for one in review(record).findings)

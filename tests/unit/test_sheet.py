@@ -320,3 +320,12 @@ def test_several_trainings_of_a_script_have_one_sheet() -> None:
     sheet = sheet_of(classifier())
     one, other = Report(script="train.py", training=1, sheet=sheet), Report(script="train.py", training=2, sheet=sheet)
     assert html.render(replace(one, trainings=(one, other))).count("What was seen in the rehearsal") == 1
+
+
+def test_an_evaluated_set_of_one_class_has_a_row_of_it() -> None:
+    labels = np.ones(50, dtype=int)
+    record = Record(updates=400, trained_labels={DIGITS: TrainedLabels(classes=Counter({0: 100, 1: 90}))})
+    record.answers = [Answers(output=DIGITS, update=400, trains=False, labels=labels, guesses=labels, total=50)]
+    sheet = sheet_of(record)
+    assert not sheet.scores
+    assert [(row.label, row.evaluated, row.mark) for row in sheet.classes] == [("0", 0, "not evaluated"), ("1", 50, "")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -85,9 +84,8 @@ def _own_series(record: Record) -> list[Series]:
     """The script's own numbers, each name once; those of held-out rows first, then those with a direction."""
     names: dict[str, Series] = {}
     for one in series_of(record):
-        words = re.findall(r"[a-z0-9]+", one.name)
-        if COUNTERS.isdisjoint(words):
-            names.setdefault(" ".join(words), one)  # "eval loss" is printed what is logged as "eval_loss"
+        if COUNTERS.isdisjoint(one.words.split()):
+            names.setdefault(one.words, one)  # "eval loss" is printed what is logged as "eval_loss"
     worth = sorted(
         names.values(), key=lambda one: (not one.direction, not one.is_held_out, -one.direction, -len(one.values))
     )

@@ -45,8 +45,8 @@ class _Seen:
 
 def _seen(record: Record) -> list[_Seen]:
     """All outputs on all sets; held-out rows first, the most rows first."""
-    evaluated = evaluated_rows(record)
-    every = [*evaluated, *trained_rows(record)]
+    evaluated = evaluated_rows(record, scored=False)
+    every = [*evaluated, *trained_rows(record, scored=False)]
     several_outputs = len({rows.output for rows in every}) > 1
     several_sets = len({rows.calls[0].data for rows in evaluated}) > 1
     several_models = len({rows.model for rows in evaluated}) > 1

@@ -32,7 +32,7 @@ from trainwright.rehearsal.record import (
 from trainwright.report import html, terminal
 from trainwright.report import json as as_json
 from trainwright.report.curves import blocks, lines
-from trainwright.review._sheet import higher_is_better, sheet_of
+from trainwright.review._sheet import sheet_of
 
 DIGITS = Output(Kind.CLASSES, 3)
 PRICES = Output(Kind.NUMBERS, 2)
@@ -218,7 +218,7 @@ def test_a_sheet_reads_back_the_same() -> None:
 def test_numbers_are_shown_one_by_one() -> None:
     sheet = sheet_of(regression())
     assert [row.mark for row in sheet.outputs] == ["", "always the same answer"]
-    assert [row.name for row in sheet.scores] == ["R2"]
+    assert [row.name for row in sheet.scores] == ["R2", "absolute error", "correlation"]
     assert (sheet.pieces[0].how, sheet.pieces[0].mark) == ("by val_loss: 3 at look 1 of 3", "the best was 1")
     text = shown(sheet)
     assert "answers 200 ± 0" in text and "← always the same answer" in text
@@ -229,7 +229,7 @@ def test_a_language_model_has_no_table_of_tokens() -> None:
     sheet = sheet_of(language_model())
     assert not sheet.classes
     assert sheet.outputs[0].classes is not None and sheet.outputs[0].classes > 300
-    assert {row.name for row in sheet.scores} == {"accuracy", "log loss"}
+    assert {row.name for row in sheet.scores} == {"accuracy", "mean recall", "log loss"}
     assert not any(row.mark for row in sheet.scores)
     text = shown(sheet)
     assert "42 tensors, all moved" in text and "block.7" not in text
@@ -264,15 +264,6 @@ def test_curves_are_short_and_show_what_is_not_finite() -> None:
     assert blocks(replace(rising, values=(2.0,) * 8), 16) == "▅" * 32
 
 
-def test_the_direction_of_a_number_is_known_by_its_words() -> None:
-    for name in ("val_loss", "eval/word_error_rate", "test mse", "loss"):
-        assert higher_is_better(name) is False
-    for name in ("val_acc", "accuracy@1", "eval_f1", "rougeL".lower()):
-        assert higher_is_better(name) is True
-    for name in ("power", "learning_rate", "epoch", "train_steps_per_second", "grad_norm", "answer"):
-        assert higher_is_better(name) is None
-
-
 def test_without_a_rehearsal_there_is_no_sheet() -> None:
     report = Report(script="train.py")
     assert to_dict(report)["sheet"] is None
@@ -283,3 +274,58 @@ def test_a_curve_begins_at_its_first_point() -> None:
     late = Curve(name="a", updates=(500, 1000), values=(0.0, 1.0))
     assert blocks(late, 1000) == " " * 16 + "▁" * 15 + "█"
     assert lines(late, 1000) == ["130.0,53.0 257.0,3.0"]
+
+
+def test_a_simple_learner_that_is_far_better_stands_out() -> None:
+    rng = np.random.default_rng(3)
+    record = Record(updates=400)
+    inputs, tested = rng.normal(size=(300, 4)), rng.normal(size=(200, 4))
+    labels, truth = (rows.argmax(1) % 3 for rows in (inputs, tested))
+    record.trained_labels = {DIGITS: TrainedLabels(classes=Counter(labels.tolist()))}
+    record.trained_rows = {DIGITS: (inputs, labels, np.arange(300))}
+    guesses = np.where(rng.random(200) < 0.3, truth, rng.integers(0, 3, 200))
+    record.answers = [
+        Answers(output=DIGITS, update=400, trains=False, labels=truth, guesses=guesses, inputs=tested, total=200)
+    ]
+    accuracy = sheet_of(record).scores[0]
+    assert accuracy.simple is not None and accuracy.last is not None and accuracy.simple > accuracy.last + 0.2
+    assert accuracy.mark in ("below a simple learner", "no better than a constant")
+    assert "a simple learner 0." in shown(sheet_of(record))
+    assert "a simple learner" in html.render(Report(script="train.py", sheet=sheet_of(record)))
+
+
+def test_one_constant_answer_is_no_better_than_a_constant() -> None:
+    labels = np.random.default_rng(4).integers(0, 3, 200)
+    record = Record(updates=400)
+    record.answers = [
+        Answers(output=DIGITS, update=400, trains=False, labels=labels, guesses=np.zeros(200, dtype=int), total=200)
+    ]
+    sheet = sheet_of(record)
+    assert {row.mark for row in sheet.scores} == {"no better than a constant"}
+    assert sheet.outputs[0].mark == "always the same answer"
+    assert [row.mark for row in sheet.classes] == ["never found", "never found", ""]
+
+
+def test_a_long_table_is_folded_up_unless_a_row_is_marked() -> None:
+    sheet = sheet_of(language_model())
+    page = html.render(Report(script="train.py", sheet=sheet))
+    assert "<details>" in page and "42 rows" in page
+    marked = replace(sheet, layers=(*sheet.layers, replace(sheet.layers[0], mark="never moved")))
+    assert "<details open>" in html.render(Report(script="train.py", sheet=marked))
+    many = html.render(Report(script="train.py", sheet=replace(sheet, layers=sheet.layers * 10)))
+    assert "and 340 more" in many
+
+
+def test_several_trainings_of_a_script_have_one_sheet() -> None:
+    sheet = sheet_of(classifier())
+    one, other = Report(script="train.py", training=1, sheet=sheet), Report(script="train.py", training=2, sheet=sheet)
+    assert html.render(replace(one, trainings=(one, other))).count("What was seen in the rehearsal") == 1
+
+
+def test_an_evaluated_set_of_one_class_has_a_row_of_it() -> None:
+    labels = np.ones(50, dtype=int)
+    record = Record(updates=400, trained_labels={DIGITS: TrainedLabels(classes=Counter({0: 100, 1: 90}))})
+    record.answers = [Answers(output=DIGITS, update=400, trains=False, labels=labels, guesses=labels, total=50)]
+    sheet = sheet_of(record)
+    assert not sheet.scores
+    assert [(row.label, row.evaluated, row.mark) for row in sheet.classes] == [("0", 0, "not evaluated"), ("1", 50, "")]

@@ -54,7 +54,8 @@ class Output:
     """Tells outputs of the same kind and width apart that the same call of the model gave."""
 
     def __str__(self) -> str:
-        unit = "classes" if self.kind == Kind.CLASSES else "numbers" if self.kind == Kind.NUMBERS else "yes or no"
+        number = "number" if self.width == 1 else "numbers"
+        unit = "classes" if self.kind == Kind.CLASSES else number if self.kind == Kind.NUMBERS else "yes or no"
         which = f", output {self.number + 1}" if self.number else ""
         return f"{self.width} {unit}{which}"
 

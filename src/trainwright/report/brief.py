@@ -23,6 +23,8 @@ from trainwright.report.sheet import (
 MOST_LINES = {
     "scores": 4, "own": 3, "curves": 3, "classes": 8, "outputs": 3, "columns": 3, "layers": 4, "pieces": 4, "drawn": 3,
 }  # fmt: skip
+# A row that is drawn so many times more often than the others is mentioned.
+MOST_UNEVEN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,11 @@ def brief(sheet: Sheet) -> list[Part]:
 
 def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
     """Held-out rows by all scores, training rows by the first."""
-    shown = [row for row in sheet.scores if row.mark or row.rows_of == HELD_OUT or row.name in ("accuracy", "R2")]
+    shown = [
+        row
+        for row in sheet.scores
+        if row.mark or (row.rows_of == HELD_OUT and row.name != "correlation") or row.name in ("accuracy", "R2")
+    ]
     lines, last = list[Line](), ""
     for row in chosen_of(shown, MOST_LINES["scores"]):
         rows = f"{row.rows_of}, {row.rows:,} rows"
@@ -94,8 +100,8 @@ def _brief_own(sheet: Sheet) -> tuple[Line, ...]:
 
 def _brief_curves(sheet: Sheet) -> tuple[Line, ...]:
     """The loss, the first of the script's own numbers, the gradient norm if it is marked, and the rate if it changes."""
-    own = {row.name for row in sheet.own}
-    first = next((row for row in sheet.curves if row.name in own), None)
+    ours = ("learning rate", "gradient norm")
+    first = next((row for row in sheet.curves if row.name != "loss" and not row.name.startswith(ours)), None)
     shown = [
         row
         for row in sheet.curves
@@ -203,10 +209,15 @@ def _brief_drawn(sheet: Sheet) -> tuple[Line, ...]:
     chosen = chosen_of(sheet.drawn, MOST_LINES["drawn"])
     lines = []
     for row in chosen:
-        name, rows_of, size, distinct, _, each, _ = drawn_cells(row)
+        name, rows_of, size, distinct, _, each, _, _ = drawn_cells(row)
         told = f"all {size} rows drawn" if not row.never else f"{distinct} of {size} rows drawn"
-        each = f", {each} times each" if each else ""
-        lines.append(Line((f"{rows_of}: {name}, {told}{each}",), row.mark))
+        times = f", {each} times each" if row.draws > row.distinct else ""
+        at_most = (
+            f", one of them {row.most:,} times"
+            if row.distinct and row.most > MOST_UNEVEN * row.draws / row.distinct
+            else ""
+        )
+        lines.append(Line((f"{rows_of}: {name}, {told}{times}{at_most}",), row.mark))
     return (*lines, *_more(len(sheet.drawn) - len(chosen)))
 
 

@@ -26,6 +26,8 @@ _NUMBER = re.compile(r"-?[\d.,]+(e[+-]?\d+)?%?")
 TITLE = "What was seen in the rehearsal"
 # Rows of a table on a page; the JSON has all of them.
 MOST_ROWS = 80
+# Longer tables are folded up, unless one of their rows is marked.
+MOST_OPEN = 12
 
 
 class _Marked(Protocol):
@@ -88,7 +90,11 @@ def tables(sheet: Sheet) -> list[Table]:
 
 def _all(sheet: Sheet, most: int) -> Iterable[Table]:
     yield _table(
-        "Scores", ("rows", "", "score", "first", "last", "a constant", "a simple learner"), sheet.scores, _score, most
+        "Scores",
+        ("set", "rows", "score", "first", "last", "a constant", "a simple learner"),
+        sheet.scores,
+        _score,
+        most,
     )
     yield _table(
         "The script's own numbers", ("number", "from", "first", "last", "best", "after update"), sheet.own, _own, most
@@ -105,7 +111,7 @@ def _all(sheet: Sheet, most: int) -> Iterable[Table]:
     )
     yield _table(
         "Inputs",
-        ("input", "rows", "", "least", "mean", "deviation", "greatest", "missing"),
+        ("input", "set", "rows", "least", "mean", "deviation", "greatest", "missing"),
         sheet.columns,
         _column,
         most,
@@ -117,7 +123,11 @@ def _all(sheet: Sheet, most: int) -> Iterable[Table]:
         "Evaluated, saved, loaded", ("what", "times", "after update", "how", "line"), sheet.pieces, piece_cells, most
     )
     yield _table(
-        "Rows drawn", ("set", "for", "rows", "drawn", "never", "times each", "line"), sheet.drawn, drawn_cells, most
+        "Rows drawn",
+        ("data", "set", "rows", "drawn", "never", "times each", "at most", "line"),
+        sheet.drawn,
+        drawn_cells,
+        most,
     )
 
 
@@ -204,8 +214,16 @@ def piece_cells(row: Piece) -> tuple[str, ...]:
 def drawn_cells(row: RowsDrawn) -> tuple[str, ...]:
     """A set's row of its table."""
     each = f"{row.draws / row.distinct:.3g}" if row.distinct else ""
-    each += f", at most {row.most:,}" if row.distinct and row.most * row.distinct > 2 * row.draws else ""
-    return row.name, row.rows_of, f"{row.size:,}", f"{row.distinct:,}", f"{row.never:,}", each, str(row.where or "")
+    return (
+        row.name,
+        row.rows_of,
+        f"{row.size:,}",
+        f"{row.distinct:,}",
+        f"{row.never:,}",
+        each,
+        f"{row.most:,}",
+        str(row.where or ""),
+    )
 
 
 def curve(row: Curve) -> str:

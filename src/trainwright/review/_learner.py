@@ -80,6 +80,22 @@ def better_learner(record: Record, rows: Rows) -> Learner | None:
     return None
 
 
+def simple_scores(record: Record, rows: Rows) -> dict[str, float]:
+    """What the better of the simple learners reaches on evaluated rows, by the name of the score; empty: it was not tried."""
+    output = rows.output
+    too_wide = output.width > (MOST_CLASSES if output.kind == Kind.CLASSES else MOST_NUMBERS)
+    found = None if too_wide or rows.trains or mixes_rows(record) else _tables(record, rows)
+    if found is None:
+        return {}
+    train, labels, test, truth, _ = found
+    scored = [_score(output, truth, answers) for _, answers, _ in _answers(output, train, labels, test)]
+    best = max(scored, key=lambda one: float(one.plain.mean()))
+    if output.kind == Kind.NUMBERS:
+        return {"R2": 1 + float(best.plain.mean())}
+    balanced = {"mean recall": float(best.balanced.mean())} if output.kind == Kind.CLASSES else {}
+    return {"accuracy": float(best.plain.mean()), **balanced}
+
+
 def _is_clearly_better(theirs: _Scored, mine: _Scored) -> bool:
     for one, other in ((theirs.plain, mine.plain), (theirs.balanced, mine.balanced)):
         gain, room = float(one.mean() - other.mean()), theirs.perfect - float(other.mean())

@@ -103,23 +103,23 @@ class Rows:
         return tell(self.best, self.named)
 
 
-def trained_rows(record: Record, training: Training | None = None) -> list[Rows]:
-    """The last rows of training, of each output; the most first."""
+def trained_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[Rows]:
+    """The last rows of training, of each output; the most first. Scored: those that can tell answers apart."""
     found = []
     for output, calls in _by_output(record, True, training).items():
         last = calls[-max(1, int(len(calls) * LAST_SHARE)) :]
         if not _are_made(output, calls):
             found.append(_join(record, last))
-    return sorted((one for one in found if one.scores), key=lambda one: -len(one.labels))
+    return sorted((one for one in found if one.scores or not scored), key=lambda one: -len(one.labels))
 
 
-def evaluated_rows(record: Record, training: Training | None = None) -> list[Rows]:
+def evaluated_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[Rows]:
     """The rows of the last evaluation of each output and set; those of trained models, and the most, first."""
     found: list[Rows] = []
     for output, calls in _by_output(record, False, training).items():
         if not _are_made(output, calls):
             found += [_join(record, last) for last in _last_passes(calls)]
-    found = [one for one in found if one.scores]
+    found = [one for one in found if one.scores or not scored]
     trained = trained_models(record)
     known = [one for one in found if one.model in trained]
     chosen = [one for one in found if one.output not in {o.output for o in known} or one in known]

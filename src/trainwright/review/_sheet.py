@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 from trainwright.core.sheet import Curve, OwnNumber, Sheet
-from trainwright.rehearsal.record import Number, Record
-from trainwright.review._sheet_answers import class_rows, columns, output_rows, scores
+from trainwright.rehearsal.record import Record
+from trainwright.review._numbers import TYPED, Series, own_score, series_of
+from trainwright.review._sheet_answers import class_rows, output_rows, scores
+from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
 
 # Points of a curve: what a line of a terminal holds.
 MOST_POINTS = 60
 # Curves of the script's own numbers, and rows of them.
 MOST_OWN_CURVES, MOST_OWN = 4, 16
-# Share of an own number's range by which the kept weights are worse than the best.
-KEPT_WORSE = 0.15
+# Share of an own number's range by which the kept weights are worse than the best, and values before that is said (as the
+# review's question of it).
+KEPT_WORSE, FEWEST_VALUES = 0.15, 4
 
-# Words of a number's name that say in which direction it is better, and those of numbers that judge nothing.
-LOWER = {"loss", "err", "error", "mae", "mse", "rmse", "mape", "perplexity", "ppl", "wer", "cer", "nll", "bce"}
-HIGHER = {
-    "acc", "f1", "auc", "auroc", "roc", "r2", "bleu", "map", "iou", "miou", "dice", "exact", "em", "reward", "mcc", "top1",
-    "top5",
-}  # fmt: skip
-HIGHER_BEGINNINGS = ("accura", "rouge", "precision", "recall")
+# Words in the names of numbers that judge nothing: they are not shown.
 COUNTERS = {
     "epoch", "epochs", "step", "steps", "iter", "iteration", "time", "runtime", "seconds", "second", "sec", "lr", "learning",
     "size", "seed", "flos", "norm", "samples", "memory", "eta",
@@ -34,10 +31,8 @@ COUNTERS = {
 
 def sheet_of(record: Record) -> Sheet:
     """What was seen of a script that ran."""
-    own = _own_numbers(record.numbers)
-    judged = next((n for n in own if n.best_update is not None and _is_held_out(n.name)), None)
-    judged = judged or next((n for n in own if n.best_update is not None), None)
-    kept = _kept_update(record)
+    own, judging, kept = _own_series(record), own_score(record), _kept_update(record)
+    best = None if judging is None else _best_index(judging)
     plans = [training.planned for training in record.trainings]
     return Sheet(
         updates=record.updates,
@@ -47,10 +42,10 @@ def sheet_of(record: Record) -> Sheet:
         end=_end(record),
         isolation=record.isolation,
         kept_away=record.kept_away,
-        best_update=judged.best_update if judged else None,
+        best_update=judging.updates[best] if judging is not None and best is not None else None,
         kept_update=kept,
         scores=scores(record),
-        own=tuple(_with_kept(n, kept, record.numbers) if n is judged else n for n in own),
+        own=tuple(_own(record, series, kept if series == judging else None) for series in own),
         classes=class_rows(record),
         outputs=output_rows(record),
         columns=columns(record),
@@ -59,24 +54,6 @@ def sheet_of(record: Record) -> Sheet:
         pieces=pieces(record),
         drawn=tuple(map(rows_drawn, record.drawn)),
     )
-
-
-def higher_is_better(name: str) -> bool | None:
-    """The direction of a number, by the words of its name; None: not known."""
-    words = _words(name)
-    if not COUNTERS.isdisjoint(words):
-        return None
-    if any(word in LOWER or word.endswith(("loss", "error")) for word in words):
-        return False
-    return True if any(word in HIGHER or word.startswith(HIGHER_BEGINNINGS) for word in words) else None
-
-
-def _words(name: str) -> list[str]:
-    return "".join(c if c.isalnum() else " " for c in name.lower()).split()
-
-
-def _is_held_out(name: str) -> bool:
-    return any(word.startswith(("val", "eval", "test", "dev", "held")) for word in _words(name))
 
 
 def _cut_at(record: Record) -> int | None:
@@ -103,46 +80,52 @@ def _kept_update(record: Record) -> int | None:
     return next((kept.update for kept in reversed(record.kept) if kept.how == "saved"), None)
 
 
-def _own_numbers(numbers: Sequence[Number]) -> list[OwnNumber]:
-    """Each name once, by its surest source: those of held-out rows first, then those with a direction."""
-    series: dict[str, dict[str, list[Number]]] = defaultdict(lambda: defaultdict(list))
-    for number in numbers:
-        if COUNTERS.isdisjoint(_words(number.name)):
-            series[number.name][number.source].append(number)
-    rows = [_own(max(sources.values(), key=len)) for sources in series.values()]
-    return sorted(rows, key=lambda row: (row.best is None, not _is_held_out(row.name), -row.count))[:MOST_OWN]
+def _own_series(record: Record) -> list[Series]:
+    """The script's own numbers, each name once; those of held-out rows first, then those with a direction."""
+    names: dict[str, Series] = {}
+    for one in series_of(record):
+        if COUNTERS.isdisjoint(one.words.split()):
+            names.setdefault(one.words, one)  # "eval loss" is printed what is logged as "eval_loss"
+    worth = sorted(
+        names.values(), key=lambda one: (not one.direction, not one.is_held_out, -one.direction, -len(one.values))
+    )
+    return worth[:MOST_OWN]
 
 
-def _own(seen: list[Number]) -> OwnNumber:
-    higher = higher_is_better(seen[0].name)
-    finite = [n for n in seen if math.isfinite(n.value)]
-    choose = max if higher else min
-    best = choose(finite, key=lambda n: n.value) if finite and higher is not None else None
+def _best_index(series: Series) -> int | None:
+    """The index of its best value; None: its direction is not known."""
+    finite = [i for i, value in enumerate(series.values) if math.isfinite(value)]
+    return max(finite, key=lambda i: series.values[i] * series.direction, default=None) if series.direction else None
+
+
+def _own(record: Record, series: Series, kept: int | None) -> OwnNumber:
+    """A row of it; with the weights that were kept, if it is the number that judges them."""
+    best = _best_index(series)
+    sources = (n.source for n in record.numbers if n.name == series.name and (n.source in TYPED) == series.is_typed)
+    mark = "" if all(map(math.isfinite, series.values)) else "not finite"
+    if kept is not None and best is not None and not mark and _is_worse(series, kept):
+        mark = f"kept: update {kept:,}, not the best"
     return OwnNumber(
-        name=seen[0].name,
-        source=seen[0].source,
-        count=len(seen),
-        first=seen[0].value,
-        last=seen[-1].value,
-        best=best.value if best else None,
-        best_update=best.update if best else None,
-        mark="" if len(finite) == len(seen) else "not finite",
+        name=series.name,
+        source=next(sources),
+        count=len(series.values),
+        first=series.values[0],
+        last=series.values[-1],
+        best=None if best is None else series.values[best],
+        best_update=None if best is None else series.updates[best],
+        mark=mark,
     )
 
 
-def _with_kept(own: OwnNumber, kept: int | None, numbers: Sequence[Number]) -> OwnNumber:
-    """The number that judges, marked if the kept weights are clearly worse by it than the best were."""
-    seen = [n for n in numbers if (n.name, n.source) == (own.name, own.source) and math.isfinite(n.value)]
-    values = [n.value for n in seen]
-    if kept is None or own.best is None or own.mark or len(seen) < 3:
-        return own
-    at_kept = min(seen, key=lambda n: abs(n.update - kept)).value
-    if abs(at_kept - own.best) <= KEPT_WORSE * (max(values) - min(values)):
-        return own
-    return OwnNumber(**{**vars(own), "mark": f"kept: update {kept:,}, not the best"})
+def _is_worse(series: Series, update: int) -> bool:
+    """Whether the number is clearly worse at an update than at its best."""
+    if update not in series.updates or len(series.values) < FEWEST_VALUES:
+        return False
+    values = [value * series.direction for value in series.values]
+    return max(values) - values[series.updates.index(update)] > KEPT_WORSE * (max(values) - min(values))
 
 
-def _curves(record: Record, own: Sequence[OwnNumber]) -> tuple[Curve, ...]:
+def _curves(record: Record, own: Sequence[Series]) -> tuple[Curve, ...]:
     curves = [_curve("loss", record.losses)]
     optimizers = Counter(step.optimizer for step in record.steps)
     for count, (optimizer, _) in enumerate(optimizers.most_common(3), 1):
@@ -151,9 +134,9 @@ def _curves(record: Record, own: Sequence[OwnNumber]) -> tuple[Curve, ...]:
         curves.append(_curve(f"learning rate{of}", [(s.number, s.rate) for s in steps]))
         norms = [(s.number, s.gradient_norm) for s in steps if s.gradient_norm is not None]
         curves.append(_curve(f"gradient norm{of}", norms))
-    for row in [row for row in own if row.best is not None and row.count > 2][:MOST_OWN_CURVES]:
-        seen = [n for n in record.numbers if (n.name, n.source) == (row.name, row.source)]
-        curves.append(_curve(row.name, [(n.update, n.value) for n in seen]))
+    for series in [one for one in own if one.direction and len(one.values) > 2][:MOST_OWN_CURVES]:
+        name = f"{series.name}, reported" if series.name == "loss" else series.name
+        curves.append(_curve(name, list(zip(series.updates, series.values, strict=True))))
     return tuple(curve for curve in curves if curve.updates)
 
 

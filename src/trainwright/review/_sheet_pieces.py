@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 from trainwright.core.sheet import HELD_OUT, TRAINING, Layer, Piece, RowsDrawn
 from trainwright.rehearsal.record import Best, Drawn, Kept, Loaded, Parameter, Pass, Record
+from trainwright.review.partial_data import leaves_rows_out
 
 # Steps of an optimizer before weights that never moved, or have no gradient, stand out: a warm-up may begin at a rate of 0.
 LEAST_STEPS = 10
 # Passes, and the updates that they span, before equal weights in all of them stand out; a model that is asked after more than
 # this share of the updates is a teacher (both from the prototype of the review).
 LEAST_PASSES, LEAST_SPAN, TEACHER_SHARE = 3, 10, 0.3
-# Share of a set, and draws as a multiple of its size, from which rows that were never drawn stand out (from the prototype).
-LEAST_DRAWN, LEAST_DRAWS = 0.6, 1.5
 
 
 def layer(seen: Parameter) -> Layer:
@@ -37,10 +36,8 @@ def _mark_of(seen: Parameter) -> str:
         return "not finite"
     marks = ["all zero"] if seen.size_after == 0 else []
     if seen.is_trainable and seen.is_held and seen.steps >= LEAST_STEPS:
-        if not seen.had_gradient:
-            marks.append("moved without a gradient" if seen.has_moved else "no gradient")
-        elif not seen.has_moved:
-            marks.append("never moved")
+        if not seen.has_moved:  # what moves without one has a gradient of rounding: a key's bias in attention
+            marks.append("never moved" if seen.had_gradient else "no gradient")
     elif seen.is_trainable and not seen.is_held and seen.had_gradient:
         marks.append("in no optimizer")
     return ", ".join(marks)
@@ -49,7 +46,6 @@ def _mark_of(seen: Parameter) -> str:
 def rows_drawn(seen: Drawn) -> RowsDrawn:
     """How often the rows of a set were drawn."""
     distinct, draws = len(seen.draws), seen.draws.total()
-    few = seen.trains and seen.size and distinct < LEAST_DRAWN * seen.size and draws >= LEAST_DRAWS * seen.size
     return RowsDrawn(
         name=seen.name,
         rows_of=TRAINING if seen.trains else HELD_OUT,
@@ -58,7 +54,7 @@ def rows_drawn(seen: Drawn) -> RowsDrawn:
         draws=draws,
         most=max(seen.draws.values(), default=0),
         where=seen.where,
-        mark=f"{1 - distinct / seen.size:.0%} never drawn" if few else "",
+        mark=f"{1 - distinct / seen.size:.0%} never drawn" if leaves_rows_out(seen) else "",
     )
 
 

@@ -40,9 +40,7 @@ def partial_data(record: Record) -> Iterator[Finding]:
 def _few_rows(record: Record) -> Finding | None:
     for drawn in record.drawn:
         total, distinct = sum(drawn.draws.values()), len(drawn.draws)
-        if not drawn.trains or drawn.size <= FEWEST_ROWS or total < PASSES * drawn.size:
-            continue
-        if distinct < DRAWN_SHARE * drawn.size and _expected(drawn) < BY_CHANCE * (drawn.size - distinct):
+        if leaves_rows_out(drawn):
             return Finding(
                 message=f"{distinct:,} of the {drawn.size:,} rows of a {drawn.name} are ever drawn, in {total:,} draws",
                 measured={"drawn": distinct, "rows": drawn.size, "draws": total},
@@ -51,6 +49,14 @@ def _few_rows(record: Record) -> Finding | None:
                 fix=Fix(does="let the loader draw from the whole set, or cut the set down openly"),
             )
     return None
+
+
+def leaves_rows_out(drawn: Drawn) -> bool:
+    """Whether training leaves out rows of a set, and not by chance."""
+    total, distinct = sum(drawn.draws.values()), len(drawn.draws)
+    if not drawn.trains or drawn.size <= FEWEST_ROWS or total < PASSES * drawn.size:
+        return False
+    return distinct < DRAWN_SHARE * drawn.size and _expected(drawn) < BY_CHANCE * (drawn.size - distinct)
 
 
 def _expected(drawn: Drawn) -> float:

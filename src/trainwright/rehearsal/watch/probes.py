@@ -89,10 +89,12 @@ class Probes:
                 m.training = mode
 
     def _ask(self, module: Any, asked: Asked) -> None:
-        def answer(change: Callable[[str, Any], Any]) -> Any:
+        def answers(change: Callable[[str, Any], Any]) -> list[Any]:
             args, kwargs = _changed(asked.args, asked.kwargs, change)
-            found = [t for _, t in tensors_in((module(*args, **kwargs),), {}) if t.dim() and t.is_floating_point()]
-            return found[0].float() if found else None
+            return [t.float() for _, t in tensors_in((module(*args, **kwargs),), {}) if t.is_floating_point()]
+
+        def answer(change: Callable[[str, Any], Any]) -> Any:
+            return next((t for t in answers(change) if t.dim()), None)
 
         rows = min(asked.rows, MOST_ROWS)
         base, again = answer(lambda _, t: t[:rows]), answer(lambda _, t: t[:rows])
@@ -112,10 +114,14 @@ class Probes:
         half = rows // 2
         add("rows", answer(lambda _, t: t[:half]), base[:half])
         inputs = tensors_in(asked.args, asked.kwargs)
+        whole = answers(lambda _, t: t[:rows])
         for name, tensor in inputs:
             if bool((tensor[:rows] == tensor[:1]).all()):
                 continue
-            add(f"input {name}", answer(functools.partial(_exchanged, name, rows)), base)
+            other = answers(functools.partial(_exchanged, name, rows))
+            # An input that changes anything else that the model returns, such as a loss, is used: labels are.
+            if all(torch.equal(one, before) for one, before in zip(other[1:], whole[1:], strict=True)):
+                add(f"input {name}", next((t for t in other if t.dim()), None), base)
         ids = next((n for n, t in inputs if t.dim() == 2 and not t.is_floating_point() and t.shape[1] > 3), None)
         if ids is not None:
             length = dict(inputs)[ids].shape[1]

@@ -115,12 +115,14 @@ class Probes:
         add("rows", answer(lambda _, t: t[:half]), base[:half])
         inputs = tensors_in(asked.args, asked.kwargs)
         whole = answers(lambda _, t: t[:rows])
+        first = next((t for t in whole if t.dim()), None)
         for name, tensor in inputs:
             if bool((tensor[:rows] == tensor[:1]).all()):
                 continue
             other = answers(functools.partial(_exchanged, name, rows))
             # An input that changes anything else that the model returns, such as a loss, is used: labels are.
-            if all(torch.equal(one, before) for one, before in zip(other[1:], whole[1:], strict=True)):
+            beside = [not torch.equal(t, before) for t, before in zip(other, whole, strict=True) if before is not first]
+            if not any(beside):
                 add(f"input {name}", next((t for t in other if t.dim()), None), base)
         ids = next((n for n, t in inputs if t.dim() == 2 and not t.is_floating_point() and t.shape[1] > 3), None)
         if ids is not None:

@@ -1,6 +1,9 @@
 """A script's own run in a process of its own: what it leaves behind, how long it takes, and how it ends."""
 
+import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -131,3 +134,26 @@ def test_each_training_has_a_share_of_what_is_left(monkeypatch: pytest.MonkeyPat
 def test_progress_that_is_half_written_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "progress").write_text('{"updates": 3')
     assert Progress.read(tmp_path / "progress") == Progress()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a process with its parent")
+def test_no_rehearsal_outlives_its_check(here: Path) -> None:
+    write(here, "import os, time\nopen('/dev/shm/' + os.environ['MARK'], 'w').write(str(os.getpid()))\ntime.sleep(1000)\n")
+    mark = Path("/dev/shm", f"trainwright-test-{os.getpid()}")
+    code = "from trainwright.rehearsal.process import Rehearsal\nRehearsal('train.py', seconds=30.0).start()\ninput()\n"
+    check = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, env={**os.environ, "MARK": mark.name}, cwd=here
+    )
+    try:
+        while not (mark.exists() and mark.read_text()):
+            time.sleep(0.1)
+        child = int(mark.read_text())
+        assert Path(f"/proc/{child}").exists()
+    finally:
+        check.kill()
+        check.communicate()
+        mark.unlink(missing_ok=True)
+    until = time.monotonic() + 60
+    while Path(f"/proc/{child}").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}").exists()

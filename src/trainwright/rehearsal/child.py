@@ -10,6 +10,7 @@ imports: a process that has computed with several threads cannot be forked.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import signal
@@ -22,6 +23,7 @@ from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox
 
 def main(file: str) -> None:
     """Do what the request says."""
+    end_with_parent()
     request = Request.read(Path(file))
     record = request.record.open("wb")
     progress = os.open(request.progress, os.O_RDWR | os.O_CREAT)
@@ -38,8 +40,15 @@ def main(file: str) -> None:
     os._exit(0)  # past the script's threads, workers and handlers
 
 
+def end_with_parent() -> None:
+    """Let the kernel end this process with the one that started it, where it can (PR_SET_PDEATHSIG, prctl(2))."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def serve(modules: list[str]) -> None:
     """Fork a run for each request, so that none pays for its imports."""
+    end_with_parent()
     for name in modules:
         importlib.import_module(name)
     importlib.import_module("trainwright.rehearsal.run")

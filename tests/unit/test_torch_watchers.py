@@ -1,0 +1,299 @@
+"""The watchers of torch: what they write into the record, and that a watched run is the run."""
+
+import math
+
+import numpy as np
+import pytest
+from watched import watched
+
+from trainwright.rehearsal.record import Kind, Output, Record, Source
+
+LOOP = """
+import copy, hashlib, torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.randn(240, 6); y = (x[:, 0] > 0).long() + (x[:, 1] > 0.5).long()
+train, test = TensorDataset(x[:200], y[:200]), TensorDataset(x[200:], y[200:])
+loader = DataLoader(train, batch_size=20, shuffle=True)
+held_out = DataLoader(test, batch_size=10)
+model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+lost, best, best_loss = [], None, 1e9
+for epoch in range(4):
+    model.train()
+    for a, b in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(a), b)
+        loss.backward()
+        optimizer.step()
+        lost.append(loss.item())
+    model.eval()
+    total, right = 0.0, 0
+    with torch.no_grad():
+        for a, b in held_out:
+            out = model(a)
+            total += nn.functional.cross_entropy(out, b).item()
+            right += (out.argmax(1) == b).sum().item()
+    print(f"epoch {epoch}: val loss {total / 4:.4f} +- 0.5, accuracy {right / 40:.1%}")
+    if epoch == 1:
+        best = copy.deepcopy(model.state_dict())
+model.load_state_dict(best)
+print(hashlib.sha256(repr(lost).encode()).hexdigest())
+"""
+
+CASES = """
+import torch
+from torch import nn
+from torch.func import grad, vmap
+
+# A comparison at the end of a pass, two heads of the same shape, and a second head that no optimizer holds.
+torch.manual_seed(0)
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 2)
+        self.apart = nn.Linear(8, 1)
+    def forward(self, x):
+        h = self.body(x).relu()
+        return self.first(h), self.second(h), self.apart(h)
+x = torch.randn(64, 4)
+labels = (x[:, 0] > 0).long(), (x[:, 1] > 0).long()
+two = Two()
+optimizer = torch.optim.SGD([*two.body.parameters(), *two.first.parameters(), *two.second.parameters()], lr=0.1)
+for step in range(12):
+    a, b, c = two(x)
+    loss = nn.functional.cross_entropy(a, labels[0]) + nn.functional.cross_entropy(b, labels[1]) + c.mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+guesses = []
+with torch.no_grad():
+    for part in x.split(16):
+        guesses.append(two(part)[1].argmax(1))
+right = (torch.cat(guesses) == labels[1]).float().mean()
+
+# Evaluated without no_grad: nobody calls backward on it.
+evaluated = nn.functional.cross_entropy(two(x)[0], 1 - labels[0])
+a, b, c = two(x)
+loss = nn.functional.cross_entropy(a, labels[0]); optimizer.zero_grad(); loss.backward(); optimizer.step()
+
+# Mixed rows: one output, two targets.
+out = two(x)[0]
+loss = 0.5 * nn.functional.cross_entropy(out, labels[0]) + 0.5 * nn.functional.cross_entropy(out, labels[0].flip(0))
+optimizer.zero_grad(); loss.backward(); optimizer.step()
+
+# An optimizer that holds nothing of the model that is called; its loss is not finite in the end.
+lone, other = nn.Linear(4, 1), nn.Linear(4, 1)
+wrong = torch.optim.SGD(other.parameters(), lr=0.1)
+for step in range(12):
+    wrong.zero_grad()
+    loss = ((lone(x).squeeze(1) - x[:, 0]) ** 2).mean() * (float("nan") if step == 11 else 1.0)
+    loss.backward(); wrong.step()
+
+# Transforms: nothing is looked at, nothing is disturbed.
+weight = {k: v.detach() for k, v in lone.named_parameters()}
+each = vmap(grad(lambda w, r: nn.functional.mse_loss(torch.func.functional_call(lone, w, (r,)), r[:1])), in_dims=(None, 0))(weight, x)
+assert each["weight"].shape == (64, 1, 4)
+
+# LBFGS with a closure; a skipped step of a scaler is no update; TorchScript compiles a loss.
+fitted = nn.Linear(4, 1)
+closed = torch.optim.LBFGS(fitted.parameters(), max_iter=3)
+def closure():
+    closed.zero_grad()
+    loss = nn.functional.mse_loss(fitted(x), x[:, :1]); loss.backward()
+    return loss
+closed.step(closure)
+@torch.jit.script
+def scripted(a, b):
+    return torch.nn.functional.mse_loss(a, b)
+scripted(x, x)
+# Two optimizers in turn are one training.
+g, d = nn.Linear(4, 4), nn.Linear(4, 1)
+og, od = torch.optim.SGD(g.parameters(), lr=0.1), torch.optim.SGD(d.parameters(), lr=0.1)
+for step in range(4):
+    od.zero_grad(); nn.functional.binary_cross_entropy_with_logits(d(g(x).detach()), torch.ones(64, 1)).backward(); od.step()
+    og.zero_grad(); nn.functional.binary_cross_entropy_with_logits(d(g(x)), torch.ones(64, 1)).backward(); og.step()
+from sklearn.metrics import accuracy_score
+accuracy_score([0, 1, 1], [0, 1, 0])
+"""
+
+TRAINER = """
+import sys, torch
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 2))
+    def forward(self, x, labels=None):
+        logits = self.net(x)
+        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+torch.manual_seed(0)
+x = torch.randn(120, 6)
+rows = [{"x": r, "labels": int(r[0] > 0)} for r in x]
+arguments = TrainingArguments("out", num_train_epochs=3, per_device_train_batch_size=10, eval_strategy="epoch", save_strategy="epoch",
+    logging_steps=1, report_to=[], load_best_model_at_end=True, use_cpu=True, disable_tqdm=True, learning_rate=0.01)
+trainer = Trainer(Model(), arguments, train_dataset=rows[:80], eval_dataset=rows[80:])
+trainer.train()
+print([log["loss"] for log in trainer.state.log_history if "loss" in log], [float(p.double().sum()) for p in trainer.model.parameters()])
+"""
+TWO = Output(Kind.CLASSES, 2)
+
+
+@pytest.fixture(scope="module")
+def loop() -> tuple[Record, str]:
+    return watched(LOOP)
+
+
+@pytest.fixture(scope="module")
+def cases() -> Record:
+    return watched(CASES)[0]
+
+
+@pytest.fixture(scope="module")
+def trainer() -> tuple[Record, str]:
+    return watched(TRAINER)
+
+
+def test_a_watched_loop_is_the_loop(loop: tuple[Record, str]) -> None:
+    assert loop[1] == watched(LOOP, on=False)[1]
+    assert not loop[0].watcher_errors
+
+
+def test_a_watched_trainer_is_the_trainer(trainer: tuple[Record, str]) -> None:
+    last = trainer[1].splitlines()[-1]
+    assert last.startswith("[[") or last.startswith("[")
+    assert last == watched(TRAINER, on=False)[1].splitlines()[-1]
+    assert not trainer[0].watcher_errors
+
+
+def test_updates_losses_and_rates(loop: tuple[Record, str]) -> None:
+    record = loop[0]
+    assert record.updates == 40 and [update for update, _ in record.losses] == list(range(40))
+    assert [step.number for step in record.steps] == list(range(1, 41))
+    assert all(step.rate == 0.01 and step.gradient_norm and step.gradient_norm > 0 for step in record.steps)
+    (training,) = record.trainings
+    assert (training.kind, training.begins, training.ends) == ("loop", 0, 40)
+    assert training.weights_before != training.weights_after
+    assert training.where is not None and training.where.file.endswith("snippet.py")
+
+
+def test_rows_that_loaders_draw(loop: tuple[Record, str]) -> None:
+    record = loop[0]
+    train, test = record.drawn
+    assert (train.size, train.name, train.trains) == (200, "TensorDataset", True)
+    assert train.draws == dict.fromkeys(range(200), 4)
+    assert (test.size, test.trains, test.draws) == (40, False, dict.fromkeys(range(40), 4))
+    trained = [one for one in record.answers if one.trains]
+    assert len(trained) == 40
+    numbers = np.concatenate([one.numbers for one in trained[:10]])
+    assert sorted(numbers.tolist()) == list(range(200))
+    assert len(record.trained_keys) == 200 and set(record.trained_keys.values()) == {4}
+    assert sum(record.trained_labels[Output(Kind.CLASSES, 3)].classes.values()) == 800
+    inputs, labels, _ = record.trained_rows[Output(Kind.CLASSES, 3)]
+    assert inputs.shape == (200, 6)
+    assert np.array_equal(labels, (inputs[:, 0] > 0).astype(int) + (inputs[:, 1] > 0.5))
+
+
+def test_passes_have_a_begin_a_set_and_weights(loop: tuple[Record, str]) -> None:
+    record = loop[0]
+    assert [(one.update, one.calls, one.is_trained) for one in record.passes] == [(n, 4, True) for n in (10, 20, 30, 40)]
+    assert {one.data for one in record.passes} == {record.drawn[1].data}
+    assert len({one.weights for one in record.passes}) == 4
+    assert not any(one.noisy_calls for one in record.passes)
+    evaluated = [one for one in record.answers if not one.trains]
+    assert [one.evaluation for one in evaluated] == [n for n in (1, 2, 3, 4) for _ in range(4)]
+    assert {one.source for one in evaluated} == {Source.LOSS}  # the comparison shows the same once more
+    assert np.concatenate([one.numbers for one in evaluated[:4]]).tolist() == list(range(40))
+    assert not {*evaluated[0].keys.tolist()} & {*record.trained_keys}
+
+
+def test_a_copied_state_and_where_it_was_put(loop: tuple[Record, str]) -> None:
+    record = loop[0]
+    (kept,) = record.kept
+    (loaded,) = record.loaded
+    assert (kept.how, kept.update, kept.tensors) == ("copied", 20, 4)
+    assert kept.weights == record.passes[1].weights == loaded.after
+    assert loaded.before == record.passes[3].weights
+    assert (loaded.missing, loaded.tensors, loaded.model) == (0, 4, record.passes[0].model)
+
+
+def test_numbers_that_are_printed(loop: tuple[Record, str]) -> None:
+    record, out = loop
+    printed = [(one.update, one.name, one.value) for one in record.numbers if one.update == 40]
+    line = out.splitlines()[3]
+    loss, accuracy = float(line.split("val loss ")[1].split()[0]), float(line.split("accuracy ")[1].rstrip("%")) / 100
+    assert printed[:2] == [(40, "val loss", loss), (40, "val accuracy", pytest.approx(accuracy))]
+    assert 0.5 not in [value for _, _, value in printed]  # a spread
+
+
+def test_parameters_and_probes(loop: tuple[Record, str]) -> None:
+    record = loop[0]
+    assert [(p.name, p.is_held, p.had_gradient, p.has_moved, p.steps) for p in record.parameters] == [
+        (name, True, True, True, 40) for name in ("0.weight", "0.bias", "3.weight", "3.bias")
+    ]
+    effects = {probe.change: probe.effect for probe in record.probes}
+    assert effects["rows"] < 1e-6 < effects["input 0"]
+
+
+def test_several_outputs_of_the_same_shape(cases: Record) -> None:
+    assert not cases.watcher_errors
+    assert TWO in cases.trained_labels and Output(Kind.CLASSES, 2, 1) in cases.trained_labels
+    by_comparison = [one for one in cases.answers if one.source == Source.COMPARISON]
+    assert [len(one.labels) for one in by_comparison] == [16] * 4
+    assert {one.output.number for one in by_comparison} == {1}
+    assert {one.evaluation for one in by_comparison} == {1}
+
+
+def test_an_evaluation_with_gradients(cases: Record) -> None:
+    """Nobody calls backward on it."""
+    answers = [one for one in cases.answers if one.output == TWO and not one.trains and one.source == Source.LOSS]
+    assert len(answers) == 1 and answers[0].update == 12
+    assert (answers[0].guesses == answers[0].labels).mean() < 0.5
+
+
+def test_mixed_rows(cases: Record) -> None:
+    assert cases.several_targets == 1
+
+
+def test_what_no_optimizer_holds(cases: Record) -> None:
+    by_shape = {(p.name, p.shape): p for p in cases.parameters}
+    apart = by_shape["apart.weight", (1, 8)]
+    assert not apart.is_held and not apart.has_moved and apart.had_gradient
+    lone = [p for p in cases.parameters if p.shape == (1, 4) and not p.is_held]
+    assert [(p.name, p.had_gradient, p.has_moved) for p in lone] == [("weight", True, False)]
+    other = [p for p in cases.parameters if p.shape == (1, 4) and p.is_held and not p.has_moved]
+    assert [(p.steps, p.had_gradient) for p in other] == [(12, False)]
+
+
+def test_a_loss_that_is_not_finite_and_differences(cases: Record) -> None:
+    (found,) = [update for update, loss in cases.losses if math.isnan(loss)]
+    assert found == 14 + 11
+    differences = [one for one in cases.answers if one.source == Source.DIFFERENCE]
+    assert len(differences) == 12 and all(one.trains and one.output == Output(Kind.NUMBERS, 1) for one in differences)
+
+
+def test_trainings_of_several_optimizers(cases: Record) -> None:
+    """Four begin here; two optimizers in turn have one between them."""
+    spans = [(one.begins, one.ends) for one in cases.trainings]
+    assert spans == [(0, 14), (14, 26), (26, 27), (27, 35)]
+
+
+def test_returned_numbers(cases: Record) -> None:
+    (returned,) = [one for one in cases.numbers if one.source == "returned"]
+    assert (returned.name, returned.value) == ("accuracy_score", pytest.approx(2 / 3))
+
+
+def test_the_trainers_training(trainer: tuple[Record, str]) -> None:
+    record = trainer[0]
+    (training,) = record.trainings
+    assert (training.kind, training.begins, training.ends, training.planned) == ("Trainer", 0, 24, 24)
+    assert not training.is_cut
+    (best,) = record.best
+    assert best.higher_is_better is False and len(best.values) == 3 and best.name == "loss"
+    assert best.kept == int(np.argmin(best.values))
+    assert {one.name for one in record.numbers if one.source == "logged"} >= {"loss", "eval_loss"}
+    evaluated = [one for one in record.answers if not one.trains]
+    assert {one.evaluation for one in evaluated} == {1, 2, 3} and sum(len(one.labels) for one in evaluated) == 120
+    assert all(one.numbers is not None for one in evaluated)

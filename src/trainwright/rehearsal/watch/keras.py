@@ -10,27 +10,30 @@ from collections.abc import Callable
 from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.keras_doors import watch_loops
 from trainwright.rehearsal.watch.keras_fit import is_internal
+from trainwright.rehearsal.watch.keras_loops import Loops
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint
 
-_watches: weakref.WeakKeyDictionary[Recorder, list[KerasWatch]] = weakref.WeakKeyDictionary()
+_watches: weakref.WeakKeyDictionary[Recorder, list[tuple[KerasWatch, Loops]]] = weakref.WeakKeyDictionary()
 
 
 def watch_keras(recorder: Recorder, keras: Any) -> None:
     """Watch a Keras that was just imported: `keras` or `tf_keras`."""
     watch = KerasWatch(recorder, keras)
-    _watches.setdefault(recorder, []).append(watch)
     model: Any = keras.Model
     _watch_fit(watch, model)
     _watch_evaluation(watch, model, "evaluate")
     _watch_evaluation(watch, model, "predict")
     _watch_files(watch, model)
+    _watches.setdefault(recorder, []).append((watch, watch_loops(watch)))
 
 
 def finish_keras(recorder: Recorder) -> None:
     """Write what is found out after the run."""
-    for watch in _watches.pop(recorder, []):
+    for watch, loops in _watches.pop(recorder, []):
+        recorder.watching(loops.finish)()
         watch.finish()
 
 
@@ -116,4 +119,22 @@ def _watch_files(watch: KerasWatch, owner: Any) -> None:
 
     owner.save, owner.save_weights = saving(owner.save, "saved"), saving(owner.save_weights, "saved")
     owner.get_weights = saving(owner.get_weights, "copied")
+    _watch_loading(watch)
     owner.load_weights, owner.set_weights = loading(owner.load_weights), loading(owner.set_weights)
+
+
+def _watch_loading(watch: KerasWatch) -> None:
+    """Models that are read from a file."""
+    original = watch.keras.models.load_model
+    loaded = watch.recorder.watching(KerasWatch.loaded)
+
+    @functools.wraps(original)
+    def load_model(*args: Any, **kwargs: Any) -> Any:
+        model = original(*args, **kwargs)
+        loaded(watch, model, 0.0, sys._getframe(1))
+        return model
+
+    modules: list[Any] = [watch.keras.models, getattr(watch.keras, "saving", None)]
+    for module in modules:
+        if getattr(module, "load_model", None) is original:
+            module.load_model = load_model

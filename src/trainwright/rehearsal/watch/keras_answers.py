@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from numpy.typing import NDArray
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.keras_losses import Expected, class_labels, compare, expected_by, is_widened
-from trainwright.rehearsal.watch.keras_rows import Rows, inputs_of, keys_of, leaves, mapped, rows_of_stream, spread
+from trainwright.rehearsal.watch.keras_rows import (
+    Rows,
+    inputs_of,
+    joined,
+    keys_of,
+    leaves,
+    mapped,
+    rows_of_stream,
+    spread,
+)
 from trainwright.rehearsal.watch.keras_weights import values_of
 
 # Rows that the model answers at once.
@@ -88,7 +98,7 @@ class Asking:
     recorder: Recorder
     keras: Any
     backend: str
-    _tables: dict[int, bool] = field(default_factory=dict)
+    _compiled: dict[int, Any] = field(default_factory=dict)
 
     def ask(self, question: Question) -> None:
         """Write what the model answers for the rows, and count the labels that it was trained with."""
@@ -135,7 +145,7 @@ class Asking:
             )
 
     def _part(self, rows: Rows, at: Any) -> Rows:
-        def pick(array: NDArray[Any]) -> NDArray[Any]:
+        def pick(array: NDArray[Any]) -> Any:
             return array[at]
 
         numbers = None if rows.numbers is None else rows.numbers[at]
@@ -180,14 +190,14 @@ class Asking:
         call = self._call(model)
         names = [str(n) for n in getattr(model, "output_names", None) or ()]
         for first in range(0, count, CHUNK):
-            given = mapped(lambda a, first=first: a[first : first + CHUNK], x)
+            given = mapped(itemgetter(slice(first, first + CHUNK)), x)
             out = call(given)
             parts.append(mapped(values_of, out))
             found = {n: getattr(t, "_keras_mask", None) for n, t in by_name(out, names).items()}
             masks.append({n: values_of(m) for n, m in found.items() if m is not None})
-        joined = _joined(parts)
+        whole = joined(parts)
         kept = {n: np.concatenate([m[n] for m in masks]) for n in masks[0] if all(n in m for m in masks)}
-        return joined, {n: m.astype(bool) for n, m in kept.items()}
+        return whole, {n: m.astype(bool) for n, m in kept.items()}
 
     def _call(self, model: Any) -> Any:
         convert = getattr(self.keras.ops, "convert_to_tensor", None) if hasattr(self.keras, "ops") else None
@@ -207,7 +217,30 @@ class Asking:
                     return model(mapped(tensor, x), training=False)
 
             return quiet
+        if self.backend == "jax":  # operation by operation, each would be compiled by itself
+            if id(model) not in self._compiled:
+                self._compiled[id(model)] = self._jitted(model, tensor)
+            return self._compiled[id(model)]
         return lambda x: model(mapped(tensor, x), training=False)
+
+    def _jitted(self, model: Any, tensor: Any) -> Any:
+        import jax
+
+        variables = list(model.variables)
+
+        def pure(values: list[Any], x: Any) -> Any:
+            with self.keras.StatelessScope(state_mapping=list(zip(variables, values))):
+                return model(x, training=False)
+
+        compiled = jax.jit(pure)
+
+        def call(x: Any) -> Any:
+            count = len(leaves(x)[0])
+            padded = mapped(lambda a: np.concatenate([a, np.repeat(a[-1:], CHUNK - count, 0)]), x)  # one compilation
+            out = compiled([v.value for v in variables], mapped(tensor, padded))
+            return mapped(lambda t: t[:count], out)
+
+        return call
 
     @contextlib.contextmanager
     def _weights(self, question: Question) -> Any:
@@ -267,12 +300,3 @@ class Asking:
             found = found if found.shape[1] == output.width else None
         if found is not None:
             self.recorder.add_trained(output, keys_of(part.x), found, inputs_of(part.x, reads_tokens))
-
-
-def _joined(parts: list[Any]) -> Any:
-    first = parts[0]
-    if isinstance(first, Mapping):
-        return {k: _joined([p[k] for p in parts]) for k in first}
-    if isinstance(first, (list, tuple)):
-        return [_joined(list(column)) for column in zip(*parts)]
-    return np.concatenate([np.atleast_1d(p) for p in parts])

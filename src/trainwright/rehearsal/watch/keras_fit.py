@@ -162,7 +162,7 @@ class Fit:
 
     def _best(self, callback: Any, weights: float) -> Best | None:
         """What a callback kept as best."""
-        name = getattr(callback, "monitor", None)
+        name = str(getattr(callback, "monitor", ""))
         first = int(getattr(callback, "start_from_epoch", 0) or 0)
         looks = [look for look in self.looks if name in look.logs and look.epoch >= first]
         if not looks:
@@ -179,7 +179,7 @@ class Fit:
             return None
         higher = {"min": False, "max": True}.get(str(getattr(callback, "mode", "")))
         return Best(
-            name=str(name).lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept
+            name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept
         )
 
     def note_saved(self, kept: Kept) -> None:

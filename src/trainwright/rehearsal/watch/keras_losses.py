@@ -86,10 +86,10 @@ def class_labels(labels: NDArray[Any], outputs: tuple[int, ...]) -> Integers | N
     """Class numbers, one for each place, of class numbers or one-hot rows; None: their shape fits neither."""
     places = outputs[:-1]
     if labels.shape == outputs and outputs[-1] > 1:
-        return labels.argmax(-1).astype(np.int64)
+        return np.asarray(labels.argmax(-1), dtype=np.int64)
     if labels.size != int(np.prod(places)) or not np.isfinite(labels.astype(np.float64)).all():
         return None
-    return labels.reshape(places).astype(np.int64)
+    return np.asarray(labels.reshape(places), dtype=np.int64)
 
 
 def compare(

@@ -130,7 +130,7 @@ def rows_of_stream(stream: Any, most: int = MOST_STREAM_ROWS) -> Rows | None:
             break
     if not batches:
         return None
-    x, y, weight = (_joined([batch[i] for batch in batches]) for i in range(3))
+    x, y, weight = (joined([batch[i] for batch in batches]) for i in range(3))
     return Rows(x=x, y=y, weight=weight, total=count)
 
 
@@ -145,14 +145,16 @@ def _batches(stream: Any) -> Iterator[Any]:
         yield from itertools.islice(iter(stream), MOST_BATCHES)
 
 
-def _joined(parts: list[Any]) -> Any:
+def joined(parts: list[Any]) -> Any:
+    """Batches of the same structure, one behind the other."""
     first = parts[0]
     if first is None:
         return None
-    if isinstance(first, dict):
-        return {k: _joined([p[k] for p in parts]) for k in first}
-    if isinstance(first, list):
-        return [_joined(list(column)) for column in zip(*parts)]
+    if isinstance(first, Mapping):
+        return {k: joined([p[k] for p in parts]) for k in first}
+    if isinstance(first, (list, tuple)):
+        return [joined(list(column)) for column in zip(*parts)]
+    parts = [np.atleast_1d(p) for p in parts]
     if len({p.shape[1:] for p in parts}) > 1:  # batches that are padded to their own longest row
         widest = [max(sizes) for sizes in zip(*(p.shape[1:] for p in parts))]
         parts = [np.pad(p, [(0, 0), *((0, w - s) for w, s in zip(widest, p.shape[1:]))]) for p in parts]

@@ -186,20 +186,18 @@ class KerasWatch:
             return
         x, weights, recorder = given.get("x"), fingerprint(model), self.recorder
         first = next(iter(leaves(x)), None) if is_arrays(x) else x
-        is_known = {id(v) for v in weights_of(model)}
         made = Pass(
             number=0,
             update=recorder.record.updates,
             model=recorder.number_of(model),
-            is_trained=bool(is_known & self.followed.trained),
+            is_trained=False,
             weights=weights,
             data=recorder.number_of(first) if first is not None else 0,
             calls=0,
             where=user_place(frame),
         )
-        done = recorder.begin_pass(made)
+        done = self.note_pass(model, made)
         done.calls += 1
-        self._passes.append((done, is_known))
         if not scores:
             return
         trained = any(q.trains and q.data == made.data for q in self.questions)
@@ -223,6 +221,12 @@ class KerasWatch:
         y = given.get("y")
         self._ask_held(question, x if y is None else (x, y, given.get("sample_weight")))
         self._forget()
+
+    def note_pass(self, model: Any, made: Pass) -> Pass:
+        """Note an evaluation pass; whether updates change the model is known at the end of the run."""
+        done = self.recorder.begin_pass(made)
+        self._passes.append((done, {id(v) for v in weights_of(model)}))
+        return done
 
     # Files
 

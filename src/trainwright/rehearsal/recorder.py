@@ -57,6 +57,10 @@ class Recorder:
         """Whether a watcher is at work: what it calls itself is not recorded."""
         self.on_update: list[Callable[[], None]] = []
         """Called after each update: progress, and the end of the time."""
+        self.on_finish: list[Callable[[], None]] = []
+        """Called after the run, before the record is made."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the time for training is over: frameworks' trainings are asked to end after the step."""
         self._started = time.perf_counter()
         self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}
@@ -143,8 +147,8 @@ class Recorder:
                 Number(update=self.record.updates, name=name.lower(), value=value, source=source)
             )
 
-    def begin_pass(self, made: Pass) -> Pass:
-        """The pass that a call without gradients belongs to: the last one, or a new one."""
+    def begin_pass(self, made: Pass, anew: bool = False) -> Pass:
+        """The pass that a call without gradients belongs to: the last one, or a new one; always a new one if so asked."""
         last = self.record.passes[-1] if self.record.passes else None
         same = last is not None and (last.update, last.model, last.data, last.weights) == (
             made.update,
@@ -152,18 +156,18 @@ class Recorder:
             made.data,
             made.weights,
         )
-        if last is None or not same:
+        if last is None or not same or anew:
             made.number = len(self.record.passes) + 1
             self.record.passes.append(made)
             return made
         return last
 
-    def draw(self, data: Any, size: int, numbers: list[int]) -> Drawn:
-        """Note the rows that a loader draws from a set."""
+    def draw(self, data: Any, size: int, numbers: list[int], name: str = "") -> Drawn:
+        """Note the rows that a loader draws from a set, which is an object or a name of its own."""
         key = self.number_of(data)
         found = next((d for d in self.record.drawn if d.data == key), None)
         if found is None:
-            found = Drawn(data=key, size=size, name=type(data).__name__)
+            found = Drawn(data=key, size=size, name=name or type(data).__name__)
             self.record.drawn.append(found)
         found.draws.update(numbers)
         return found
@@ -172,7 +176,8 @@ class Recorder:
         """Count the labels of a training call: all of its rows, not only those that are kept."""
         counts = self.record.trained_labels.setdefault(output, TrainedLabels())
         if output.kind == Kind.CLASSES:
-            counts.classes.update(labels.tolist())
+            values, times = np.unique(labels, return_counts=True)
+            counts.classes.update(dict(zip(values.tolist(), times.tolist())))
             return
         wide = labels.reshape(len(labels), -1).astype(np.float64)
         zero = np.zeros(wide.shape[1])

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from watched import watched
 
 from trainwright.rehearsal.record import Kind, Output, Record, Source
+from watched import watched
 
 LOOP = """
 import copy, hashlib, torch
@@ -198,7 +198,9 @@ def test_rows_that_loaders_draw(loop: tuple[Record, str]) -> None:
 
 def test_passes_have_a_begin_a_set_and_weights(loop: tuple[Record, str]) -> None:
     record = loop[0]
-    assert [(one.update, one.calls, one.is_trained) for one in record.passes] == [(n, 4, True) for n in (10, 20, 30, 40)]
+    assert [(one.update, one.calls, one.is_trained) for one in record.passes] == [
+        (n, 4, True) for n in (10, 20, 30, 40)
+    ]
     assert {one.data for one in record.passes} == {record.drawn[1].data}
     assert len({one.weights for one in record.passes}) == 4
     assert not any(one.noisy_calls for one in record.passes)

@@ -106,7 +106,9 @@ def test_typed_input_is_no_fault_of_the_script(here: Path) -> None:
 
 def test_without_the_kernel_what_is_written_is_redirected(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    script = write(here, "open('out.txt', 'w').write('x')\nassert open('out.txt').read() == 'x'\nraise KeyError('seen')\n")
+    script = write(
+        here, "open('out.txt', 'w').write('x')\nassert open('out.txt').read() == 'x'\nraise KeyError('seen')\n"
+    )
     record = rehearse(script)
     assert record.isolation == PYTHON
     assert record.ended.failure is not None and record.ended.failure.type == "KeyError"
@@ -138,7 +140,9 @@ def test_progress_that_is_half_written_says_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends a process with its parent")
 def test_no_rehearsal_outlives_its_check(here: Path) -> None:
-    write(here, "import os, time\nopen('/dev/shm/' + os.environ['MARK'], 'w').write(str(os.getpid()))\ntime.sleep(1000)\n")
+    write(
+        here, "import os, time\nopen('/dev/shm/' + os.environ['MARK'], 'w').write(str(os.getpid()))\ntime.sleep(1000)\n"
+    )
     mark = Path("/dev/shm", f"trainwright-test-{os.getpid()}")
     code = "from trainwright.rehearsal.process import Rehearsal\nRehearsal('train.py', seconds=30.0).start()\ninput()\n"
     check = subprocess.Popen(

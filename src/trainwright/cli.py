@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import time
 import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
+from trainwright.checking import WALK_SHARE, check_program
 from trainwright.console import take_everything
-from trainwright.core.report import INTERRUPTED, Report, combined, exit_status
+from trainwright.core.report import INTERRUPTED
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError
-from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.output import Targets, tell
 from trainwright.start.command_line import Option, arranged
-from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
 
 if TYPE_CHECKING:
-    from trainwright.fixes.verify import SecondWalk
     from trainwright.options import Options
-
-# Of the budget of a check with a rehearsal, what the walk may take.
-WALK_SHARE = 0.5
 
 app = App(
     name="trainwright",
@@ -181,7 +173,7 @@ def check(
     rehearsed = rehearsal and training is None and copies is None
     options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
     options = replace(options, device=device, training=training)
-    return _walk(
+    return check_program(
         program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
     )
 
@@ -209,7 +201,7 @@ def run(
             f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
     options = _options(program, budget, seed, ignore, True)
-    return _walk(program, Targets(json=json, html=html), options, train=True)
+    return check_program(program, Targets(json=json, html=html), options, train=True)
 
 
 def _options(
@@ -225,120 +217,6 @@ def _options(
     options = Options(budget=DEFAULT_BUDGET / walks, seed=seed, ignore=tuple(ignore or ()), repair=repair)
     options = with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
     return options if budget is None else replace(options, budget=budget)
-
-
-def _walk(
-    program: Program,
-    targets: Targets,
-    options: Options,
-    *,
-    train: bool = False,
-    verify: bool = False,
-    required: bool = False,
-    copies: str | None = None,
-    rehearsed: bool = False,
-) -> int:
-    targets = checked(targets)
-    tell(program.said)
-    announce(program.script)
-    program.set_environment()
-
-    from trainwright.rehearsing import add_review
-    from trainwright.report import terminal
-    from trainwright.seams.scripts.edited_files import standing_in
-    from trainwright.walk.run import check_script
-
-    to_stdout = "-" in targets.given.values()
-    # The current streams: a script may replace them with its own and write that output to a file.
-    console = Console(file=sys.stderr if to_stdout else sys.stdout)
-    reports: list[Report] = []
-    second = _second_walk(program, options)
-    started = time.monotonic()
-
-    with progress() as say, own_stdout(to_stdout) as stdout:
-
-        def show(report: Report, further: int) -> None:
-            say("")
-            reports.append(report)
-            terminal.show(report, console)
-            if train:
-                write_all(targets, report, len(reports), stdout)
-            elif not further:
-                terminal.show_trainings(reports, console)
-                write_all(targets, combined(reports), 1, stdout)
-
-        waiting: list[Report] = []
-        with standing_in(_copies(copies)), _rehearsing(program, options, rehearsed) as rehearsal:
-            check_script(
-                program.script,
-                program.arguments,
-                replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
-                module=program.module,
-                train=train,
-                say=say,
-                done=(lambda report, further: waiting.append(report)) if verify or rehearsal else show,
-            )
-            spent = time.monotonic() - started - sum(r.seconds for r in waiting)
-            if rehearsal:
-                waiting = add_review(waiting, rehearsal.finish(waiting, say), options)
-        for index, report in enumerate(waiting, start=1):  # the script was left early
-            shown = _verified(report, second, spent, options, say) if verify else report
-            show(shown, len(waiting) - index)
-    unshown = any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports)
-    return exit_status(reports) or int(required and unshown)
-
-
-def _rehearsing(program: Program, options: Options, rehearsed: bool) -> contextlib.AbstractContextManager[Any]:
-    """The rehearsal of a check, or None."""
-    from trainwright.rehearsing import rehearsing
-
-    return rehearsing(program, options) if rehearsed else contextlib.nullcontext()
-
-
-def _second_walk(program: Program, options: Options) -> SecondWalk:
-    """A second check of the same script, in the environment this process has before the script runs in it."""
-    from trainwright.fixes.verify import SecondWalk
-
-    words = ["--no-rehearsal", "--budget", str(options.budget), "--seed", str(options.seed)]
-    for name in options.ignore:
-        words += ["--ignore", name]
-    words += [] if options.repair else ["--no-repair"]
-    words += ["--device", options.device]
-    words += ["-m"] if program.module else []
-    environment = dict(os.environ)
-    if "MASTER_PORT" in program.environment:  # this process may still be listening on its own
-        environment["MASTER_PORT"] = str(free_port())
-    return SecondWalk(
-        words=(*words, "--", program.script, *program.arguments),
-        folder=str(Path.cwd()),
-        environment=environment,
-        seconds=options.budget,
-        safe_path=not {"", str(Path.cwd())} & set(sys.path),
-    )
-
-
-def _verified(
-    report: Report, second: SecondWalk, start_seconds: float, options: Options, say: Callable[[str], None]
-) -> Report:
-    """The report after a second walk, whose start may take up to twice as long as the first one's."""
-    from trainwright.fixes.verify import SPARE_SECONDS, verified
-
-    if not report.findings or report.message.startswith("Interrupted"):
-        return report
-    say("walking an edited copy")
-    seconds = options.budget + 2 * start_seconds + SPARE_SECONDS
-    only = () if report.training is None else ("--training", str(report.training))
-    return verified(report, replace(second, seconds=seconds, words=(*only, *second.words)))
-
-
-def _copies(file: str | None) -> dict[str, str]:
-    """Texts that replace files during a second walk."""
-    if file is None:
-        return {}
-    import json
-
-    texts: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
-    return texts
 
 
 @app.command

@@ -13,7 +13,7 @@ from trainwright.seams.scripts.running import starting
 from trainwright.seams.source.places import show
 from trainwright.walk.relaunch import Anew
 from trainwright.walk.session import Say, Session
-from trainwright.walk.walks import Done
+from trainwright.walk.walks import Done, Leave
 
 
 def check_script(
@@ -25,6 +25,7 @@ def check_script(
     train: bool = False,
     say: Say = lambda text: None,
     done: Done = lambda report, further: None,
+    leave: Leave = lambda: None,
     strict: bool = False,
 ) -> list[Report]:
     """Run a script (or module) up to its training and walk it, and go on to the next; one report per walked training.
@@ -32,6 +33,7 @@ def check_script(
     Args:
         train: then train for real if no error was found.
         done: called with each report as soon as the script no longer runs on behind it.
+        leave: called where the script keeps its process alive, before that is ended; returns the exit status.
         strict: raise our own errors instead of recording them (tests).
 
     Raises:
@@ -45,7 +47,7 @@ def check_script(
     if not module and not path.is_file():
         raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
-    session = Session(shown, options, train=train, say=say, done=done, strict=strict, every=not train)
+    session = Session(shown, options, train=train, say=say, done=done, leave=leave, strict=strict, every=not train)
     anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
     with starting(script, arguments, module=module) as start:

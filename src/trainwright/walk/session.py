@@ -204,13 +204,14 @@ class Session(Walks):
         if self._leaving is not None:
             self._leaving.close()
         self._tell()
+        status = self._leave_with()
         sys.stdout.flush()
         print(
             "trainwright: a bare `except:` in the script caught the end of the check, so the process exits here.",
             file=sys.stderr,
         )
         sys.stderr.flush()
-        os._exit(exit_status(self.reports))
+        os._exit(exit_status(self.reports) if status is None else status)
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""

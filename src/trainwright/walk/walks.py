@@ -41,6 +41,8 @@ from trainwright.walk.walk import Walk
 Say = Callable[[str], None]
 Done = Callable[[Report, int], None]
 """Takes a report, and how many further ones follow at once."""
+Leave = Callable[[], int | None]
+"""Called before the process is ended; returns the exit status, if it is not that of the reports."""
 A = TypeVar("A", bound=Adapter)
 
 
@@ -60,6 +62,7 @@ class Walks:
         train: bool = False,
         say: Say = lambda text: None,
         done: Done = lambda report, further: None,
+        leave: Leave = lambda: None,
         strict: bool = False,
         every: bool = False,
     ) -> None:
@@ -69,6 +72,7 @@ class Walks:
         self._train = train
         self._say = say
         self._done = done
+        self._leave_with = leave
         self._strict = strict
         self._tally = Tally()
         self._heard = Hearing()

@@ -40,9 +40,14 @@ class TorchWatch:
     def finish(self) -> None:
         """Write what waits, and probe the models."""
         recorder, record = self.state.recorder, self.state.recorder.record
-        parts = (self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish,
-                 self.parameters.finish, self.probes.finish)  # fmt: skip
-        for part in parts:
+        for part in (
+            self.evaluated.settle,
+            self.optimizers.end_training,
+            self.losses.flush,
+            self.meetings.finish,
+            self.parameters.finish,
+            self.probes.finish,
+        ):
             recorder.watching(part)()
         trained = {m.number for m in self.state.models.values() if m.is_trained}
         for one in record.passes:

@@ -113,6 +113,13 @@ og, od = torch.optim.SGD(g.parameters(), lr=0.1), torch.optim.SGD(d.parameters()
 for step in range(4):
     od.zero_grad(); nn.functional.binary_cross_entropy_with_logits(d(g(x).detach()), torch.ones(64, 1)).backward(); od.step()
     og.zero_grad(); nn.functional.binary_cross_entropy_with_logits(d(g(x)), torch.ones(64, 1)).backward(); og.step()
+# Two losses, each with a backward of its own.
+m, n = nn.Linear(4, 5), nn.Linear(4, 6)
+om, on = torch.optim.SGD(m.parameters(), lr=0.1), torch.optim.SGD(n.parameters(), lr=0.1)
+for step in range(3):
+    first, second = nn.functional.cross_entropy(m(x), labels[0]), nn.functional.cross_entropy(n(x), labels[0])
+    om.zero_grad(); first.backward(); om.step()
+    on.zero_grad(); second.backward(); on.step()
 from sklearn.metrics import accuracy_score
 accuracy_score([0, 1, 1], [0, 1, 0])
 """
@@ -137,6 +144,19 @@ arguments = TrainingArguments("out", num_train_epochs=3, per_device_train_batch_
 trainer = Trainer(Model(), arguments, train_dataset=rows[:80], eval_dataset=rows[80:])
 trainer.train()
 print([log["loss"] for log in trainer.state.log_history if "loss" in log], [float(p.double().sum()) for p in trainer.model.parameters()])
+"""
+BY_HAND = """
+import torch
+model = torch.nn.Linear(3, 2)
+x = torch.randn(40, 3); y = (x[:, 0] > 0).long()
+for step in range(5):
+    for half in (slice(0, 20), slice(20, 40)):
+        torch.nn.functional.cross_entropy(model(x[half]), y[half]).backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.1 * p.grad
+            p.grad = None
+        right = (model(x).argmax(1) == y).float().mean()
 """
 TWO = Output(Kind.CLASSES, 2)
 
@@ -259,6 +279,19 @@ def test_mixed_rows(cases: Record) -> None:
     assert cases.several_targets == 1
 
 
+def test_a_loss_waits_for_its_own_backward(cases: Record) -> None:
+    for width in (5, 6):
+        assert [one.trains for one in cases.answers if one.output == Output(Kind.CLASSES, width)] == [True] * 3
+
+
+def test_updates_by_hand() -> None:
+    record, _ = watched(BY_HAND)
+    assert record.updates == 5 and [update for update, _ in record.losses] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert [(one.update, one.calls) for one in record.passes] == [(n, 1) for n in (1, 2, 3, 4, 5)]
+    assert [(one.begins, one.ends) for one in record.trainings] == [(0, 5)]
+    assert not record.watcher_errors
+
+
 def test_what_no_optimizer_holds(cases: Record) -> None:
     by_shape = {(p.name, p.shape): p for p in cases.parameters}
     apart = by_shape["apart.weight", (1, 8)]
@@ -277,9 +310,9 @@ def test_a_loss_that_is_not_finite_and_differences(cases: Record) -> None:
 
 
 def test_trainings_of_several_optimizers(cases: Record) -> None:
-    """Four begin here; two optimizers in turn have one between them."""
+    """Two optimizers in turn have one between them."""
     spans = [(one.begins, one.ends) for one in cases.trainings]
-    assert spans == [(0, 14), (14, 26), (26, 27), (27, 35)]
+    assert spans == [(0, 14), (14, 26), (26, 27), (27, 35), (35, 41)]
 
 
 def test_returned_numbers(cases: Record) -> None:

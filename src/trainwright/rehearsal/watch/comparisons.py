@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Kind, Output, Source
-from trainwright.rehearsal.watch.meetings import Meeting, Meetings
+from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of
+from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import Call, State
 

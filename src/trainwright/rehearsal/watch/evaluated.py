@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trainwright.rehearsal.record import Kind, Output, Source
-from trainwright.rehearsal.watch.meetings import Meeting, Meetings
+from trainwright.rehearsal.watch.meetings import Meetings
+from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.state import Call, State
 
 

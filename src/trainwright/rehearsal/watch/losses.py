@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Source
-from trainwright.rehearsal.watch.meetings import Meeting, Meetings
+from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of
+from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import State
 
@@ -139,16 +140,19 @@ def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[s
     torch.jit.script = passed_on
 
 
-def watch_backward(state: State, losses: Losses, meetings: Meetings) -> None:
+def watch_backward(
+    state: State, losses: Losses, meetings: Meetings, begin_backward: Callable[[list[Any]], None]
+) -> None:
     """Look at what `backward` and `torch.autograd.grad` are called on."""
     begin = state.recorder.watching(functools.partial(_begin_backward, losses, meetings))
-    settle = state.recorder.watching(lambda roots: meetings.settle(_plain_roots(roots)))
+    settle = state.recorder.watching(lambda roots: meetings.settle(_plain_roots(roots), is_whole=False))
 
     def within(original: Callable[..., Any], noted: Callable[[Any], None]) -> Callable[..., Any]:
         @functools.wraps(original)
         def passed_on(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if state.is_off() or state.in_backward:
                 return original(tensors, *args, **kwargs)
+            begin_backward(tensors)
             noted(tensors)
             state.in_backward = True
             try:

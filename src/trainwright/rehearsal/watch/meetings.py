@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Source
-from trainwright.rehearsal.recorder import MOST_ROWS
+from trainwright.rehearsal.record import Answers, Kind, Output, Source
+from trainwright.rehearsal.recorder import EACH
 from trainwright.rehearsal.watch.batches import batch_with
 from trainwright.rehearsal.watch.passes import pass_of
+from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
 from trainwright.rehearsal.watch.rows import read_rows
-from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import Call, State
 
-# Scores that are read of one call: fewer rows where there are many classes.
-MOST_SCORES = 2_000_000
-# Numbers a row that are read.
-MOST_WIDTH = 64
 # Meetings that wait for `backward`, and the values of their outputs.
 MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
 # Values of evaluated rows' inputs that are kept in all.
@@ -33,27 +27,6 @@ MOST_OUTPUTS = 8
 MIXED = 0.8
 # Labels that are gathered before they are counted.
 GATHERED, GATHERED_VALUES = 64, 250_000
-
-_KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
-          "signs": Kind.BINARY, "numbers": Kind.NUMBERS}  # fmt: skip
-
-
-@dataclass(eq=False)
-class Meeting:
-    """An output and its labels, given to the same function."""
-
-    form: str
-    """`classes` (scores), `log classes`, `logits`, `binary` (probabilities), `signs` or `numbers`."""
-    output: Any
-    target: Any
-    source: Source
-    call: Call | None
-    update: int
-    ignored: int = -100
-    node: int | None = None
-    """The number of what was computed from them in the graph; None: it has none."""
-    value: Any = None
-    """The loss, where it is a plain mean."""
 
 
 class Meetings:
@@ -66,6 +39,7 @@ class Meetings:
         self._pending_values = 0
         self._labels: dict[Output, list[tuple[Any, int]]] = {}
         self._kept_inputs = 0
+        self._reads: dict[Output, tuple[int, int]] = {}
 
     def add(self, meeting: Meeting) -> None:
         """Take a meeting: read it now if it is one of an evaluation, otherwise wait for `backward`."""
@@ -78,22 +52,42 @@ class Meetings:
                 self._pending_values -= self.pending[0].output.numel()
                 self._evaluate(self.pending.pop(0))  # nobody calls backward on these
 
-    def settle(self, roots: list[Any]) -> None:
-        """`backward` is called: what it goes through is trained on, what it leaves aside was evaluated."""
+    def settle(self, roots: list[Any], is_whole: bool = True) -> None:
+        """`backward` is called: what it goes through is trained on. The rest waits: its own `backward` may follow.
+
+        Args:
+            is_whole: whether the roots are losses; what `torch.autograd.grad` is called on need not be.
+        """
         if not self.pending:
             return
-        pending = self._take_pending()
-        found = _reached(roots, {m.node for m in pending if m.node is not None})
-        chosen = [m for m in pending if m.node in found or not found]
+        found = _reached(roots, {m.node for m in self.pending if m.node is not None})
+        if not found and not is_whole:
+            return
+        chosen = [m for m in self.pending if m.node in found or not found]
         calls = {id(m.call) for m in chosen if m.call is not None}
         with_loss = {id(m.call) for m in chosen if m.call is not None and m.source == Source.LOSS}
+        pending = self._take_pending()
         for meeting in pending:
             if meeting in chosen:
                 differs = meeting.source == Source.DIFFERENCE and id(meeting.call) not in with_loss
                 if meeting.source == Source.LOSS or differs:
                     self._train(meeting)
             elif meeting.source == Source.LOSS or id(meeting.call) not in calls:
+                self.pending.append(meeting)
+        self._pending_values = sum(m.output.numel() for m in self.pending)
+
+    def leave(self, held: set[int]) -> None:
+        """An optimizer that holds these weights steps: outputs of theirs that no `backward` went through were evaluated."""
+        if not self.pending:
+            return
+        for meeting in self._take_pending():
+            module = meeting.call.model.ref() if meeting.call is not None else None
+            is_held = module is not None and any(id(p) in held for p in module.parameters())
+            if is_held or meeting.update + 1 < self.state.update:
                 self._evaluate(meeting)
+            else:
+                self.pending.append(meeting)
+        self._pending_values = sum(m.output.numel() for m in self.pending)
 
     def finish(self) -> None:
         """Read what waits: at the end of a training, and of the run."""
@@ -114,13 +108,15 @@ class Meetings:
         self._learn_column(output, meeting)
         if meeting.call is not None and meeting.call.batch is not None and meeting.call.batch.drawn is not None:
             meeting.call.batch.drawn.trains = True
-        if self.state.due:
+        count, last = self._reads.get(output, (0, -1))
+        if self.state.due and (count < EACH or last != meeting.update):  # later on, one call of an update
+            self._reads[output] = count + 1, meeting.update
             self._note_mixed(output, meeting)
             self._keep(meeting, True, output)
 
     def count(self, form: str, answer: Any, target: Any, ignored: int) -> None:
         """Count the labels of a training call that is not looked at, where the model has one such output only."""
-        output = _shape_of(form, answer)
+        output = shape_of(form, answer)
         if output is not None and self.state.forms.get(output) == form:
             if replace(output, number=1) not in self.state.forms:
                 self._gather(output, target, ignored)
@@ -138,7 +134,7 @@ class Meetings:
 
     def _output(self, meeting: Meeting) -> Output | None:
         """Which output it is; None where output and labels have no shapes that fit each other."""
-        found, call = _shape_of(meeting.form, meeting.output), meeting.call
+        found, call = shape_of(meeting.form, meeting.output), meeting.call
         if found is None or call is None:
             return found
         kind, width = found.kind, found.width
@@ -199,7 +195,7 @@ class Meetings:
     def _count(self, output: Output) -> None:
         by_shape: dict[Any, list[Any]] = {}
         for target, ignored in self._labels.pop(output):
-            flat = target.reshape(-1) if output.kind == Kind.CLASSES else _flat(target, output.width)
+            flat = target.reshape(-1) if output.kind == Kind.CLASSES else flat_rows(target, output.width)
             if flat is not None:
                 by_shape.setdefault((flat.device, flat.dtype, flat.shape[1:], ignored), []).append(flat)
         for (_, _, _, ignored), many in by_shape.items():
@@ -211,7 +207,7 @@ class Meetings:
 
     def _keep(self, meeting: Meeting, trains: bool, output: Output) -> None:
         with torch.no_grad(), np.errstate(all="ignore"):
-            found = _values(meeting, output)
+            found = values_of(meeting, output)
             if found is None:
                 self.state.recorder.record.widened = self.state.recorder.record.widened or (
                     f"{tuple(meeting.output.shape)} and {tuple(meeting.target.shape)}"
@@ -257,16 +253,6 @@ class Meetings:
         )
 
 
-def _shape_of(form: str, answer: Any) -> Output | None:
-    """The kind and the width of an output."""
-    shape = tuple(answer.shape)
-    if form in ("classes", "log classes"):
-        width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
-    else:
-        width = min(MOST_WIDTH, math.prod(shape[1:]))
-    return Output(_KINDS[form], width) if width and answer.numel() else None
-
-
 def _slot(call: Call, tensor: Any) -> Any:
     """Where in the call's result a tensor lies; None where it is a copy."""
     storage = tensor.untyped_storage().data_ptr()
@@ -297,83 +283,3 @@ def _reached(roots: list[Any], wanted: set[int]) -> set[int]:
             continue
         todo.extend(inner for inner, _ in getattr(node, "next_functions", ()) if inner is not None)
     return found
-
-
-def _spread(count: int, most: int) -> Integers:
-    """Places spread evenly."""
-    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
-
-
-def _values(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[str, Any]] | None:
-    """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
-    arrays of `Answers`; None where the shapes do not fit each other."""
-    answer, target = plain(meeting.output), plain(meeting.target)
-    if output.kind == Kind.CLASSES:
-        return _classes(meeting, output, answer, target)
-    if answer.shape != target.shape:
-        if answer.numel() != target.numel() or (
-            answer.dim() > 1 and target.dim() > 1 and 1 not in (*answer.shape, *target.shape)
-        ):
-            return None
-        if answer.squeeze().shape != target.squeeze().shape or _widens(answer, target):
-            return None
-        target = target.reshape(answer.shape)
-    rows = answer.shape[0] if answer.dim() else 1
-    answer, target = answer.reshape(rows, -1)[:, : output.width], target.reshape(rows, -1)[:, : output.width]
-    index = _spread(rows, MOST_ROWS)
-    answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
-    if meeting.form == "logits" or meeting.form == "signs":
-        answer = 1 / (1 + np.exp(-answer))
-    if meeting.form == "signs":
-        target = (target > 0).astype(np.float64)
-    return index, rows, 1, {"labels": target, "values": answer}
-
-
-def _flat(target: Any, width: int) -> Any:
-    """Labels as rows of this width; None where they are none."""
-    if target.dim() <= 1:
-        return target.reshape(-1, 1).float() if width == 1 else None
-    wide = target.reshape(target.shape[0], -1).float()[:, :width]
-    return wide if wide.shape[1] == width else None
-
-
-def _widens(answer: Any, target: Any) -> bool:
-    """Whether a difference of these has more values than each of them."""
-    wide: int = torch.broadcast_shapes(answer.shape, target.shape).numel()
-    return wide > int(answer.numel())
-
-
-def _classes(
-    meeting: Meeting, output: Output, answer: Any, target: Any
-) -> tuple[Integers, int, int, dict[str, Any]] | None:
-    if answer.dim() == 1:
-        answer, target = answer[None], target[None] if target.is_floating_point() else target.reshape(1)
-    if target.is_floating_point():
-        if target.shape != answer.shape:
-            return None
-        target = target.argmax(1)
-    per_row = int(np.prod(answer.shape[2:], dtype=np.int64))
-    flat = target.reshape(-1)
-    if flat.numel() != answer.shape[0] * per_row:
-        return None
-    if meeting.call is not None and per_row == 1 and answer.shape[0] != meeting.call.rows:
-        rows = meeting.call.rows
-        per_row = answer.shape[0] // rows if rows and answer.shape[0] % rows == 0 else 1
-    scores = answer.movedim(1, -1).reshape(-1, answer.shape[1])
-    known = flat.cpu().numpy()
-    places = np.flatnonzero((known != meeting.ignored) & (known >= 0) & (known < output.width))
-    index = places[_spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
-    labels: NDArray[Any] = known[index].astype(np.int64)
-    raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
-    losses: Floats = _log_losses(raw, labels, meeting.form == "log classes")
-    values = {"labels": labels, "guesses": raw.argmax(1) if len(raw) else np.zeros(0, np.int64), "log_losses": losses}
-    return index, len(places), per_row, values
-
-
-def _log_losses(scores: Floats, labels: Integers, are_logs: bool) -> Floats:
-    chosen: Floats = scores[np.arange(len(labels)), labels]
-    if are_logs:
-        return -chosen
-    highest = scores.max(1, initial=-np.inf)
-    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - chosen
-    return total

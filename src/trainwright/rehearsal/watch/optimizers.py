@@ -23,18 +23,26 @@ class Optimizers:
         self._state = state
         self._meetings = meetings
         self._parameters = parameters
+        self._had = False
         self._under_way: Any = None
         """The optimizer whose step it is; optimizers within it (SAM, LARS) make no updates of their own."""
         self._known: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """The training that each belongs to, by its place in the record."""
 
+    @property
+    def has_stepped(self) -> bool:
+        """Whether there is an optimizer at all."""
+        return self._had
+
     def begin(self, optimizer: Any) -> None:
         """A step begins."""
         if self._under_way is not None and self._under_way is not optimizer:
             return
-        self._under_way = optimizer
+        self._under_way, self._had = optimizer, True
         if optimizer not in self._known or self._ended(optimizer):
             self._begin_training(optimizer)
+        if self._meetings.pending:
+            self._meetings.leave(_held(optimizer))
         self._look(optimizer)
 
     def end(self, optimizer: Any) -> None:
@@ -121,7 +129,7 @@ class Optimizers:
 
     def end_training(self) -> None:
         """The training of a loop has ended: at a further training's begin, and at the run's end."""
-        self._meetings.finish()
+        self._meetings.count_labels()
         if (training := self._state.recorder.training) is not None and training.kind == "loop":
             self._state.recorder.end_training(self._weigh())
 

@@ -27,6 +27,7 @@ def watch_calls(state: State) -> None:
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
             return original(self, *args, **kwargs)
+        state.look_for_update()
         if state.is_passed_over(self, args):
             state.depth = 1
             try:

@@ -133,6 +133,8 @@ class State:
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
         """Called when a model has answered (`torch.py`)."""
+        self.look_for_update: Callable[[], None] = lambda: None
+        """Called before a model answers: an update may have been made by hand (`torch.py`)."""
         self.reads_ahead = False
         """Whether a loader draws a batch before the one in front of it was used, as Accelerate's and workers do."""
         self.is_paused = False

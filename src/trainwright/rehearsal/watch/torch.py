@@ -8,12 +8,14 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.comparisons import watch_comparisons
 from trainwright.rehearsal.watch.evaluated import Evaluated
 from trainwright.rehearsal.watch.files import watch_files
+from trainwright.rehearsal.watch.handmade import Handmade
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.passes import watch_calls
 from trainwright.rehearsal.watch.probes import Probes
+from trainwright.rehearsal.watch.samples import is_plain
 from trainwright.rehearsal.watch.state import Call, State
 
 
@@ -28,6 +30,10 @@ class TorchWatch:
         self.probes = Probes(self.state)
         self.evaluated = Evaluated(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
+        self.handmade = Handmade(self.state, self.optimizers)
+        self._changed = recorder.watching(self.handmade.has_changed)
+        self._changed_before = recorder.watching(self.handmade.begin_backward)
+        self.state.look_for_update = self._look_for_update
         self.state.after_call = self._after_call
 
     def _after_call(self, call: Call, args: Any, kwargs: Any, results: list[tuple[str, Any]]) -> None:
@@ -37,17 +43,27 @@ class TorchWatch:
         if call.root is None:
             self.probes.note(call, args, kwargs)
 
+    def begin_backward(self, tensors: Any) -> None:
+        """`backward` is called: an update may have been made by hand since the last time."""
+        if not self.optimizers.has_stepped:
+            roots = [t for t in (tensors if isinstance(tensors, (tuple, list)) else [tensors]) if is_plain(t)]
+            if self._changed_before(roots):
+                self._count_update()
+
+    def _look_for_update(self) -> None:
+        if not self.optimizers.has_stepped and self._changed():
+            self._count_update()
+
+    def _count_update(self) -> None:
+        self.state.end_update()
+        self.state.recorder.end_update()
+
     def finish(self) -> None:
         """Write what waits, and probe the models."""
         recorder, record = self.state.recorder, self.state.recorder.record
-        for part in (
-            self.evaluated.settle,
-            self.optimizers.end_training,
-            self.losses.flush,
-            self.meetings.finish,
-            self.parameters.finish,
-            self.probes.finish,
-        ):
+        self._look_for_update()
+        ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
+        for part in [*ends, self.parameters.finish, self.probes.finish]:
             recorder.watching(part)()
         trained = {m.number for m in self.state.models.values() if m.is_trained}
         for one in record.passes:
@@ -59,7 +75,7 @@ def watch_torch(recorder: Recorder) -> TorchWatch:
     made = TorchWatch(recorder)
     watch_calls(made.state)
     watch_losses(made.state, made.meetings)
-    watch_backward(made.state, made.losses, made.meetings)
+    watch_backward(made.state, made.losses, made.meetings, made.begin_backward)
     watch_comparisons(made.state, made.meetings)
     watch_optimizers(made.state, made.optimizers)
     watch_files(made.state)

@@ -1,0 +1,85 @@
+"""Updates that a script makes itself, without an optimizer."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from typing import Any
+
+from trainwright.rehearsal.record import Training
+from trainwright.rehearsal.watch.optimizers import Optimizers
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.samples import fingerprint, is_plain
+from trainwright.rehearsal.watch.state import State
+
+# Nodes of the graph that are looked through for weights, and weights.
+MOST_NODES, MOST_LEAVES = 5000, 200
+
+
+class Handmade:
+    """Looks whether weights have changed since the last `backward`, as long as no optimizer has stepped."""
+
+    def __init__(self, state: State, optimizers: Optimizers) -> None:
+        self._state = state
+        self._optimizers = optimizers
+        self._leaves: list[Any] = []
+        self._weights: float | None = None
+
+    def begin_backward(self, roots: list[Any]) -> bool:
+        """`backward` is called. Whether an update was made before it."""
+        if self._optimizers.has_stepped:
+            self._leaves = []
+            return False
+        has_changed = self.has_changed()
+        leaves = _leaves(roots)
+        weights = fingerprint(leaves)
+        if not has_changed and self._weights not in (None, weights) and _alike(leaves, self._leaves):
+            self._begin_training()
+            has_changed = True
+        self._leaves, self._weights = leaves, weights
+        return has_changed
+
+    def has_changed(self) -> bool:
+        """Whether the weights of the last `backward` were changed in place since."""
+        if self._optimizers.has_stepped or not self._leaves or self._weights is None:
+            return False
+        weights = fingerprint(self._leaves)
+        if weights == self._weights:
+            return False
+        self._begin_training()
+        self._weights = weights
+        return True
+
+    def _begin_training(self) -> None:
+        """The first of these updates begins a training."""
+        recorder = self._state.recorder
+        if recorder.training is None and not self._state.managed:
+            number, where = len(recorder.record.trainings) + 1, place(sys._getframe(1))
+            recorder.begin_training(
+                Training(
+                    number=number, kind="loop", begins=self._state.update, weights_before=self._weights, where=where
+                )
+            )
+
+
+def _alike(one: list[Any], other: list[Any]) -> bool:
+    return [tuple(t.shape) for t in one] == [tuple(t.shape) for t in other]
+
+
+def _leaves(roots: list[Any]) -> list[Any]:
+    """The weights that gradients flow into."""
+    todo = deque(root.grad_fn for root in roots if root.grad_fn is not None)
+    seen = {id(node) for node in todo}
+    found: list[Any] = []
+    kept = list(todo)  # nodes are objects only as long as somebody holds them
+    while todo and len(seen) < MOST_NODES and len(found) < MOST_LEAVES:
+        node = todo.popleft()
+        variable = getattr(node, "variable", None)
+        if variable is not None and is_plain(variable):
+            found.append(variable)
+        for inner, _ in getattr(node, "next_functions", ()):
+            if inner is not None and id(inner) not in seen:
+                seen.add(id(inner))
+                kept.append(inner)
+                todo.append(inner)
+    return found

@@ -1,0 +1,132 @@
+"""How an output and its labels are read: kinds, widths, and the arrays of `Answers`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Source
+from trainwright.rehearsal.recorder import MOST_ROWS
+from trainwright.rehearsal.watch.samples import plain
+from trainwright.rehearsal.watch.state import Call
+
+# Scores that are read of one call: fewer rows where there are many classes.
+MOST_SCORES = 2_000_000
+# Numbers a row that are read.
+MOST_WIDTH = 64
+
+_KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
+          "signs": Kind.BINARY, "numbers": Kind.NUMBERS}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Meeting:
+    """An output and its labels, given to the same function."""
+
+    form: str
+    """`classes` (scores), `log classes`, `logits`, `binary` (probabilities), `signs` or `numbers`."""
+    output: Any
+    target: Any
+    source: Source
+    call: Call | None
+    update: int
+    ignored: int = -100
+    node: int | None = None
+    """The number of what was computed from them in the graph; None: it has none."""
+    value: Any = None
+    """The loss, where it is a plain mean."""
+
+
+def shape_of(form: str, answer: Any) -> Output | None:
+    """The kind and the width of an output."""
+    shape = tuple(answer.shape)
+    if form in ("classes", "log classes"):
+        width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
+    else:
+        width = min(MOST_WIDTH, math.prod(shape[1:]))
+    return Output(_KINDS[form], width) if width and answer.numel() else None
+
+
+def _spread(count: int, most: int) -> Integers:
+    """Places spread evenly."""
+    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+
+
+def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[str, Any]] | None:
+    """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
+    arrays of `Answers`; None where the shapes do not fit each other."""
+    answer, target = plain(meeting.output), plain(meeting.target)
+    if output.kind == Kind.CLASSES:
+        return _classes(meeting, output, answer, target)
+    if answer.shape != target.shape:
+        if answer.numel() != target.numel() or (
+            answer.dim() > 1 and target.dim() > 1 and 1 not in (*answer.shape, *target.shape)
+        ):
+            return None
+        if answer.squeeze().shape != target.squeeze().shape or _widens(answer, target):
+            return None
+        target = target.reshape(answer.shape)
+    rows = answer.shape[0] if answer.dim() else 1
+    answer, target = answer.reshape(rows, -1)[:, : output.width], target.reshape(rows, -1)[:, : output.width]
+    index = _spread(rows, MOST_ROWS)
+    answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
+    if meeting.form == "logits" or meeting.form == "signs":
+        answer = 1 / (1 + np.exp(-answer))
+    if meeting.form == "signs":
+        target = (target > 0).astype(np.float64)
+    return index, rows, 1, {"labels": target, "values": answer}
+
+
+def flat_rows(target: Any, width: int) -> Any:
+    """Labels as rows of this width; None where they are none."""
+    if target.dim() <= 1:
+        return target.reshape(-1, 1).float() if width == 1 else None
+    wide = target.reshape(target.shape[0], -1).float()[:, :width]
+    return wide if wide.shape[1] == width else None
+
+
+def _widens(answer: Any, target: Any) -> bool:
+    """Whether a difference of these has more values than each of them."""
+    wide: int = torch.broadcast_shapes(answer.shape, target.shape).numel()
+    return wide > int(answer.numel())
+
+
+def _classes(
+    meeting: Meeting, output: Output, answer: Any, target: Any
+) -> tuple[Integers, int, int, dict[str, Any]] | None:
+    if answer.dim() == 1:
+        answer, target = answer[None], target[None] if target.is_floating_point() else target.reshape(1)
+    if target.is_floating_point():
+        if target.shape != answer.shape:
+            return None
+        target = target.argmax(1)
+    per_row = int(np.prod(answer.shape[2:], dtype=np.int64))
+    flat = target.reshape(-1)
+    if flat.numel() != answer.shape[0] * per_row:
+        return None
+    if meeting.call is not None and per_row == 1 and answer.shape[0] != meeting.call.rows:
+        rows = meeting.call.rows
+        per_row = answer.shape[0] // rows if rows and answer.shape[0] % rows == 0 else 1
+    scores = answer.movedim(1, -1).reshape(-1, answer.shape[1])
+    known = flat.cpu().numpy()
+    places = np.flatnonzero((known != meeting.ignored) & (known >= 0) & (known < output.width))
+    index = places[_spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
+    labels: NDArray[Any] = known[index].astype(np.int64)
+    raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
+    losses: Floats = _log_losses(raw, labels, meeting.form == "log classes")
+    values = {"labels": labels, "guesses": raw.argmax(1) if len(raw) else np.zeros(0, np.int64), "log_losses": losses}
+    return index, len(places), per_row, values
+
+
+def _log_losses(scores: Floats, labels: Integers, are_logs: bool) -> Floats:
+    chosen: Floats = scores[np.arange(len(labels)), labels]
+    if are_logs:
+        return -chosen
+    highest = scores.max(1, initial=-np.inf)
+    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - chosen
+    return total

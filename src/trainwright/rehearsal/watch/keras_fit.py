@@ -178,9 +178,7 @@ class Fit:
         else:
             return None
         higher = {"min": False, "max": True}.get(str(getattr(callback, "mode", "")))
-        return Best(
-            name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept
-        )
+        return Best(name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept)
 
     def note_saved(self, kept: Kept) -> None:
         """A file of this model's weights was written."""

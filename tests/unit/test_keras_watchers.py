@@ -3,48 +3,230 @@
 import pytest
 
 pytestmark = pytest.mark.keras
+BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
 
-# Runs each training twice, unwatched and watched, and prints what both gave, and the records.
-_RUN = """
-import json, sys
+# Runs each training unwatched, then all of them watched, and prints the losses of both and what the record holds.
+RUN = """
+import json, os, sys, tempfile
 import numpy as np, keras
+from keras import layers
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras import finish_keras, watch_keras
-{script}
+draw = np.random.default_rng(0)
+x = draw.normal(size=(320, 6)).astype("float32")
+kind, size = x[:, :3].argmax(1), (x[:, 0] * 2 + x[:, 1]).astype("float32")
 def run(training):
     keras.utils.clear_session()
     keras.utils.set_random_seed(5)
-    losses = training()
-    return [float(v).hex() for v in losses] + [float(keras.random.normal(())).hex(), float(np.random.rand()).hex()]
-def told(record):
-    return dict(
-        updates=record.updates, losses=record.losses, rates=[s.rate for s in record.steps],
-        norms=[s.gradient_norm for s in record.steps],
-        trainings=[[t.kind, t.begins, t.ends, t.planned, t.is_cut, t.where and t.where.line] for t in record.trainings],
-        answers=[[str(a.output), a.trains, len(a.labels), a.total, a.update, a.inputs is not None,
-                  float((a.guesses == a.labels).mean()) if a.guesses is not None
-                  else 1 - float(((a.values - a.labels) ** 2).mean() / a.labels.var())] for a in record.answers],
-        labels={{str(o): sum(c.classes.values()) or c.count for o, c in record.trained_labels.items()}},
-        passes=[[p.update, p.is_trained, p.weights] for p in record.passes],
-        best=[[b.name, b.higher_is_better, b.kept, len(b.values)] for b in record.best],
-        parameters=[[p.name.split("/")[-1], p.is_trainable, p.had_gradient, p.has_moved, p.steps] for p in record.parameters],
-        kept=[[k.how, k.weights] for k in record.kept], loaded=[[k.before, k.after] for k in record.loaded],
-        numbers=sorted({{n.name for n in record.numbers}}), rows=[len(k) for _, _, k in record.trained_rows.values()],
-        errors=record.watcher_errors)
-plain = [run(t) for t in TRAININGS]
-watched, records = [], []
+    numbers = [*training(), keras.random.normal(()), np.random.rand()]
+    return [float(v).hex() for v in numbers]
+SCRIPT
+plain = [run(training) for training in TRAININGS]
 recorder = Recorder()
+watch_keras(recorder, keras)
+watched = []
 for training in TRAININGS:
-    recorder.__init__()
-    if training is TRAININGS[0]:
-        watch_keras(recorder, keras)
-    if training.__name__ == "cut":
-        recorder.is_over = lambda: recorder.record.updates >= 3
+    over = recorder.record.updates + 3 if training.__name__ == "cut" else 10**9
+    recorder.is_over = lambda: recorder.record.updates >= over
     watched.append(run(training))
-    from trainwright.rehearsal.watch import keras as module
-    pair = module._watches[recorder][0]
-    finish_keras(recorder)
-    records.append(told(recorder.finish()))
-    module.again(recorder, pair)
-print("RESULT" + json.dumps(dict(plain=plain, watched=watched, records=records)))
+finish_keras(recorder)
+record = recorder.finish()
+def right(a):
+    if a.guesses is not None:
+        return float((a.guesses == a.labels).mean())
+    return 1.0 - float(((a.values - a.labels) ** 2).mean() / a.labels.var())
+print("RESULT" + json.dumps(dict(
+    plain=plain, watched=watched, updates=record.updates, losses=record.losses, errors=dict(record.watcher_errors),
+    steps=[[s.number, s.rate, s.gradient_norm] for s in record.steps],
+    trainings=[[t.kind, t.begins, t.ends, t.planned, t.is_cut, t.where is not None] for t in record.trainings],
+    answers=[[str(a.output), a.trains, len(a.labels), a.total, a.update, a.evaluation, right(a)] for a in record.answers],
+    labels={str(o): sum(c.classes.values()) or c.count for o, c in record.trained_labels.items()},
+    passes=[[p.number, p.update, p.is_trained, p.weights] for p in record.passes],
+    best=[[b.name, b.higher_is_better, b.kept, len(b.values)] for b in record.best],
+    parameters=[[p.is_trainable, p.is_held, p.had_gradient, p.has_moved, p.steps] for p in record.parameters],
+    kept=[[k.how, k.weights] for k in record.kept], loaded=[[k.before, k.after] for k in record.loaded],
+    numbers=sorted({n.name for n in record.numbers}), rows=[len(k) for _, _, k in record.trained_rows.values()])))
 """
+
+# Two outputs, rows split off for validation, the worst epoch kept, and what it wrote read again; no learning rate and a
+# frozen layer; batches given one by one; a training that is ended early.
+FITS = """
+def two_heads():
+    given = keras.Input((6,))
+    h = layers.BatchNormalization()(layers.Dropout(0.2)(layers.Dense(24, activation="relu")(given)))
+    model = keras.Model(given, {"kind": layers.Dense(3, name="kind")(h), "size": layers.Dense(1, name="size")(h)})
+    model.compile(
+        keras.optimizers.Adam(0.02),
+        loss={"kind": keras.losses.SparseCategoricalCrossentropy(from_logits=True), "size": "mse"},
+    )
+    worst = keras.callbacks.EarlyStopping("val_loss", mode="max", patience=3, restore_best_weights=True)
+    history = model.fit(
+        x, {"kind": kind, "size": size}, epochs=5, validation_split=0.25, callbacks=[worst], verbose=0
+    ).history
+    path = os.path.join(tempfile.mkdtemp(), "a.weights.h5")
+    model.save_weights(path)
+    more = model.fit(x, {"kind": kind, "size": size}, epochs=4, verbose=0).history
+    model.load_weights(path)
+    return history["loss"] + history["val_loss"] + more["loss"]
+
+def nothing():
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(4, activation="tanh"), layers.Dense(1, activation="sigmoid")])
+    model.layers[0].trainable = False
+    model.compile(keras.optimizers.Adam(0.0), loss="binary_crossentropy", metrics=["accuracy"])
+    held = (x[200:], kind[200:] > 0)
+    history = model.fit(x[:200], kind[:200] > 0, epochs=2, validation_data=held, verbose=0).history
+    return history["loss"] + history["val_loss"] + model.evaluate(x[100:], kind[100:] > 0, verbose=0)
+
+def batches():
+    model = keras.Sequential([layers.Dense(24, activation="relu"), layers.Dense(3, activation="softmax")])
+    model.compile(keras.optimizers.Adam(0.02), loss="categorical_crossentropy")
+    losses = []
+    for _ in range(4):
+        for i in range(0, 256, 32):
+            losses.append(model.train_on_batch(x[i : i + 32], np.eye(3)[kind[i : i + 32]]))
+        losses.append(model.test_on_batch(x[256:], np.eye(3)[kind[256:]]))
+    return [np.ravel(loss)[0] for loss in losses]
+
+def cut():
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(1)])
+    model.compile("sgd", loss="mse")
+    model.fit(x, size, epochs=3, verbose=0)
+    return []
+
+TRAININGS = [two_heads, nothing, batches, cut]
+"""
+
+# A loop with a tape, compiled and not.
+TAPES = """
+import tensorflow as tf
+def loop(compiled):
+    model = keras.Sequential([layers.Dense(24, activation="relu"), layers.Dropout(0.2), layers.Dense(3)])
+    optimizer, loss = keras.optimizers.Adam(0.02), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    def step(a, b):
+        with tf.GradientTape() as tape:
+            value = loss(b, model(a, training=True))
+        gradients = tape.gradient(value, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return value
+    def test(a, b):
+        return loss(b, model(a, training=False))
+    step, test = (tf.function(step), tf.function(test)) if compiled else (step, test)
+    rows = tf.data.Dataset.from_tensor_slices((x, kind))
+    losses = []
+    for _ in range(4):
+        losses += [step(a, b) for a, b in rows.take(256).shuffle(256).batch(32)]
+        losses += [test(a, b) for a, b in rows.skip(256).batch(32)]
+    return losses
+def compiled(): return loop(True)
+def eager(): return loop(False)
+TRAININGS = [compiled, eager]
+"""
+
+
+def result_of(folder, script):
+    """What the script's trainings gave, and their record."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONWARNINGS": "ignore"}
+    file = folder / "script.py"
+    file.write_text(RUN.replace("SCRIPT", script))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=environment)
+    line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT")), None)
+    assert line is not None, done.stderr[-3000:]
+    return json.loads(line.removeprefix("RESULT"))
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    return result_of(tmp_path_factory.mktemp("fits"), FITS)
+
+
+@pytest.fixture(scope="module")
+def tapes(tmp_path_factory):
+    return result_of(tmp_path_factory.mktemp("tapes"), TAPES)
+
+
+def test_a_watched_run_is_the_run(fits):
+    assert fits["plain"] == fits["watched"]
+    assert fits["errors"] == {}
+
+
+def test_updates_are_counted(fits):
+    """Of 8 batches of 240 rows, 10 of 320, 7 of 200, 8 given one by one, and 3 until the time is over."""
+    ends = [40, 80, 94, 126, 129]
+    first = fits["trainings"][0]
+    stopped = first[2]  # by the callback: 4 or 5 epochs
+    assert stopped in (32, 40)
+    ends = [end - 40 + stopped for end in ends]
+    begins = [0, *ends[:-1]]
+    planned = [40, 40, 14, None, 30]
+    kinds = ["fit", "fit", "fit", "loop", "fit"]
+    cut = [False] * 4 + [True]
+    assert fits["trainings"] == [[*row, True] for row in zip(kinds, begins, ends, planned, cut)]
+    assert fits["updates"] == ends[-1]
+    assert {round(rate, 6) for number, rate, _ in fits["steps"] if number <= stopped} == {0.02}
+    assert len(fits["losses"]) >= 90
+
+
+def test_answers_stand_beside_labels_for_each_output(fits):
+    found = {(name, trains, update): right for name, trains, _, _, update, _, right in fits["answers"]}
+    stopped = fits["trainings"][0][2]
+    for name, least in (("3 classes", 0.85), ("1 numbers", 0.7)):
+        assert found[name, True, stopped + 40] > least  # after the second training, not after the weights were read
+    assert found["3 classes", False, stopped] < found["3 classes", True, stopped + 40]
+    assert found["1 yes or no", False, stopped + 54] < 0.1
+    counts = {(name, trains, update): (rows, total) for name, trains, rows, total, update, _, _ in fits["answers"]}
+    assert counts["3 classes", False, stopped] == (80, 80)
+    assert counts["3 classes", True, stopped] == (240, 240)
+    assert counts["3 classes", True, stopped + 86][0] >= 256  # of the batches that were looked at
+    assert fits["labels"]["1 yes or no"] == 200
+    assert fits["rows"]
+
+
+def test_evaluation_passes_belong_to_epochs(fits):
+    epochs = fits["trainings"][0][2] // 8
+    at = [update for _, update, _, _ in fits["passes"]]
+    assert at[:epochs] == [8 * (i + 1) for i in range(epochs)]
+    assert len({weights for *_, weights in fits["passes"][:epochs]}) == epochs
+    held = next(a for a in fits["answers"] if not a[1])
+    assert held[5] == epochs
+
+
+def test_the_epoch_that_was_restored_is_known(fits):
+    [(name, higher, kept, looks)] = fits["best"]
+    assert (name, higher, looks) == ("val_loss", True, fits["trainings"][0][2] // 8)
+    assert kept == 0
+    assert fits["kept"] == [["saved", fits["passes"][0][3]]]
+    [(before, after)] = fits["loaded"]
+    assert after == fits["kept"][0][1] != before
+
+
+def test_what_training_did_to_each_weight(fits):
+    heads, nothing = fits["parameters"][:8], fits["parameters"][8:12]
+    steps = fits["trainings"][1][2]
+    assert heads == [[True, True, True, True, steps]] * 8
+    assert [row[0] for row in nothing] == [False, False, True, True]
+    assert [row[2] for row in nothing] == [
+        False,
+        False,
+        True,
+        True,
+    ]  # the rate is zero, not the gradient
+    assert not any(row[3] for row in nothing)
+
+
+def test_numbers_are_those_of_the_history(fits):
+    assert {"loss", "val_loss", "kind_loss", "val_accuracy", "evaluate accuracy"} <= set(fits["numbers"])
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a tape is TensorFlow's")
+def test_a_loop_with_a_tape(tapes):
+    assert tapes["plain"] == tapes["watched"]
+    assert tapes["errors"] == {}
+    assert [row[:3] for row in tapes["trainings"]] == [["loop", 0, 64]]
+    assert tapes["updates"] == 64
+    assert len(tapes["losses"]) == 64
+    assert [norm is None for _, _, norm in tapes["steps"]] == [True] * 32 + [False] * 32
+    assert all(trained for _, _, trained, _ in tapes["passes"])
+    assert len(tapes["passes"]) == 8
+    held = [(rows, right) for _, trains, rows, _, _, _, right in tapes["answers"] if not trains]
+    assert len(held) == 2
+    assert all(rows == 64 and right > 0.7 for rows, right in held)

@@ -84,6 +84,7 @@ class Loops:
         self.running: list[tuple[Any, Any]] = []
         """Compiled functions that are being called, and the frames that call them."""
         self.depth = 0
+        self.last_update = 0
         self.training: Training | None = None
 
     # Updates
@@ -121,7 +122,7 @@ class Loops:
         for _ in range(count):
             known.steps += 1
             self.recorder.end_update()
-        updates = self.recorder.record.updates
+        updates = self.last_update = self.recorder.record.updates
         if self.recorder.is_due(updates):
             self.recorder.record.steps.append(
                 Update(
@@ -183,7 +184,7 @@ class Loops:
                     model=kept.model,
                     number=number,
                     weights=None,
-                    update=self.recorder.record.updates,
+                    update=self.last_update if kept.trains else kept.update,
                     loss=kept.loss,
                     trains=kept.trains,
                     rows=Rows(x=x, y=y, total=count),

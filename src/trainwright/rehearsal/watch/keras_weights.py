@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -148,10 +147,11 @@ class Followed:
     def _had_gradient(self, optimizer: Any, followed: _Followed, parameter: Parameter) -> bool:
         """By the sums that the optimizer keeps of a parameter's gradients; without them, by its movement."""
         slots = slots_of(optimizer, followed.variable)
-        if not slots or math.prod(parameter.shape) < 2:
+        if not slots:
             return parameter.has_moved
-        samples = [_sample(values_of(slot), COMPARED) for slot in slots]
-        return any(bool((s != s.flat[0]).any()) or not np.isfinite(s).all() for s in samples)  # some begin above 0
+        begins = (0.0, float(getattr(optimizer, "initial_accumulator_value", 0.0)))
+        samples = [_sample(values_of(slot), COMPARED).astype(np.float64) for slot in slots]
+        return any(not any(np.allclose(sample, begin, atol=0.0) for begin in begins) for sample in samples)
 
 
 def _size(sample: NDArray[Any]) -> float:

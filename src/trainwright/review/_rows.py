@@ -156,12 +156,17 @@ def mixes_rows(record: Record) -> bool:
     return record.several_targets >= MIXED_SHARE * max(1, len(record.losses))
 
 
+def updates_of(record: Record) -> int:
+    """The updates of a run; of weights that are changed by hand, the gradients that were taken."""
+    return record.updates or len(record.losses)
+
+
 def seen(record: Record, training: Training | None = None) -> str:
     """How much was trained, in words: "300 of 5,000 planned updates"."""
     if training is None and len(record.trainings) == 1:
         training = record.trainings[0]
     if training is None:
-        return f"{record.updates:,} updates"
+        return f"{updates_of(record):,} updates"
     made = (training.ends if training.ends is not None else record.updates) - training.begins
     planned = f" of {training.planned:,} planned" if training.planned and training.planned > made else ""
     return f"{made:,}{planned} updates"

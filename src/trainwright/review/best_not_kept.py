@@ -114,10 +114,8 @@ def _unchanged(record: Record) -> Finding | None:
     last = record.loaded[-1] if record.loaded else None
     if not own or last is None or last.update < end or last.before != last.after:
         return None
-    if not any(one.update < last.update and one.weights != last.after for one in record.kept) and not any(
-        one.how == "copied" for one in record.kept
-    ):
-        return None
+    if any(one.weights == last.after and one.update >= end for one in record.kept):
+        return None  # the last weights were kept on purpose, and are read back
     regrets = [(_regret(s, -1), s) for s in own]
     regret, series = min(regrets, key=lambda one: one[0])
     if regret <= WORSE_SHARE:

@@ -1,6 +1,7 @@
 """Runs commands in children of one process that has imported the frameworks: `with Runs(environment) as runs: runs.run(…)`.
 
-A child starts in a moment, where an interpreter of its own would load torch and transformers for seconds.
+A child starts in a moment, where an interpreter of its own would load torch and transformers for seconds. Its limits count
+its processor time, a third as fast, as those of the tests' own process do (`conftest.py`).
 """
 
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 _SERVER = """
-import json, os, runpy, sys, traceback
+import json, os, runpy, sys, time, traceback
 import datasets, torch, transformers, transformers.trainer
 for line in sys.stdin:
     words, folder, variables, log = json.loads(line)
@@ -30,6 +31,8 @@ for line in sys.stdin:
             module = words[0] == "-m"
             sys.argv = words[module:]
             sys.path[0] = folder if module else os.path.dirname(words[0])
+            from trainwright.timing import Timing, count_time
+            count_time(Timing(now=lambda: time.process_time() / 3, patience=10.0))
             if module:
                 runpy.run_module(words[1], run_name="__main__", alter_sys=True)
             else:

@@ -443,6 +443,10 @@ def test_a_restore_without_effect_is_told() -> None:
     record.kept = [Kept(update=updates[2], weights=9.5, how="copied")]
     record.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=0, tensors=4)]
     assert said(record) == {"best-not-kept"}
+    record.kept = [Kept(update=UPDATES, weights=9.5, how="saved", path="last.pt")]  # saved at the end, and read back
+    assert said(record) == set()
+    record.kept = []  # no copy was made: a reference to the weights went on with the training
+    assert said(record) == {"best-not-kept"}
     names = regressor()
     names.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=12, tensors=12)]
     assert said(names) == {"best-not-kept"}

@@ -88,7 +88,8 @@ def _worse(record: Record) -> Finding | None:
     own = _held_out(record)
     kept_at = {one.weights: one.update for one in reversed(record.kept)}
     end = max((s.updates[-1] for s in own), default=0)
-    restored = [(kept_at[one.after], one.where) for one in record.loaded if one.update >= end and one.after in kept_at]
+    loaded = [one for one in record.loaded if one.update >= end and one.after in kept_at and one.before != one.after]
+    restored = [(kept_at[one.after], one.where) for one in loaded]
     named = [(one.update, one.where) for one in record.kept if "best" in one.path.lower()]
     for update, where in (restored or named)[-1:]:
         found = [(_regret(s, s.updates.index(update)), s) for s in own if update in s.updates]
@@ -114,10 +115,8 @@ def _unchanged(record: Record) -> Finding | None:
     last = record.loaded[-1] if record.loaded else None
     if not own or last is None or last.update < end or last.before != last.after:
         return None
-    if not any(one.update < last.update and one.weights != last.after for one in record.kept) and not any(
-        one.how == "copied" for one in record.kept
-    ):
-        return None
+    if any(one.weights == last.after and one.update >= end for one in record.kept):
+        return None  # the last weights were kept on purpose, and are read back
     regrets = [(_regret(s, -1), s) for s in own]
     regret, series = min(regrets, key=lambda one: one[0])
     if regret <= WORSE_SHARE:

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record, Source
 from trainwright.review._learner import better_learner
-from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, held_out_rows, seen, trained_rows
+from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, held_out_rows, seen, trained_rows, updates_of
 
 # Rows, held out and of training: nothing was wrong on 139 sound scripts.
 FEWEST_HELD_OUT, FEWEST_TRAINED = 30, 100
+# Standard errors below a constant answer.
+BELOW = -4.0
 # Nothing can be asked of fewer updates.
 FEWEST_UPDATES = 10
 
@@ -32,7 +34,7 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
     yield Finding(
         message=f"after {seen(record)} {rows.told}: no measure sees a gain"
         + ("" if rows.is_held_out else "; no held-out labels were seen")
-        + (f"; {learner.told}" if learner is not None else ""),
+        + (f"; {learner.told}" if learner is not None else _numbered(record, rows)),
         measured={
             "rows": len(rows.labels),
             "score": rows.best.value,
@@ -51,9 +53,18 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
     )
 
 
+def _numbered(record: Record, rows: Rows) -> str:
+    """What is far below a constant answer, though training rows are right, was learned under other numbers."""
+    score = rows.score("accuracy")
+    if not rows.is_held_out or score is None or score.errors > BELOW:
+        return ""
+    trained = next((one for one in trained_rows(record) if one.output == rows.output and one.learned), None)
+    return f"; {trained.told}: are the classes of both sets numbered alike?" if trained is not None else ""
+
+
 def rows_at_constant(record: Record) -> Rows | None:
     """The rows on which a run that had its chance is no better than a constant answer; None: there are none such."""
-    if not had_its_chance(record) or record.updates < FEWEST_UPDATES:
+    if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES:
         return None
     last = record.trainings[-1] if record.trainings else None
     held = held_out_rows(record)

@@ -15,7 +15,7 @@ import pytest
 
 import trainwright
 from trainwright import stages
-from trainwright.core.stage import Facts
+from trainwright.core.stage import Facts, Stage
 
 ROOT = Path(trainwright.__file__).parent
 _TORCH = (
@@ -138,7 +138,8 @@ def listed(kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_each_kind_of_training_fills_each_field_or_is_excused(kind: str) -> None:
-    fields = {f"{c.__name__}.{f.name}" for c in Facts.__subclasses__() for f in dataclasses.fields(c)}
+    walked = [c for c in Facts.__subclasses__() if c.stage != Stage.REHEARSAL]  # a record is filled by what happens
+    fields = {f"{c.__name__}.{f.name}" for c in walked for f in dataclasses.fields(c)}
     missing = {name for name in fields - WALKS_OWN if name.partition(".")[2] not in filled(kind)}
     assert missing - listed(kind) == set()
     assert listed(kind) - missing == set()  # excuses that are no longer needed

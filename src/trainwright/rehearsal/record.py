@@ -256,7 +256,7 @@ class Best:
     values: tuple[float, ...]
     """The number at each look."""
     kept: int | None
-    """The index in `values` of the weights that the model has at the end; None: none of them."""
+    """The index in `values` of the weights that the model, or the callback's file, has at the end; None: none of them."""
 
 
 @dataclass(kw_only=True)

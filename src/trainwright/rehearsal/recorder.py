@@ -57,6 +57,12 @@ class Recorder:
         """Whether a watcher is at work: what it calls itself is not recorded."""
         self.on_update: list[Callable[[], None]] = []
         """Called after each update: progress, and the end of the time."""
+        self.on_finish: list[Callable[[], None]] = []
+        """Called after the run, before the record is made."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the time for training is over: frameworks' trainings are asked to end after the step."""
+        self.keras_runs = False
+        """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
         self._started = time.perf_counter()
         self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}
@@ -117,9 +123,13 @@ class Recorder:
     def begin_training(self, training: Training) -> None:
         """Note that a training begins; the one before it has ended."""
         self.end_training()
-        for output in self._trained:  # a further training has rows of its own
-            self._trained[output] = {}
+        self.forget_rows()
         self.record.trainings.append(training)
+
+    def forget_rows(self) -> None:
+        """A further training has rows of its own."""
+        for output in self._trained:
+            self._trained[output] = {}
 
     def end_training(self, weights: float | None = None) -> None:
         """Note that the training has ended."""
@@ -143,8 +153,8 @@ class Recorder:
                 Number(update=self.record.updates, name=name.lower(), value=value, source=source)
             )
 
-    def begin_pass(self, made: Pass) -> Pass:
-        """The pass that a call without gradients belongs to: the last one, or a new one."""
+    def begin_pass(self, made: Pass, anew: bool = False) -> Pass:
+        """The pass that a call without gradients belongs to: the last one, or a new one; always a new one if so asked."""
         last = self.record.passes[-1] if self.record.passes else None
         same = last is not None and (last.update, last.model, last.data, last.weights) == (
             made.update,
@@ -152,18 +162,18 @@ class Recorder:
             made.data,
             made.weights,
         )
-        if last is None or not same:
+        if last is None or not same or anew:
             made.number = len(self.record.passes) + 1
             self.record.passes.append(made)
             return made
         return last
 
-    def draw(self, data: Any, size: int, numbers: list[int]) -> Drawn:
-        """Note the rows that a loader draws from a set."""
+    def draw(self, data: Any, size: int, numbers: list[int], name: str = "") -> Drawn:
+        """Note the rows that a loader draws from a set, which is an object or a name of its own."""
         key = self.number_of(data)
         found = next((d for d in self.record.drawn if d.data == key), None)
         if found is None:
-            found = Drawn(data=key, size=size, name=type(data).__name__)
+            found = Drawn(data=key, size=size, name=name or type(data).__name__)
             self.record.drawn.append(found)
         found.draws.update(numbers)
         return found
@@ -172,7 +182,8 @@ class Recorder:
         """Count the labels of a training call: all of its rows, not only those that are kept."""
         counts = self.record.trained_labels.setdefault(output, TrainedLabels())
         if output.kind == Kind.CLASSES:
-            counts.classes.update(labels.tolist())
+            values, times = np.unique(labels, return_counts=True)
+            counts.classes.update(dict(zip(values.tolist(), times.tolist())))
             return
         wide = labels.reshape(len(labels), -1).astype(np.float64)
         zero = np.zeros(wide.shape[1])
@@ -183,7 +194,8 @@ class Recorder:
     def add_answers(self, answers: Answers) -> None:
         """Keep what the model answered, beside what is right."""
         if answers.trains:
-            self._add_trained(answers)
+            if answers.keys is not None:
+                self.add_trained(answers.output, answers.keys, answers.labels, answers.inputs)
             answers = replace(answers, inputs=None)
             first = self._first.setdefault(answers.output, [])
             if len(first) < FIRST_TRAINING_CALLS:
@@ -198,20 +210,21 @@ class Recorder:
             chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
             self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
 
-    def _add_trained(self, answers: Answers) -> None:
-        if answers.keys is None:
-            return
+    def add_trained(
+        self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None, times: int = 1
+    ) -> None:
+        """Note rows that were trained on."""
         drawn, first = self.record.trained_keys, self.record.first_trained
-        torn = self.record.answers_of.setdefault(answers.output, {})
-        rows = self._trained.setdefault(answers.output, {})
-        for index, key in enumerate(answers.keys.tolist()):
+        torn = self.record.answers_of.setdefault(output, {})
+        rows = self._trained.setdefault(output, {})
+        for index, key in enumerate(keys.tolist()):
             if key in drawn or len(drawn) < MOST_KEYS:
-                drawn[key] = drawn.get(key, 0) + 1
-                first.setdefault(key, answers.update)
-            if answers.output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
-                torn.setdefault(key, Counter())[int(answers.labels[index])] += 1
-            if answers.inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
-                rows[key] = answers.inputs[index], answers.labels[index]
+                drawn[key] = drawn.get(key, 0) + times
+                first.setdefault(key, self.record.updates)
+            if output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
+                torn.setdefault(key, Counter())[int(labels[index])] += times
+            if inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
+                rows[key] = inputs[index], labels[index]
 
     def finish(self) -> Record:
         """The record, with what was collected on the way."""

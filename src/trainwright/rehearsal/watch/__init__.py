@@ -1,1 +1,80 @@
 """Watchers: what a framework does while a script runs, written into the record."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import wrapt
+
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.numbers import watch_logging
+
+_FOLDER = "trainwright.rehearsal.watch"
+
+
+def watch(recorder: Recorder) -> None:
+    """Watch the frameworks that the script imports, from when it imports them; nothing is imported for that."""
+    watch_logging(recorder)
+    found = _Frameworks(recorder)
+    recorder.on_finish.append(found.finish)
+    begins: dict[str, Callable[[Any], None]] = {
+        "torch": found.begin_torch,
+        "sklearn.metrics": lambda module: _part("sklearn").watch_sklearn(recorder, module),
+        "keras": lambda module: _part("keras").watch_keras(recorder, module),
+        **{name: functools.partial(found.begin_after_torch, name) for name in _AFTER_TORCH},
+    }
+    for name, begin in begins.items():
+        wrapt.register_post_import_hook(recorder.watching(begin), name)
+
+
+def finish(recorder: Recorder) -> Record:
+    """The record of the run, which is over."""
+    for part in recorder.on_finish:
+        part()
+    return recorder.finish()
+
+
+# What needs the watchers of torch: the file and the function that watch it, by the module.
+_AFTER_TORCH = {
+    "torch.utils.data.dataloader": ("loaders", "watch_loaders"),
+    "safetensors.torch": ("files", "watch_safetensors"),
+    "transformers.trainer": ("trainer", "watch_trainer"),
+    "lightning.pytorch": ("lightning", "watch_lightning"),
+    "pytorch_lightning": ("lightning", "watch_lightning"),
+}
+
+
+class _Frameworks:
+    """Begins to watch each framework when it is imported; parts of torch are, while torch itself is on its way."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._torch: Any = None
+        self._waiting: list[tuple[str, Any]] = []
+
+    def begin_torch(self, module: Any) -> None:
+        """Torch was imported."""
+        self._torch = _part("torch").watch_torch(self._recorder)
+        for name, waiting in self._waiting:
+            self.begin_after_torch(name, waiting)
+
+    def begin_after_torch(self, name: str, module: Any) -> None:
+        """A module was imported that needs the watchers of torch."""
+        if self._torch is None:
+            self._waiting.append((name, module))
+            return
+        file, function = _AFTER_TORCH[name]
+        getattr(_part(file), function)(self._torch, module)
+
+    def finish(self) -> None:
+        """The run is over."""
+        if self._torch is not None:
+            self._torch.finish()
+
+
+def _part(name: str) -> Any:
+    return importlib.import_module(f"{_FOLDER}.{name}")

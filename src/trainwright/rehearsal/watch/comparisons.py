@@ -1,0 +1,165 @@
+"""Comparisons and differences: a choice beside labels, an output minus its target."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from trainwright.rehearsal.record import Kind, Output, Source
+from trainwright.rehearsal.watch.meetings import Meeting, Meetings
+from trainwright.rehearsal.watch.passes import call_of
+from trainwright.rehearsal.watch.samples import is_plain, plain
+from trainwright.rehearsal.watch.state import Call, State
+
+# Values of what is compared.
+MOST_COMPARED = 200_000
+# Comparisons and differences that fit nothing, after which fewer are looked at.
+MOST_IN_VAIN = 300
+# Numbers a row of what is subtracted: a reconstruction has more.
+MOST_SUBTRACTED = 8
+
+
+class Comparisons:
+    """Finds the outputs behind what is compared or subtracted."""
+
+    def __init__(self, state: State, meetings: Meetings) -> None:
+        self._state = state
+        self._meetings = meetings
+        self._in_vain = 0
+
+    def is_wanted(self, one: Any, other: Any) -> bool:
+        """Whether two tensors can be a choice and labels, or an output and its target."""
+        state = self._state
+        if state.is_off() or not state.recent or state.depth or state.in_loss or state.in_backward:
+            return False
+        if not isinstance(other, torch.Tensor) or type(one) is not torch.Tensor or one.shape != other.shape:
+            return False
+        if not one.dim() or not 0 < one.numel() <= MOST_COMPARED:
+            return False
+        self._in_vain += 1
+        return state.recorder.is_due(self._in_vain) or self._in_vain < MOST_IN_VAIN
+
+    def compare(self, one: Any, other: Any) -> None:
+        """`guess == labels`: where one side is the choice of the latest outputs, the other side holds the labels."""
+        if not (is_plain(one) and is_plain(other)) or self._state.recent[-1].update != self._state.update:
+            return
+        if one.grad_fn is not None or other.grad_fn is not None:
+            return
+        latest = self._state.recent[-1]
+        same = [c for c in self._state.recent if c.model is latest.model and c.update == latest.update]
+        for calls in ([latest], same) if len(same) > 1 else ([latest],):
+            for path, _ in latest.outputs:
+                if self._choose(calls, path, plain(one), plain(other)):
+                    self._in_vain = 0
+                    return
+
+    def _choose(self, calls: list[Call], path: str, one: Any, other: Any) -> bool:
+        rows = [sum(h.shape[0] for p, h in call.outputs if p == path and h.shape) for call in calls]
+        shapes = {h.shape[2:] for call in calls for p, h in call.outputs if p == path}
+        if len(shapes) != 1 or not sum(rows) or one.numel() % sum(rows):
+            return False
+        parts = [h.get() for call in calls for p, h in call.outputs if p == path]
+        if any(part is None or not part.dim() or not part.is_floating_point() for part in parts):
+            return False
+        answer = (torch.cat(parts) if len(parts) > 1 else parts[0]).to(one.device)
+        for choice, labels in ((one, other), (other, one)):
+            found = self._form(answer, choice, labels)
+            if found is not None:
+                self._meet(calls, parts, found, labels)
+                return True
+        return False
+
+    def _form(self, answer: Any, choice: Any, labels: Any) -> str | None:
+        """How the answer is read so that this is its choice; None: it is not."""
+        if labels.is_floating_point() and not bool((labels == labels.round()).all()):
+            return None
+        width = int(answer.shape[-1])
+        if answer.dim() > 1 and width > 1 and answer.numel() == choice.numel() * width:
+            if bool((answer.argmax(-1).reshape(-1) == choice.reshape(-1)).all()):
+                return "last classes"
+        if answer.dim() > 2 and answer.shape[1] > 1 and answer.numel() == choice.numel() * answer.shape[1]:
+            if bool((answer.argmax(1).reshape(-1) == choice.reshape(-1)).all()):
+                return "classes"
+        if answer.numel() == choice.numel():
+            known = {self._state.forms.get(Output(Kind.BINARY, w)) for w in (1, width)}
+            limits = [("binary", 0.5)] if known == {"binary"} else [("logits", 0.0), ("binary", 0.5)]
+            for form, limit in limits:
+                said = (answer.reshape(-1) > limit).to(choice.dtype)
+                if bool((said == choice.reshape(-1)).all()) and not bool((labels.abs() > 1).any()):
+                    return form
+        return None
+
+    def _meet(self, calls: list[Call], parts: list[Any], form: str, labels: Any) -> None:
+        """Share the labels out between the calls."""
+        flat, at = labels.reshape(-1), 0
+        for call, part in zip(calls, parts):
+            count = part.numel() // (
+                part.shape[-1] if form == "last classes" else part.shape[1] if form == "classes" else 1
+            )
+            share, at = flat[at : at + count], at + count
+            answer = part.reshape(-1, part.shape[-1]) if form == "last classes" and part.dim() > 2 else part
+            if form.endswith("classes"):
+                share = share.long() if form == "last classes" else share.long().reshape(part.shape[0], *part.shape[2:])
+            else:
+                share = share.to(part.dtype).reshape(part.shape)
+            self._meetings.add(
+                Meeting(
+                    form=form.removeprefix("last "),
+                    output=answer,
+                    target=share,
+                    source=Source.COMPARISON,
+                    call=call,
+                    update=call.update,
+                    node=call.nodes[0] if call.nodes else None,
+                )
+            )
+
+    def subtract(self, one: Any, other: Any, result: Any) -> None:
+        """An output minus its target, or the target minus the output."""
+        if not (is_plain(one) and is_plain(other)) or one.numel() > MOST_SUBTRACTED * one.shape[0]:
+            return
+        for answer, target in ((one, other), (other, one)):
+            storage = answer.untyped_storage().data_ptr()
+            others = {h.storage for c in self._state.recent for _, h in c.outputs}
+            if storage not in others or target.requires_grad or target.untyped_storage().data_ptr() in others:
+                continue
+            call = call_of(self._state, answer)
+            if call is not None and call.update == self._state.update:
+                self._in_vain = 0
+                self._meetings.add(
+                    Meeting(
+                        form="numbers",
+                        output=plain(answer),
+                        target=plain(target).to(answer.dtype),
+                        source=Source.DIFFERENCE,
+                        call=call,
+                        update=call.update,
+                        node=result.grad_fn._sequence_nr() if result.grad_fn is not None else None,
+                    )
+                )
+                return
+
+
+def watch_comparisons(state: State, meetings: Meetings) -> None:
+    """Look at `==` and `-` of tensors."""
+    found = Comparisons(state, meetings)
+    compare, subtract = state.recorder.watching(found.compare), state.recorder.watching(found.subtract)
+    equal, minus = torch.Tensor.__eq__, torch.Tensor.__sub__
+
+    @functools.wraps(equal)
+    def passed_on_equal(self: Any, other: Any) -> Any:
+        if found.is_wanted(self, other):
+            compare(self, other)
+        return equal(self, other)
+
+    @functools.wraps(minus)
+    def passed_on_minus(self: Any, other: Any, **kwargs: Any) -> Any:
+        result = minus(self, other, **kwargs)
+        if self.is_floating_point() and self.numel() > 1 and found.is_wanted(self, other):
+            subtract(self, other, result)
+        return result
+
+    torch.Tensor.__eq__ = torch.Tensor.eq = passed_on_equal
+    torch.Tensor.__sub__ = torch.Tensor.sub = passed_on_minus

@@ -1,0 +1,124 @@
+"""Weights that are saved, copied and loaded."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from trainwright.rehearsal.record import Kept, Loaded
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
+from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+
+# Copies and files that are noted.
+MOST_KEPT = 5000
+
+
+class Files:
+    """Notes weights that come and go."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def keep(self, value: Any, how: str, path: Any = "") -> None:
+        """Weights are saved or copied."""
+        kept = self._state.recorder.record.kept
+        if len(kept) >= MOST_KEPT:
+            return
+        weights = self._fingerprint(value)
+        if weights is not None:
+            shown = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
+            where = place(sys._getframe(1))
+            kept.append(
+                Kept(
+                    update=self._state.update,
+                    weights=weights[0],
+                    how=how,
+                    path=str(shown),
+                    tensors=weights[1],
+                    where=where,
+                )
+            )
+
+    def _fingerprint(self, value: Any) -> tuple[float, int] | None:
+        if isinstance(value, torch.nn.Module):
+            if next(value.parameters(), None) is None:
+                return None
+            return weights_fingerprint(value), sum(1 for _ in value.parameters())
+        found = state_in(value)
+        return (fingerprint(weights_in(found)), len(found)) if found else None
+
+    def before(self, module: Any) -> float:
+        """The fingerprint of a model that weights are put into."""
+        return weights_fingerprint(module)
+
+    def load(self, module: Any, before: float | None, result: Any) -> None:
+        """Weights were put into a model."""
+        loaded = self._state.recorder.record.loaded
+        if before is None or len(loaded) >= MOST_KEPT:
+            return
+        loaded.append(
+            Loaded(
+                update=self._state.update,
+                model=self._state.recorder.number_of(unwrapped(module)),
+                before=before,
+                after=weights_fingerprint(module),
+                missing=len(getattr(result, "missing_keys", ())),
+                tensors=sum(1 for _ in module.parameters()),
+                where=place(sys._getframe(1)),
+            )
+        )
+
+
+def watch_files(state: State) -> None:
+    """Look at `torch.save`, `copy.deepcopy` and `load_state_dict`."""
+    files = Files(state)
+    watching = state.recorder.watching
+    keep, before, load = watching(files.keep), watching(files.before), watching(files.load)
+    deepcopy, save, load_state = copy.deepcopy, torch.save, torch.nn.Module.load_state_dict
+
+    @functools.wraps(deepcopy)
+    def passed_on_copy(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args and not kwargs and isinstance(x, (dict, torch.nn.Module)) and state.update and not state.is_off():
+            keep(x, "copied")
+        return deepcopy(x, *args, **kwargs)
+
+    @functools.wraps(save)
+    def passed_on_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        if not state.is_off():
+            keep(obj, "saved", f)
+        return save(obj, f, *args, **kwargs)
+
+    @functools.wraps(load_state)
+    def passed_on_load(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if state.is_off():
+            return load_state(self, *args, **kwargs)
+        earlier = before(self)
+        result = load_state(self, *args, **kwargs)
+        load(self, earlier, result)
+        return result
+
+    copy.deepcopy, torch.save, torch.nn.Module.load_state_dict = passed_on_copy, passed_on_save, passed_on_load
+
+
+def watch_safetensors(watch: Any, module: Any) -> None:
+    """Look at `safetensors.torch.save_file` and `save_model`."""
+    state: State = watch.state
+    keep = state.recorder.watching(Files(state).keep)
+
+    def watched(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def passed_on(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            if not state.is_off():
+                keep(tensors, "saved", filename)
+            return original(tensors, filename, *args, **kwargs)
+
+        return passed_on
+
+    module.save_file, module.save_model = watched(module.save_file), watched(module.save_model)

@@ -1,0 +1,246 @@
+"""One call of a Keras model's `fit`, as its callbacks see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainwright.core import Place
+from trainwright.rehearsal.record import Best, Kept, Pass, Training, Update
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, plain_optimizer
+
+
+@dataclass(kw_only=True)
+class Look:
+    """The end of an epoch."""
+
+    epoch: int
+    update: int
+    weights: float
+    logs: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class Fit:
+    """A training by `fit` that is under way."""
+
+    recorder: Recorder
+    model: Any
+    backend: str
+    given: Mapping[str, Any]
+    followed: Followed
+    where: Place | None
+    callbacks: list[Any]
+    held: int
+    """The number of the validation rows' set; 0: there are none."""
+    training: Training
+    steps: int | None = None
+    """Batches in an epoch, where they can be known."""
+    looks: list[Look] = field(default_factory=list)
+    begins: int = 0
+    saves: dict[str, int] = field(default_factory=dict)
+    """The epoch in which each path was last written."""
+    norm: float | None = None
+    """Of the last gradient that was seen, where training runs eagerly."""
+    passes: list[int] = field(default_factory=list)
+    is_followed: bool = False
+    is_own_step: bool = False
+    """Whether the losses of batches are the user's own numbers, not means since the epoch began."""
+    _batches: int = 0
+    _looked_at: int = 0
+    _mean: float = 0.0
+
+    def begin(self) -> None:
+        """Called when everything is built and nothing is trained."""
+        self.begins = self.recorder.record.updates
+        step = type(self.model).train_step
+        self.is_own_step = not str(step.__module__).startswith(("keras.", "tf_keras."))
+        epochs = int(self.given.get("epochs") or 1) - int(self.given.get("initial_epoch") or 0)
+        self.training.planned = None if self.steps is None else epochs * self.steps
+        self.recorder.begin_training(self.training)
+        if self.model.built:
+            self._follow()
+
+    def _follow(self) -> None:
+        self.is_followed = True
+        self.training.weights_before = fingerprint(self.model)
+        self.followed.begin(self.model, self.model.optimizer)
+
+    def begin_epoch(self) -> None:
+        self._batches, self._looked_at, self._mean = 0, 0, 0.0
+
+    def end_batch(self, batch: int, logs: Mapping[str, Any] | None) -> None:
+        """Count the updates since the last call, and note losses and rates of some."""
+        recorder = self.recorder
+        if not self.is_followed:
+            self._follow()
+        done = max(1, batch + 1 - self._batches)
+        self._batches += done
+        if recorder.is_due(recorder.record.updates + done) and logs and "loss" in logs:
+            mean = float(logs["loss"])
+            value = mean
+            if not self.is_own_step and math.isfinite(mean):  # of the batches since the last look
+                span = self._batches - self._looked_at
+                value = (mean * self._batches - self._mean * self._looked_at) / span
+            self._mean, self._looked_at = mean, self._batches
+            recorder.add_loss(value)
+        for _ in range(done):
+            recorder.end_update()
+        if (
+            recorder.is_due(recorder.record.updates) and self.backend != "jax"
+        ):  # where variables wait for the epoch's end
+            self._note_update()
+        self.norm = None
+        if recorder.is_over():
+            self.training.is_cut = self.model.stop_training = True
+
+    def _note_update(self) -> None:
+        optimizer = self.model.optimizer
+        self.recorder.record.steps.append(
+            Update(
+                number=self.recorder.record.updates,
+                optimizer=self.recorder.number_of(optimizer),
+                rate=rate_of(optimizer),
+                gradient_norm=self.norm,
+                seconds=self.recorder.seconds,
+            )
+        )
+
+    def end_epoch(self, epoch: int, logs: Mapping[str, Any] | None) -> None:
+        """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""
+        updates, weights = self.recorder.record.updates, fingerprint(self.model)
+        self.looks.append(Look(epoch=epoch, update=updates, weights=weights))
+        if self.backend == "jax":
+            self._note_update()
+        if any(name.startswith("val_") for name in logs or ()):
+            made = Pass(
+                number=0,
+                update=updates,
+                model=self.recorder.number_of(self.model),
+                is_trained=True,
+                weights=weights,
+                data=self.held,
+                calls=1,
+                where=self.where,
+            )
+            self.passes.append(self.recorder.begin_pass(made).number)
+
+    def end_epoch_numbers(self, logs: Mapping[str, Any] | None) -> None:
+        """After the user's callbacks, which may add numbers of their own."""
+        for name, value in (logs or {}).items():
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                continue
+            self.looks[-1].logs[name] = number
+            self.recorder.add_number(name, number, "history")
+        if self.recorder.is_over() and self._has_more():
+            self.training.is_cut = self.model.stop_training = True
+
+    def _has_more(self) -> bool:
+        return bool(self.looks) and self.looks[-1].epoch + 1 < int(self.given.get("epochs") or 1)
+
+    def end_test_batch(self) -> None:
+        if self.recorder.is_over():
+            self.model.stop_evaluating = True
+
+    def end(self) -> float | None:
+        """The training has ended, or an exception ended it. Returns the fingerprint of its weights."""
+        weights = None
+        if self.model.built and self.is_followed:
+            weights = fingerprint(self.model)
+            self.followed.end(self.model, self.model.optimizer, self.recorder.record.updates - self.begins)
+            for callback in self.callbacks:
+                if (best := self._best(callback, weights)) is not None:
+                    self.recorder.record.best.append(best)
+        if self.recorder.training is self.training:
+            self.recorder.end_training(weights)
+        return weights
+
+    def _best(self, callback: Any, weights: float) -> Best | None:
+        """What a callback kept as best."""
+        name = getattr(callback, "monitor", None)
+        first = int(getattr(callback, "start_from_epoch", 0) or 0)
+        looks = [look for look in self.looks if name in look.logs and look.epoch >= first]
+        if not looks:
+            return None
+        kept: int | None
+        if getattr(callback, "restore_best_weights", False):
+            same = [i for i, look in enumerate(looks) if look.weights == weights]
+            told = [i for i in same if looks[i].epoch == getattr(callback, "best_epoch", None)]
+            kept = next(iter([*told, *reversed(same)]), None)
+        elif getattr(callback, "save_best_only", False) and self.saves:
+            written = max(self.saves.values())
+            kept = next((i for i, look in enumerate(looks) if look.epoch == written), None)
+        else:
+            return None
+        higher = {"min": False, "max": True}.get(str(getattr(callback, "mode", "")))
+        return Best(
+            name=str(name).lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept
+        )
+
+    def note_saved(self, kept: Kept) -> None:
+        """A file of this model's weights was written."""
+        self.saves[kept.path] = self.looks[-1].epoch if self.looks else 0
+
+
+def rate_of(optimizer: Any) -> float:
+    """The learning rate for the next step."""
+    inner = plain_optimizer(optimizer)
+    rate = inner.learning_rate
+    if callable(rate) and not hasattr(rate, "numpy"):
+        rate = rate(inner.iterations)
+    return float(rate)
+
+
+def callbacks_of(keras: Any, fit: Fit) -> tuple[Any, Any]:
+    """Two callbacks for a training: one that goes before the user's, and one that goes behind them."""
+    watching = fit.recorder.watching
+    begin, begin_epoch, end_batch = watching(Fit.begin), watching(Fit.begin_epoch), watching(Fit.end_batch)
+    end_epoch, end_numbers = watching(Fit.end_epoch), watching(Fit.end_epoch_numbers)
+    base: Any = keras.callbacks.Callback
+
+    class Before(base):
+        _supports_tf_logs = True
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            begin(fit)
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            begin_epoch(fit)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            end_batch(fit, batch, logs)
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            end_epoch(fit, epoch, logs)
+
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            fit.end_test_batch()
+
+    class Behind(base):
+        _supports_tf_logs = True
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            end_numbers(fit, logs)
+
+    return Before(), Behind()
+
+
+def with_callbacks(callbacks: Any, first: Any, last: Any) -> Any:
+    """`fit`'s callbacks with ours; the user's own list stays as it is."""
+    if hasattr(callbacks, "append") and not isinstance(callbacks, list):  # Keras's own list of callbacks
+        callbacks.append(first)
+        callbacks.append(last)
+        return callbacks
+    users = [] if callbacks is None else list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    return [first, *users, last]
+
+
+def is_internal(frame: Any) -> bool:
+    """Whether Keras itself makes the call."""
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.startswith(("keras.", "tf_keras."))

@@ -1,0 +1,308 @@
+"""What is noted of Keras's trainings, evaluations and files of weights, and asked of its models after the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.rehearsal.record import Kept, Loaded, Pass, Training
+from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
+from trainwright.rehearsal.watch.keras_answers import Asking, Question
+from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
+from trainwright.rehearsal.watch.keras_rows import (
+    MOST_BYTES,
+    count_of,
+    is_arrays,
+    keys_of,
+    leaves,
+    row_bytes,
+    rows_at,
+    spread,
+)
+from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
+from trainwright.seams.source.places import user_place
+
+# Copies of weights for questions after the run, in all; the oldest questions go without.
+MOST_COPIES = 400_000_000
+# Rows of which all are looked at for equal ones, in bytes.
+MOST_LOOKED = 200_000_000
+# Calls of `evaluate` and of saving that are noted.
+MOST_CALLS = 2000
+# Trainings whose models are asked after the run: the last ones.
+MOST_TRAININGS = 12
+
+
+class KerasWatch:
+    """Watches one Keras: `keras` or `tf_keras`."""
+
+    def __init__(self, recorder: Recorder, keras: Any) -> None:
+        self.recorder, self.keras = recorder, keras
+        self.backend = "tensorflow" if keras.__name__.startswith("tf_keras") else str(keras.config.backend())
+        self.followed = Followed(recorder)
+        self.fits: list[Fit] = []
+        """Those under way, the innermost last."""
+        self.questions: list[Question] = []
+        self._copied = 0
+        self._calls = 0
+        self._passes: list[tuple[Pass, set[int]]] = []
+        self._parts: dict[int, Any] = {}
+
+    # Training
+
+    def begin_fit(self, model: Any, given: dict[str, Any], frame: FrameType) -> Fit:
+        """A training that begins, with our callbacks among its arguments."""
+        recorder = self.recorder
+        where = user_place(frame)
+        number = recorder.number_of(model)
+        record = recorder.record
+        training = Training(
+            number=len(record.trainings) + 1, kind="fit", begins=record.updates, models=(number,), where=where
+        )
+        callbacks = given.get("callbacks")
+        users = getattr(callbacks, "callbacks", callbacks)
+        fit = Fit(
+            recorder=recorder,
+            model=model,
+            backend=self.backend,
+            given=dict(given),
+            followed=self.followed,
+            where=where,
+            callbacks=list(users) if isinstance(users, (list, tuple)) else [users] if users is not None else [],
+            held=self._held_number(given),
+            training=training,
+            steps=_steps(given),
+        )
+        given["callbacks"] = with_callbacks(callbacks, *callbacks_of(self.keras, fit))
+        self.fits.append(fit)
+        return fit
+
+    def end_fit(self, fit: Fit) -> None:
+        """Keep what is to be asked about after the run."""
+        self.fits.remove(fit)
+        weights = fit.end()
+        if weights is None:
+            return
+        given, model = fit.given, fit.model
+        loss = getattr(model, "loss", None)
+        kept = self._copy(model, weights)
+        update = self.recorder.record.updates
+        common = Question(
+            model=model,
+            number=self.recorder.number_of(model),
+            weights=kept,
+            update=update,
+            loss=loss,
+            trains=True,
+            training=fit.training.number,
+            epochs=len(fit.looks),
+        )
+        x, y = given.get("x"), given.get("y")
+        split = float(given.get("validation_split") or 0.0) if given.get("validation_data") is None else 0.0
+        rows = count_of(x) if is_arrays(x) else 0
+        border = int(rows * (1.0 - split)) if split else rows
+        evaluation = fit.passes[-1] if fit.passes else None
+        held = replace(common, trains=False, data=fit.held, evaluation=evaluation)
+        if rows:
+            trained = self._asked(common, (x, y, given.get("sample_weight")), 0, border, MOST_TRAINED_ROWS)
+            self.questions.append(replace(trained, data=self.recorder.number_of(leaves(x)[0])))
+            if split:
+                self.questions.append(self._asked(held, (x, y, given.get("sample_weight")), border, rows))
+        elif x is not None:
+            self.questions.append(replace(common, stream=x, data=self.recorder.number_of(x)))
+        self._ask_held(held, given.get("validation_data"))
+        self._forget()
+
+    def _ask_held(self, held: Question, data: Any) -> None:
+        if data is None:
+            return
+        if isinstance(data, (tuple, list)) and len(data) > 1 and is_arrays(data[0]):
+            parts = (*data, None)[:3]
+            self.questions.append(self._asked(held, parts, 0, count_of(data[0])))
+        else:
+            self.questions.append(replace(held, stream=data))
+
+    def _asked(
+        self, question: Question, parts: tuple[Any, Any, Any], first: int, last: int, most: int = 512
+    ) -> Question:
+        """The question with rows from `first` to `last`, copied while they are what they were."""
+        x, y, weight = parts
+        most = max(16, min(most, MOST_BYTES // max(1, row_bytes(x))))
+        at = first + spread(last - first, most)
+        rows = rows_at(x, y, weight, at)
+        rows.total = last - first
+        keys: Any = None
+        labels: Any = None
+        if question.trains:
+            every = first + spread(last - first, MOST_KEYS)
+            if len(every) * row_bytes(x) <= MOST_LOOKED:
+                keys = keys_of(rows_at(x, None, None, every).x)
+            labels = rows_at(y, None, None, first + spread(last - first, 200_000)).x
+        return replace(question, rows=rows, keys=keys, labels=labels)
+
+    def _held_number(self, given: dict[str, Any]) -> int:
+        data = given.get("validation_data")
+        if data is not None:
+            first = next(iter(leaves(data)), data) if isinstance(data, (tuple, list)) else data
+            return self.recorder.number_of(first)
+        if given.get("validation_split"):
+            part = self._parts.setdefault(id(next(iter(leaves(given.get("x"))), None)), _Part())
+            return self.recorder.number_of(part)
+        return 0
+
+    def _copy(self, model: Any, weights: float) -> list[NDArray[Any]] | None:
+        """The weights as they are now; None: too many."""
+        last = self.questions[-1] if self.questions else None
+        if last is not None and last.model is model and last.weights is not None and fingerprint(model) == weights:
+            same = [v.shape for v in last.weights]
+            if same == [tuple(v.shape) for v in model.weights] and all(
+                np.array_equal(a, values_of(v), equal_nan=a.dtype.kind == "f")
+                for a, v in zip(last.weights, model.weights)
+            ):
+                return last.weights
+        copied = [np.array(values_of(v)) for v in model.weights]
+        size = sum(a.nbytes for a in copied)
+        return copied if size <= MOST_COPIES else None
+
+    def _forget(self) -> None:
+        """Drop the questions about early trainings, and those whose copies are too large together."""
+        numbers = sorted({q.training for q in self.questions})
+        while numbers:
+            sizes = {id(q.weights): sum(a.nbytes for a in q.weights or ()) for q in self.questions}
+            if len(numbers) <= MOST_TRAININGS and (sum(sizes.values()) <= MOST_COPIES or len(numbers) == 1):
+                return
+            first = numbers.pop(0)
+            self.questions = [q for q in self.questions if q.training != first]
+
+    # Evaluation
+
+    def evaluated(self, model: Any, given: dict[str, Any], result: Any, frame: FrameType, scores: bool) -> None:
+        """`evaluate`, if it scores, or `predict` has read rows with a model."""
+        self._calls += 1
+        if not self.recorder.is_due(self._calls):
+            return
+        x, weights, recorder = given.get("x"), fingerprint(model), self.recorder
+        first = next(iter(leaves(x)), None) if is_arrays(x) else x
+        is_known = {id(v) for v in weights_of(model)}
+        made = Pass(
+            number=0,
+            update=recorder.record.updates,
+            model=recorder.number_of(model),
+            is_trained=bool(is_known & self.followed.trained),
+            weights=weights,
+            data=recorder.number_of(first) if first is not None else 0,
+            calls=0,
+            where=user_place(frame),
+        )
+        done = recorder.begin_pass(made)
+        done.calls += 1
+        self._passes.append((done, is_known))
+        if not scores:
+            return
+        trained = any(q.trains and q.data == made.data for q in self.questions)
+        names = names_of_scores(model)
+        pairs = result.items() if isinstance(result, dict) else zip(names, np.ravel(result).tolist())
+        for name, value in pairs:
+            recorder.add_number(f"{'train' if trained else 'evaluate'} {name}", float(value), "history")
+        if trained or len(self.questions) > 4 * MOST_TRAININGS:
+            return
+        question = Question(
+            model=model,
+            number=made.model,
+            weights=self._copy(model, weights),
+            update=made.update,
+            loss=getattr(model, "loss", None),
+            trains=False,
+            data=made.data,
+            evaluation=done.number,
+            training=len(recorder.record.trainings),
+        )
+        y = given.get("y")
+        self._ask_held(question, x if y is None else (x, y, given.get("sample_weight")))
+        self._forget()
+
+    # Files
+
+    def saved(self, model: Any, path: Any, how: str, frame: FrameType) -> None:
+        """Weights were written to a file, or copied."""
+        record = self.recorder.record
+        if len(record.kept) >= MOST_CALLS:
+            return
+        kept = Kept(
+            update=record.updates,
+            weights=fingerprint(model),
+            how=how,
+            path=str(path or ""),
+            tensors=len(model.weights),
+            where=user_place(frame),
+        )
+        record.kept.append(kept)
+        if self.fits and self.fits[-1].model is model and how == "saved":
+            self.fits[-1].note_saved(kept)
+
+    def loaded(self, model: Any, before: float, frame: FrameType) -> None:
+        """Weights were put into a model."""
+        record = self.recorder.record
+        if len(record.loaded) < MOST_CALLS:
+            record.loaded.append(
+                Loaded(
+                    update=record.updates,
+                    model=self.recorder.number_of(model),
+                    before=before,
+                    after=fingerprint(model),
+                    missing=0,
+                    tensors=len(model.weights),
+                    where=user_place(frame),
+                )
+            )
+
+    def finish(self) -> None:
+        """Ask the models."""
+        for made, variables in self._passes:
+            made.is_trained = made.is_trained or bool(variables & self.followed.trained)
+        asking = Asking(self.recorder, self.keras, self.backend)
+        ask = self.recorder.watching(asking.ask)
+        before = 0
+        for question in self.questions:
+            if question.training != before and question.trains:
+                self.recorder.forget_rows()
+                before = question.training
+            ask(question)
+            drawn = self.recorder.record.trained_keys
+            for key in question.keys.tolist() if question.keys is not None else ():
+                if len(drawn) < MOST_KEYS:
+                    drawn.setdefault(key, 1)
+
+
+class _Part:
+    """Stands for the rows of a set that `validation_split` keeps for validation."""
+
+
+def _steps(given: dict[str, Any]) -> int | None:
+    """Batches in an epoch, as far as the arguments tell."""
+    if given.get("steps_per_epoch"):
+        return int(given["steps_per_epoch"])
+    x = given.get("x")
+    if not is_arrays(x):
+        try:
+            steps = len(x) if x is not None else 0
+        except TypeError:
+            return None
+        return steps or None
+    rows = count_of(x)
+    if given.get("validation_split") and given.get("validation_data") is None:
+        rows = int(rows * (1.0 - float(given["validation_split"])))
+    return -(-rows // int(given.get("batch_size") or 32)) or None
+
+
+def names_of_scores(model: Any) -> list[str]:
+    """The names of what `evaluate` returned, in order."""
+    flatten = getattr(model, "_flatten_metrics_in_order", None)
+    if flatten is not None:
+        names = list(model.get_metrics_result())
+        ordered = flatten({name: name for name in names})
+        return [ordered] if isinstance(ordered, str) else list(ordered)
+    return list(getattr(model, "metrics_names", None) or ())

@@ -1,0 +1,160 @@
+"""Lightning's Trainer: where its trainings begin and end, what modules log, and what its callbacks call best."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Any
+
+import torch
+
+from trainwright.core import Place
+from trainwright.rehearsal.record import Best, Training
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.samples import is_plain
+from trainwright.rehearsal.watch.state import unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch import TorchWatch
+
+
+def watch_lightning(watch: TorchWatch, module: Any) -> None:
+    """Look at the `Trainer` and the modules of `lightning.pytorch` or `pytorch_lightning`."""
+    recorder = watch.state.recorder
+    package = module.__name__
+    kind, logging = module.Trainer, module.LightningModule
+    fit, checking = kind.fit, kind._run_sanity_check
+    begin = recorder.watching(functools.partial(_noting, watch, package))
+
+    @functools.wraps(fit)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begun = begin(place(sys._getframe(1)))
+        if begun is None:
+            return fit(self, *args, **kwargs)
+        noting, noted = begun
+        self.callbacks.append(noting)
+        try:
+            return fit(self, *args, **kwargs)
+        finally:
+            if noting in self.callbacks:
+                self.callbacks.remove(noting)
+            recorder.watching(noted.finish)(self)
+
+    @functools.wraps(checking)
+    def passed_on_check(self: Any) -> Any:
+        watch.state.is_paused = True
+        try:
+            return checking(self)
+        finally:
+            watch.state.is_paused = False
+
+    kind.fit, kind._run_sanity_check = passed_on, passed_on_check
+    _watch_log(watch, logging)
+
+
+def _watch_log(watch: TorchWatch, kind: Any) -> None:
+    """Note each value that a module logs; on a GPU only of the updates that are looked at, as reading one waits."""
+    log, recorder = kind.log, watch.state.recorder
+
+    def note(name: Any, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            if not is_plain(value) or value.numel() != 1:
+                return
+            if value.device.type != "cpu" and not recorder.is_due(watch.state.update + 1):
+                return
+        elif not isinstance(value, (int, float)):
+            return
+        recorder.add_number(str(name), float(value), "logged")
+
+    noted = recorder.watching(note)
+
+    @functools.wraps(log)
+    def passed_on(self: Any, name: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if not watch.state.is_paused:
+            noted(name, value)
+        return log(self, name, value, *args, **kwargs)
+
+    kind.log = passed_on
+
+
+class Fit:
+    """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
+
+    def __init__(self, watch: TorchWatch, where: Place | None) -> None:
+        self._watch = watch
+        self._recorder = watch.state.recorder
+        self._where = where
+        self._training: Training | None = None
+        self._looks: dict[int, list[float]] = {}
+
+    def begin(self, trainer: Any, module: Any) -> None:
+        """The fit begins."""
+        self._watch.optimizers.end_training()
+        self._watch.state.managed = True
+        planned = trainer.estimated_stepping_batches
+        self._training = Training(
+            number=len(self._recorder.record.trainings) + 1,
+            kind="Lightning",
+            begins=self._watch.state.update,
+            planned=int(planned) if planned not in (float("inf"), -1) else None,
+            weights_before=weights_fingerprint(module),
+            models=(self._recorder.number_of(unwrapped(module)),),
+            where=self._where,
+        )
+        self._recorder.begin_training(self._training)
+
+    def look(self, trainer: Any, module: Any) -> None:
+        """An evaluation has ended."""
+        if trainer.sanity_checking:
+            return
+        for number, callback in enumerate(trainer.callbacks):
+            value = trainer.callback_metrics.get(getattr(callback, "monitor", None))
+            if value is not None:
+                self._looks.setdefault(number, []).append(float(value))
+
+    def end_if_over(self, trainer: Any) -> None:
+        """Ask for the end after this update, whatever the fewest epochs and steps are."""
+        if self._recorder.is_over():
+            trainer.fit_loop.min_epochs = trainer.fit_loop.epoch_loop.min_steps = None
+            trainer.should_stop = True
+            if self._training is not None:
+                self._training.is_cut = True
+
+    def finish(self, trainer: Any) -> None:
+        """`fit` is left."""
+        self._watch.state.managed = False
+        if self._training is None:
+            return
+        self._watch.meetings.finish()
+        if self._recorder.training is self._training:
+            self._recorder.end_training(weights_fingerprint(trainer.lightning_module))
+        for number, values in self._looks.items():
+            _add_best(self._watch, trainer.callbacks[number], values)
+
+
+def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, Fit]:
+    """A callback of this package, and what it tells."""
+    fit, watching = Fit(watch, where), watch.state.recorder.watching
+    begin, look = watching(fit.begin), watching(fit.look)
+    methods = {
+        "on_fit_start": lambda self, trainer, module: begin(trainer, module),
+        "on_validation_end": lambda self, trainer, module: look(trainer, module),
+        "on_train_batch_end": lambda self, trainer, *more, **further: fit.end_if_over(trainer),
+    }
+    return type("Noting", (importlib.import_module(package).Callback,), methods)(), fit
+
+
+def _add_best(watch: TorchWatch, callback: Any, values: list[float]) -> None:
+    """What ModelCheckpoint and EarlyStopping hold as best."""
+    score = getattr(callback, "best_model_score", getattr(callback, "best_score", None))
+    mode = getattr(callback, "mode", None)
+    if score is None or not hasattr(callback, "monitor"):
+        return
+    nearest = [number for number, value in enumerate(values) if abs(value - float(score)) <= 1e-6 * (1 + abs(value))]
+    watch.state.recorder.record.best.append(
+        Best(
+            name=str(callback.monitor).lower(),
+            higher_is_better={"max": True, "min": False}.get(str(mode)),
+            values=tuple(values),
+            kept=nearest[0] if nearest else None,
+        )
+    )

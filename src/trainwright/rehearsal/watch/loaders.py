@@ -1,0 +1,137 @@
+"""Loaders: which rows of which set they draw, and what lies in their batches."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trainwright.core import Place
+from trainwright.rehearsal.record import Drawn
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.samples import is_plain
+from trainwright.rehearsal.watch.state import Batch, Held, State
+from trainwright.rehearsal.watch.torch import TorchWatch
+
+
+@dataclass(eq=False)
+class Reading:
+    """One reading of a loader, from its start."""
+
+    number: int
+    where: Place | None
+    rows: deque[list[Any]] = field(default_factory=deque)
+    """Rows that were asked for and have not come yet."""
+
+
+class Loaders:
+    """Follows the iterators of loaders."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._readings: weakref.WeakKeyDictionary[Any, Reading] = weakref.WeakKeyDictionary()
+        self._count = 0
+        self._identities: dict[Any, Any] = {}
+
+    def begin(self, iterator: Any, loader: Any = None) -> None:
+        """A loader is read from its start."""
+        self._count += 1
+        self._readings[iterator] = Reading(self._count, place(sys._getframe(1)))
+        self._state.reads_ahead = self._state.reads_ahead or "Shard" in type(loader).__name__
+
+    def index(self, iterator: Any, rows: Any) -> None:
+        """Rows that the iterator asks for."""
+        reading = self._readings.get(iterator)
+        if reading is not None:
+            reading.rows.append(list(rows) if isinstance(rows, (list, tuple)) else [rows])
+
+    def batch(self, iterator: Any, data: Any) -> None:
+        """A batch that the loader gives."""
+        reading = self._readings.get(iterator)
+        rows = reading.rows.popleft() if reading is not None and reading.rows else None
+        numbers = [int(row) for row in rows] if rows and all(_is_number(row) for row in rows) else None
+        drawn = self._drawn(iterator._dataset, numbers or [])
+        if reading is not None and drawn.where is None:
+            drawn.where = reading.where
+        columns: dict[str, Held] = {}
+        _collect(columns, "", data, 0)
+        self._state.batches.append(Batch(columns, drawn, numbers, reading.number if reading is not None else 0))
+
+    def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
+        identity = self._identity(data)
+        known = data if identity is None else self._identities.setdefault(identity, identity)
+        try:
+            size = len(data)
+        except (TypeError, NotImplementedError):
+            size = 0
+        return self._state.recorder.draw(known, size, numbers, type(data).__name__)
+
+    def _identity(self, data: Any) -> Any:
+        """The same for sets that are made anew around the same rows; None: the set itself."""
+        if isinstance(getattr(data, "_fingerprint", None), str):
+            return "fingerprint", data._fingerprint
+        tensors = getattr(data, "tensors", None)
+        if isinstance(tensors, tuple) and tensors and all(is_plain(t) for t in tensors):
+            return "tensors", *(self._state.recorder.number_of(t) for t in tensors)
+        return None
+
+
+def _is_number(row: Any) -> bool:
+    return hasattr(row, "__index__") and not isinstance(row, bool)
+
+
+def _collect(columns: dict[str, Held], name: str, value: Any, depth: int) -> None:
+    if isinstance(value, torch.Tensor):
+        if is_plain(value):
+            columns[name] = Held.of(value)
+    elif depth < 3 and hasattr(value, "items") and hasattr(value, "keys"):
+        for key, inner in value.items():
+            _collect(columns, f"{name}.{key}" if name else str(key), inner, depth + 1)
+    elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= 24:
+        for number, inner in enumerate(value):
+            _collect(columns, f"{name}[{number}]", inner, depth + 1)
+
+
+def watch_loaders(watch: TorchWatch, module: Any) -> None:
+    """Look at what the loaders of `torch.utils.data.dataloader` draw."""
+    state = watch.state
+    found = Loaders(state)
+    kind = module._BaseDataLoaderIter
+    started, again, asked, given = kind.__init__, kind._reset, kind._next_index, kind.__next__
+    watching = state.recorder.watching
+    begin, index, batch = watching(found.begin), watching(found.index), watching(found.batch)
+
+    @functools.wraps(started)
+    def passed_on_start(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, loader)
+        started(self, loader, *args, **kwargs)
+
+    @functools.wraps(again)
+    def passed_on_reset(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self)
+        again(self, *args, **kwargs)
+
+    @functools.wraps(asked)
+    def passed_on_index(self: Any) -> Any:
+        rows = asked(self)
+        index(self, rows)
+        return rows
+
+    @functools.wraps(given)
+    def passed_on_batch(self: Any) -> Any:
+        data = given(self)
+        if not state.is_off():
+            batch(self, data)
+        return data
+
+    kind.__init__, kind._reset, kind._next_index, kind.__next__ = (
+        passed_on_start,
+        passed_on_reset,
+        passed_on_index,
+        passed_on_batch,
+    )

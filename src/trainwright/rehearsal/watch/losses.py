@@ -1,0 +1,174 @@
+"""Loss functions: outputs beside labels, and what `backward` is called on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from trainwright.rehearsal.record import Source
+from trainwright.rehearsal.watch.meetings import Meeting, Meetings
+from trainwright.rehearsal.watch.passes import call_of
+from trainwright.rehearsal.watch.samples import is_plain, plain
+from trainwright.rehearsal.watch.state import State
+
+# How the first argument of each loss function is read, the second being the labels.
+_LOSSES = {
+    "cross_entropy": "classes",
+    "nll_loss": "log classes",
+    "multi_margin_loss": "classes",
+    "binary_cross_entropy": "binary",
+    "binary_cross_entropy_with_logits": "logits",
+    "multilabel_soft_margin_loss": "logits",
+    "soft_margin_loss": "signs",
+    "mse_loss": "numbers",
+    "l1_loss": "numbers",
+    "smooth_l1_loss": "numbers",
+    "huber_loss": "numbers",
+    "gaussian_nll_loss": "numbers",
+}
+# Losses that wait to be read, on a device where reading one waits for all that goes before.
+WAITING = 100
+
+
+class Losses:
+    """What `backward` was called on. On a GPU values are read a hundred at a time."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._waiting: list[tuple[int, Any]] = []
+
+    def add(self, tensors: list[Any]) -> None:
+        """Note the tensors that `backward` is called on."""
+        if any(t.numel() != 1 or t.is_complex() for t in tensors):
+            total = sum((plain(t).float().sum() for t in tensors), torch.zeros((), device=tensors[0].device))
+        else:
+            total = plain(tensors[0]) if len(tensors) == 1 else sum(plain(t) for t in tensors)
+        if total.device.type == "cpu":
+            self._state.recorder.add_loss(float(total))
+            return
+        self._waiting.append((self._state.update, total.clone().reshape(()).float()))
+        if len(self._waiting) >= WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Read what waits."""
+        waiting, self._waiting = self._waiting, []
+        by_device: dict[Any, list[tuple[int, Any]]] = {}
+        for update, value in waiting:
+            by_device.setdefault(value.device, []).append((update, value))
+        read = [
+            (update, float(value))
+            for many in by_device.values()
+            for (update, _), value in zip(many, torch.stack([v for _, v in many]).tolist())
+        ]
+        self._state.recorder.record.losses += sorted(read, key=lambda one: one[0])
+
+
+def watch_losses(state: State, meetings: Meetings) -> None:
+    """Look at each call of a loss function."""
+    functional = torch.nn.functional
+    originals = {name: getattr(functional, name) for name in _LOSSES if hasattr(functional, name)}
+    watched = {name: _watched(state, meetings, function, _LOSSES[name]) for name, function in originals.items()}
+    for name, function in watched.items():
+        setattr(functional, name, function)
+    _spare_scripting(functional, originals, watched)
+
+
+def _watched(state: State, meetings: Meetings, original: Callable[..., Any], form: str) -> Callable[..., Any]:
+    meet = state.recorder.watching(functools.partial(_meet, state, meetings, form))
+
+    @functools.wraps(original)
+    def passed_on(*args: Any, **kwargs: Any) -> Any:
+        if state.is_off() or state.in_loss or state.in_backward:
+            return original(*args, **kwargs)
+        state.in_loss += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            state.in_loss -= 1
+        meet(result, *args, **kwargs)
+        return result
+
+    return passed_on
+
+
+def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
+    answer: Any = args[0] if args else kwargs.get("input")
+    target: Any = args[1] if len(args) > 1 else kwargs.get("target")
+    if not (is_plain(answer) and is_plain(target) and is_plain(result)) or target.grad_fn is not None:
+        return
+    if form == "numbers" and answer.grad_fn is None and torch.is_grad_enabled() and result.requires_grad:
+        return
+    if not state.due and not state.recent and state.current is None and result.requires_grad:
+        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", -100))
+        return
+    is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
+    call = call_of(state, answer)
+    meetings.add(
+        Meeting(
+            form=form,
+            output=plain(answer),
+            target=plain(target),
+            source=Source.LOSS,
+            call=call,
+            update=state.update,
+            ignored=kwargs.get("ignore_index", -100),
+            node=result.grad_fn._sequence_nr() if result.grad_fn is not None else None,
+            value=plain(result) if is_mean and kwargs.get("weight") is None and len(args) < 3 else None,
+        )
+    )
+
+
+def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[str, Any]) -> None:
+    """TorchScript compiles functions from their source, and so must find torch's own."""
+    script = torch.jit.script
+
+    @functools.wraps(script)
+    def passed_on(*args: Any, **kwargs: Any) -> Any:
+        for name, function in originals.items():
+            setattr(functional, name, function)
+        try:
+            return script(*args, **kwargs)
+        finally:
+            for name, function in watched.items():
+                setattr(functional, name, function)
+
+    torch.jit.script = passed_on
+
+
+def watch_backward(state: State, losses: Losses, meetings: Meetings) -> None:
+    """Look at what `backward` and `torch.autograd.grad` are called on."""
+    begin = state.recorder.watching(functools.partial(_begin_backward, losses, meetings))
+    settle = state.recorder.watching(lambda roots: meetings.settle(_plain_roots(roots)))
+
+    def within(original: Callable[..., Any], noted: Callable[[Any], None]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def passed_on(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if state.is_off() or state.in_backward:
+                return original(tensors, *args, **kwargs)
+            noted(tensors)
+            state.in_backward = True
+            try:
+                return original(tensors, *args, **kwargs)
+            finally:
+                state.in_backward = False
+
+        return passed_on
+
+    torch.Tensor.backward = within(torch.Tensor.backward, begin)
+    torch.autograd.backward = within(torch.autograd.backward, begin)
+    torch.autograd.grad = within(torch.autograd.grad, settle)
+
+
+def _plain_roots(tensors: Any) -> list[Any]:
+    return [t for t in (tensors if isinstance(tensors, (tuple, list)) else [tensors]) if is_plain(t)]
+
+
+def _begin_backward(losses: Losses, meetings: Meetings, tensors: Any) -> None:
+    roots = _plain_roots(tensors)
+    if roots:
+        losses.add(roots)
+        meetings.settle(roots)

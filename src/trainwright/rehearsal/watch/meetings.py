@@ -1,0 +1,379 @@
+"""Outputs that meet their labels: read into answers, once it is known whether they were trained on."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Source
+from trainwright.rehearsal.recorder import MOST_ROWS
+from trainwright.rehearsal.watch.batches import batch_with
+from trainwright.rehearsal.watch.passes import pass_of
+from trainwright.rehearsal.watch.rows import read_rows
+from trainwright.rehearsal.watch.samples import plain
+from trainwright.rehearsal.watch.state import Call, State
+
+# Scores that are read of one call: fewer rows where there are many classes.
+MOST_SCORES = 2_000_000
+# Numbers a row that are read.
+MOST_WIDTH = 64
+# Meetings that wait for `backward`, and the values of their outputs.
+MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
+# Values of evaluated rows' inputs that are kept in all.
+MOST_KEPT_INPUTS = 20_000_000
+# Different outputs of one call; beyond them they are positions of a sequence.
+MOST_OUTPUTS = 8
+# Below this share for its first class, a label of several classes is a mixture of rows.
+MIXED = 0.8
+# Labels that are gathered before they are counted.
+GATHERED, GATHERED_VALUES = 64, 250_000
+
+_KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
+          "signs": Kind.BINARY, "numbers": Kind.NUMBERS}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Meeting:
+    """An output and its labels, given to the same function."""
+
+    form: str
+    """`classes` (scores), `log classes`, `logits`, `binary` (probabilities), `signs` or `numbers`."""
+    output: Any
+    target: Any
+    source: Source
+    call: Call | None
+    update: int
+    ignored: int = -100
+    node: int | None = None
+    """The number of what was computed from them in the graph; None: it has none."""
+    value: Any = None
+    """The loss, where it is a plain mean."""
+
+
+class Meetings:
+    """Reads meetings into the record."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.pending: list[Meeting] = []
+        """Those with a graph, until `backward` tells which it goes through."""
+        self._pending_values = 0
+        self._labels: dict[Output, list[tuple[Any, int]]] = {}
+        self._kept_inputs = 0
+
+    def add(self, meeting: Meeting) -> None:
+        """Take a meeting: read it now if it is one of an evaluation, otherwise wait for `backward`."""
+        if meeting.node is None:
+            self._evaluate(meeting)
+        else:
+            self.pending.append(meeting)
+            self._pending_values += meeting.output.numel()
+            if len(self.pending) > MOST_PENDING or self._pending_values > MOST_PENDING_VALUES:
+                self._pending_values -= self.pending[0].output.numel()
+                self._evaluate(self.pending.pop(0))  # nobody calls backward on these
+
+    def settle(self, roots: list[Any]) -> None:
+        """`backward` is called: what it goes through is trained on, what it leaves aside was evaluated."""
+        if not self.pending:
+            return
+        pending = self._take_pending()
+        found = _reached(roots, {m.node for m in pending if m.node is not None})
+        chosen = [m for m in pending if m.node in found or not found]
+        calls = {id(m.call) for m in chosen if m.call is not None}
+        with_loss = {id(m.call) for m in chosen if m.call is not None and m.source == Source.LOSS}
+        for meeting in pending:
+            if meeting in chosen:
+                differs = meeting.source == Source.DIFFERENCE and id(meeting.call) not in with_loss
+                if meeting.source == Source.LOSS or differs:
+                    self._train(meeting)
+            elif meeting.source == Source.LOSS or id(meeting.call) not in calls:
+                self._evaluate(meeting)
+
+    def finish(self) -> None:
+        """Read what waits: at the end of a training, and of the run."""
+        for meeting in self._take_pending():
+            self._evaluate(meeting)
+        self.count_labels()
+
+    def _take_pending(self) -> list[Meeting]:
+        pending, self.pending, self._pending_values = self.pending, [], 0
+        return pending
+
+    def _train(self, meeting: Meeting) -> None:
+        output = self._output(meeting)
+        if output is None:
+            return
+        self.state.forms[output] = meeting.form
+        self._gather(output, meeting.target, meeting.ignored)
+        self._learn_column(output, meeting)
+        if meeting.call is not None and meeting.call.batch is not None and meeting.call.batch.drawn is not None:
+            meeting.call.batch.drawn.trains = True
+        if self.state.due:
+            self._note_mixed(output, meeting)
+            self._keep(meeting, True, output)
+
+    def count(self, form: str, answer: Any, target: Any, ignored: int) -> None:
+        """Count the labels of a training call that is not looked at, where the model has one such output only."""
+        output = _shape_of(form, answer)
+        if output is not None and self.state.forms.get(output) == form:
+            if replace(output, number=1) not in self.state.forms:
+                self._gather(output, target, ignored)
+
+    def _evaluate(self, meeting: Meeting) -> None:
+        if meeting.call is not None and meeting.call.made is None:
+            pass_of(self.state, meeting.call, labelled=True)
+        output = self._output(meeting)
+        if output is None or (meeting.call is not None and output in meeting.call.answered):
+            return
+        if meeting.call is not None:
+            meeting.call.answered.add(output)
+        if meeting.call is None or meeting.call.made is None or self.state.recorder.is_due(meeting.call.made.calls):
+            self._keep(meeting, False, output)
+
+    def _output(self, meeting: Meeting) -> Output | None:
+        """Which output it is; None where output and labels have no shapes that fit each other."""
+        found, call = _shape_of(meeting.form, meeting.output), meeting.call
+        if found is None or call is None:
+            return found
+        kind, width = found.kind, found.width
+        place = meeting.output.data_ptr(), meeting.target.data_ptr()
+        known = next((o for at, _, o in call.met if at == place[0] and (o.kind, o.width) == (kind, width)), None)
+        if known is not None:
+            if meeting.node is not None and all(t != place[1] for at, t, _ in call.met if at == place[0]):
+                self.state.recorder.record.several_targets += 1
+            call.met.append((*place, known))
+            return known
+        slots = call.model.slots.setdefault((str(kind), width), [])
+        slot = _slot(call, meeting.output)
+        if slot is None:  # a copy: told apart by the order in which they come
+            slot = len({o.number for _, _, o in call.met if (o.kind, o.width) == (kind, width)})
+            slot = slots[slot] if slot < len(slots) else ("copy", slot)
+        if slot not in slots and len(slots) < MOST_OUTPUTS:
+            slots.append(slot)
+        output = Output(kind, width, slots.index(slot) if slot in slots else 0)
+        call.met.append((*place, output))
+        return output
+
+    def _learn_column(self, output: Output, meeting: Meeting) -> None:
+        """Note which column of the loader's batches holds these labels."""
+        call = meeting.call
+        if output in self.state.labels or call is None or call.batch is None:
+            return
+        target = meeting.target
+        for name, held in call.batch.columns.items():
+            column = held.get()
+            if column is None or column.numel() != target.numel():
+                continue
+            if held.storage == target.untyped_storage().data_ptr() or (
+                self.state.due and bool((column.reshape(-1).cpu().double() == target.reshape(-1).cpu().double()).all())
+            ):
+                self.state.labels[output] = name
+                return
+
+    def _note_mixed(self, output: Output, meeting: Meeting) -> None:
+        target = meeting.target
+        if output.kind == Kind.CLASSES and target.is_floating_point() and target.shape == meeting.output.shape:
+            if bool((target.amax(1 if target.dim() > 1 else 0) < MIXED).any()):
+                self.state.recorder.record.several_targets += 1
+
+    def _gather(self, output: Output, target: Any, ignored: int) -> None:
+        """Keep the labels of a training call, to be counted later."""
+        if output.kind == Kind.CLASSES and target.is_floating_point():
+            target = target.argmax(1 if target.dim() > 1 else 0)
+        kept = self._labels.setdefault(output, [])
+        kept.append((target.clone(), ignored))
+        if len(kept) >= GATHERED or target.numel() * len(kept) > GATHERED_VALUES:
+            self._count(output)
+
+    def count_labels(self) -> None:
+        """Count the labels that were gathered."""
+        for output in list(self._labels):
+            self._count(output)
+
+    def _count(self, output: Output) -> None:
+        by_shape: dict[Any, list[Any]] = {}
+        for target, ignored in self._labels.pop(output):
+            flat = target.reshape(-1) if output.kind == Kind.CLASSES else _flat(target, output.width)
+            if flat is not None:
+                by_shape.setdefault((flat.device, flat.dtype, flat.shape[1:], ignored), []).append(flat)
+        for (_, _, _, ignored), many in by_shape.items():
+            labels = torch.cat(many).cpu().numpy()
+            if output.kind == Kind.CLASSES:
+                labels = labels[(labels >= 0) & (labels != ignored)]
+            with np.errstate(all="ignore"):
+                self.state.recorder.count_labels(output, labels)
+
+    def _keep(self, meeting: Meeting, trains: bool, output: Output) -> None:
+        with torch.no_grad(), np.errstate(all="ignore"):
+            found = _values(meeting, output)
+            if found is None:
+                self.state.recorder.record.widened = self.state.recorder.record.widened or (
+                    f"{tuple(meeting.output.shape)} and {tuple(meeting.target.shape)}"
+                )
+                return
+            index, total, per_row, values = found
+            if len(index):
+                self.state.recorder.add_answers(self._answers(meeting, output, trains, index, total, per_row, values))
+
+    def _answers(
+        self, meeting: Meeting, output: Output, trains: bool, index: Any, total: int, per_row: int, values: Any
+    ) -> Answers:
+        call = meeting.call
+        keys = inputs = numbers = None
+        rows = index // max(1, per_row)
+        if call is not None and len(index) and int(rows.max()) < call.rows and call.rows * per_row >= total:
+            is_whole = int(np.prod(meeting.target.shape[:1])) in (call.rows, call.rows * per_row)
+            keys, inputs = read_rows(call) if per_row == 1 and is_whole else (None, None)
+            keys = keys[rows] if keys is not None else None
+            if inputs is not None:
+                self._kept_inputs += 0 if trains else len(rows) * inputs.shape[1]
+                inputs = inputs[rows] if self._kept_inputs < MOST_KEPT_INPUTS else None
+            batch = batch_with(self.state, call)
+            if is_whole and batch is not None and batch.numbers is not None and len(batch.numbers) == call.rows:
+                numbers = np.array(batch.numbers, dtype=np.int64)[rows]
+        drawn = call.batch.drawn if call is not None and call.batch is not None else None
+        value = meeting.value
+        return Answers(
+            output=output,
+            update=meeting.update,
+            trains=trains,
+            keys=keys,
+            numbers=numbers,
+            inputs=inputs,
+            total=total,
+            model=call.model.number if call is not None else 0,
+            evaluation=call.made.number if call is not None and call.made is not None and not trains else None,
+            data=drawn.data if drawn is not None else 0,
+            source=meeting.source,
+            loss=float(value) if value is not None else None,
+            is_noisy=call is not None and call.is_training and call.model.is_noisy,
+            **values,
+        )
+
+
+def _shape_of(form: str, answer: Any) -> Output | None:
+    """The kind and the width of an output."""
+    shape = tuple(answer.shape)
+    if form in ("classes", "log classes"):
+        width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
+    else:
+        width = min(MOST_WIDTH, math.prod(shape[1:]))
+    return Output(_KINDS[form], width) if width and answer.numel() else None
+
+
+def _slot(call: Call, tensor: Any) -> Any:
+    """Where in the call's result a tensor lies; None where it is a copy."""
+    storage = tensor.untyped_storage().data_ptr()
+    for path, held in call.outputs:
+        if held.storage != storage:
+            continue
+        if len(held.shape) < 2 or not tensor.dim():
+            return path
+        per_row = int(np.prod(held.shape[1:], dtype=np.int64))
+        own = int(np.prod(tensor.shape[1:], dtype=np.int64))
+        if per_row // max(1, own) > MOST_OUTPUTS:
+            return path
+        return path, int(tensor.storage_offset()) % per_row
+    return None
+
+
+def _reached(roots: list[Any], wanted: set[int]) -> set[int]:
+    """Which of the wanted nodes of the graph lie near the roots."""
+    todo = deque(root.grad_fn for root in roots if root.grad_fn is not None)
+    found: set[int] = set()
+    seen = 0
+    while todo and seen < 200 and len(found) < len(wanted):
+        node = todo.popleft()
+        seen += 1
+        number = getattr(node, "_sequence_nr", lambda: None)()
+        if number in wanted:
+            found.add(number)
+            continue
+        todo.extend(inner for inner, _ in getattr(node, "next_functions", ()) if inner is not None)
+    return found
+
+
+def _spread(count: int, most: int) -> Integers:
+    """Places spread evenly."""
+    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+
+
+def _values(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[str, Any]] | None:
+    """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
+    arrays of `Answers`; None where the shapes do not fit each other."""
+    answer, target = plain(meeting.output), plain(meeting.target)
+    if output.kind == Kind.CLASSES:
+        return _classes(meeting, output, answer, target)
+    if answer.shape != target.shape:
+        if answer.numel() != target.numel() or (
+            answer.dim() > 1 and target.dim() > 1 and 1 not in (*answer.shape, *target.shape)
+        ):
+            return None
+        if answer.squeeze().shape != target.squeeze().shape or _widens(answer, target):
+            return None
+        target = target.reshape(answer.shape)
+    rows = answer.shape[0] if answer.dim() else 1
+    answer, target = answer.reshape(rows, -1)[:, : output.width], target.reshape(rows, -1)[:, : output.width]
+    index = _spread(rows, MOST_ROWS)
+    answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
+    if meeting.form == "logits" or meeting.form == "signs":
+        answer = 1 / (1 + np.exp(-answer))
+    if meeting.form == "signs":
+        target = (target > 0).astype(np.float64)
+    return index, rows, 1, {"labels": target, "values": answer}
+
+
+def _flat(target: Any, width: int) -> Any:
+    """Labels as rows of this width; None where they are none."""
+    if target.dim() <= 1:
+        return target.reshape(-1, 1).float() if width == 1 else None
+    wide = target.reshape(target.shape[0], -1).float()[:, :width]
+    return wide if wide.shape[1] == width else None
+
+
+def _widens(answer: Any, target: Any) -> bool:
+    """Whether a difference of these has more values than each of them."""
+    wide: int = torch.broadcast_shapes(answer.shape, target.shape).numel()
+    return wide > int(answer.numel())
+
+
+def _classes(
+    meeting: Meeting, output: Output, answer: Any, target: Any
+) -> tuple[Integers, int, int, dict[str, Any]] | None:
+    if answer.dim() == 1:
+        answer, target = answer[None], target[None] if target.is_floating_point() else target.reshape(1)
+    if target.is_floating_point():
+        if target.shape != answer.shape:
+            return None
+        target = target.argmax(1)
+    per_row = int(np.prod(answer.shape[2:], dtype=np.int64))
+    flat = target.reshape(-1)
+    if flat.numel() != answer.shape[0] * per_row:
+        return None
+    if meeting.call is not None and per_row == 1 and answer.shape[0] != meeting.call.rows:
+        rows = meeting.call.rows
+        per_row = answer.shape[0] // rows if rows and answer.shape[0] % rows == 0 else 1
+    scores = answer.movedim(1, -1).reshape(-1, answer.shape[1])
+    known = flat.cpu().numpy()
+    places = np.flatnonzero((known != meeting.ignored) & (known >= 0) & (known < output.width))
+    index = places[_spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
+    labels: NDArray[Any] = known[index].astype(np.int64)
+    raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
+    losses: Floats = _log_losses(raw, labels, meeting.form == "log classes")
+    values = {"labels": labels, "guesses": raw.argmax(1) if len(raw) else np.zeros(0, np.int64), "log_losses": losses}
+    return index, len(places), per_row, values
+
+
+def _log_losses(scores: Floats, labels: Integers, are_logs: bool) -> Floats:
+    chosen: Floats = scores[np.arange(len(labels)), labels]
+    if are_logs:
+        return -chosen
+    highest = scores.max(1, initial=-np.inf)
+    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - chosen
+    return total

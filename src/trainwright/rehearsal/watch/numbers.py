@@ -1,0 +1,112 @@
+"""Numbers that a script prints or logs, each named by the words before it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trainwright.rehearsal.recorder import Recorder
+
+_NUMBER = re.compile(r"(?<![\w.])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE)
+# What stands before a spread, which is no number of its own.
+_SPREAD = re.compile(r"(\+-|±|\+/-)\s*$")
+# What counts the way, and says nothing of the training.
+_COUNTS = re.compile(r"\b(epoch|epochs|step|steps|iter|iteration|fold|seed|batch|second|runtime|seconds|time|trial)$")
+_WORD = re.compile(r"[^a-z0-9@ ]+")
+# Sets that a line can be about; the name says so where its words do not.
+_SETS = re.compile(r"\b(train|val|valid|validation|test|eval|dev|held)\w*")
+# Longer lines are texts or tables; a progress bar's line says nothing that the next one does not.
+MOST_CHARACTERS = 400
+_BAR = re.compile(r"\d+%\||it/s|s/it|/step")
+# Words of a name.
+WORDS = 3
+# Numbers that are printed, of a run.
+MOST_PRINTED = 5000
+
+
+class Tee:
+    """A stream that reads the numbers in what passes through it."""
+
+    def __init__(self, recorder: Recorder, stream: Any) -> None:
+        self._stream = stream
+        self._line = ""
+        self._printed = 0
+        self._recorder = recorder
+        self._note = recorder.watching(self._find)
+
+    def write(self, text: str) -> Any:
+        """Pass the text on, and read the lines that it ends."""
+        self._line += text
+        if "\n" in self._line or "\r" in self._line:
+            *lines, self._line = re.split(r"[\n\r]", self._line)
+            for line in lines:
+                self.read(line)
+        self._line = self._line[-MOST_CHARACTERS - 1 :]
+        return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several."""
+        for line in lines:
+            self.write(line)
+
+    def read(self, line: str) -> None:
+        """Note the numbers of a line."""
+        if len(line) <= MOST_CHARACTERS and self._printed < MOST_PRINTED:
+            self._note(line)
+
+    def _find(self, line: str) -> None:
+        if _BAR.search(line):
+            return
+        for name, value in numbers_in(line):
+            self._printed += 1
+            self._recorder.add_number(name, value, "printed")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __iter__(self) -> Any:
+        return iter(self._stream)
+
+
+def numbers_in(line: str) -> list[tuple[str, float]]:
+    """The numbers of a line with their names; those without words are left out."""
+    found, at, last = [], 0, ""
+    for match in _NUMBER.finditer(line):
+        before = line[at : match.start()].replace("tensor(", "")
+        at = match.end()
+        if _SPREAD.search(before):
+            continue
+        words = _WORD.sub(" ", before.lower().replace("_", " ")).split()
+        name = " ".join(words[-WORDS:]) or last
+        sets = _SETS.findall(line[: match.start()].lower())
+        if name and sets and not _SETS.search(name):
+            name = f"{sets[-1]} {name}"
+        last = name
+        value = float(match.group(1).replace(",", "."))
+        if name and not _COUNTS.search(name):
+            found.append((name, value / 100 if match.group(2) else value))
+    return found
+
+
+def _message(record: logging.LogRecord) -> str:
+    return record.getMessage()
+
+
+def watch_logging(recorder: Recorder) -> None:
+    """Read the numbers of what is logged. No handler is added: the root logger's first one decides what `basicConfig` does."""
+    original = logging.Logger.callHandlers
+    reader = Tee(recorder, io.StringIO())
+    read = recorder.watching(_message)
+
+    @functools.wraps(original)
+    def passed_on(self: Any, record: Any) -> None:
+        if record.levelno >= logging.INFO and not recorder.busy:
+            for line in (read(record) or "").split("\n"):
+                reader.read(line)
+        original(self, record)
+
+    logging.Logger.callHandlers = passed_on  # type: ignore[method-assign]

@@ -1,0 +1,150 @@
+"""Calls of models from outside, and evaluation passes: which weights answered, over which set, in which mode."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import torch
+
+from trainwright.rehearsal.record import Pass
+from trainwright.rehearsal.watch.batches import find_batch
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.state import Call, Held, State, tensors_in, weights_fingerprint
+
+# Passes that are kept.
+MOST_PASSES = 20_000
+
+
+def watch_calls(state: State) -> None:
+    """Look at each call of a model from outside."""
+    original = torch.nn.Module.__call__
+    begin = state.recorder.watching(functools.partial(begin_call, state))
+    end = state.recorder.watching(functools.partial(end_call, state))
+
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
+            return original(self, *args, **kwargs)
+        if state.is_passed_over(self, args):
+            state.depth = 1
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                state.depth = 0
+        call = begin(self, args, kwargs)
+        if call is None:
+            return original(self, *args, **kwargs)
+        state.depth, state.current = 1, call
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            state.depth, state.current = 0, None
+        end(call, result, args, kwargs)
+        return result
+
+    torch.nn.Module.__call__ = passed_on
+
+
+def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None:
+    """What is known of a call before the model answers; None where it is no model."""
+    model = state.model_of(module)
+    if not model.has_parameters:
+        return None
+    model.calls += 1
+    tensors = tensors_in(args, kwargs)
+    rows = next((int(t.shape[0]) for _, t in tensors if t.dim()), 0)
+    held = [(name, Held.of(t)) for name, t in tensors]
+    call = Call(model, state.update, module.training, rows, held)
+    call.root = _root(state, call, tensors)
+    model.takes_outputs = model.takes_outputs or call.root is not None
+    call.batch = call.root.batch if call.root is not None else find_batch(state, call)
+    if not torch.is_grad_enabled():
+        pass_of(state, call)
+    return call
+
+
+def _root(state: State, call: Call, tensors: list[tuple[str, Any]]) -> Call | None:
+    """The call whose answers this one was given."""
+    storages = {h.storage for _, h in call.inputs}
+    for earlier in reversed(state.recent):
+        if earlier.update != call.update:
+            break
+        if earlier.rows == call.rows and any(h.storage in storages for _, h in earlier.outputs):
+            return earlier
+    if state.recent and any(t.grad_fn is not None for _, t in tensors):
+        last = state.recent[-1]
+        return last if last.rows == call.rows and last.grads and last.update == call.update else None
+    return None
+
+
+def end_call(state: State, call: Call, result: Any, args: Any, kwargs: Any) -> None:
+    """Note what the model answered."""
+    results = tensors_in((result,), {})
+    call.outputs = [(name, Held.of(t)) for name, t in results if t.dim() or len(results) == 1]
+    nodes = [t.grad_fn for _, t in results if t.grad_fn is not None]
+    call.grads = bool(nodes) and torch.is_grad_enabled()
+    call.nodes = tuple(n._sequence_nr() for n in nodes) if call.grads else ()
+    if not call.grads and call.made is None and not torch.is_grad_enabled():
+        pass_of(state, call)
+    state.remember(call)
+    state.after_call(call, args, kwargs, results)
+
+
+def pass_of(state: State, call: Call, labelled: bool = False) -> Pass | None:
+    """The evaluation pass that a call belongs to. Of many passes that nobody scores, as in reinforcement learning, few are
+    kept."""
+    model, module = call.model, call.model.ref()
+    if call.made is not None or module is None:
+        return call.made
+    reading = call.batch.reading if call.batch is not None else 0
+    if model.open is not None and model.open[:2] == (call.update, reading):
+        call.made = model.open[2]
+    else:
+        model.passes += 1
+        call.made = None
+    if call.made is None:
+        fresh = model.open is None or model.open[:2] != (call.update, reading)
+        read = call.batch is not None and call.batch.drawn is not None and not call.batch.drawn.trains
+        if labelled or (fresh and (read or state.recorder.is_due(model.passes))):
+            call.made = _begin(state, call, module)
+        model.open = call.update, reading, call.made
+    if call.made is not None:
+        call.made.calls += 1
+        call.made.noisy_calls += call.is_training and model.is_noisy
+    return call.made
+
+
+def _begin(state: State, call: Call, module: Any) -> Pass | None:
+    if len(state.recorder.record.passes) >= MOST_PASSES:
+        return None
+    drawn = call.batch.drawn if call.batch is not None else None
+    made = Pass(
+        number=0,
+        update=call.update,
+        model=call.model.number,
+        is_trained=call.model.is_trained,
+        weights=weights_fingerprint(module),
+        data=drawn.data if drawn is not None else 0,
+        where=place(sys._getframe(1)),
+    )
+    return state.recorder.begin_pass(made, anew=True)
+
+
+def call_of(state: State, output: Any) -> Call | None:
+    """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
+    if state.current is not None:
+        return state.current
+    storage = output.untyped_storage().data_ptr()
+    for call in reversed(state.recent):
+        if any(h.storage == storage for _, h in call.outputs):
+            return call
+    rows = int(output.shape[0]) if output.dim() else 0
+    grads = output.grad_fn is not None
+    for call in reversed(state.recent):
+        if call.update != state.update:
+            return None
+        if call.rows and call.grads == grads and (call.rows == rows or (rows and rows % call.rows == 0)):
+            return call
+    return None

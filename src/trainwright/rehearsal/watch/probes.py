@@ -1,0 +1,148 @@
+"""Probes after the run: what fewer other rows, exchanged inputs and later tokens do to a model's answers."""
+
+from __future__ import annotations
+
+import functools
+import random
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainwright.rehearsal.record import Probe
+from trainwright.rehearsal.watch.state import Call, State, tensors_in
+
+# Values of a call's inputs up to which it is kept for a probe, and models that are probed.
+MOST_VALUES, MOST_MODELS = 2_000_000, 4
+# Rows that a probe needs, and uses at most.
+FEWEST_ROWS, MOST_ROWS = 4, 64
+# Two answers to the same inputs that differ more than this are drawn at random: nothing is probed.
+REPEATS = 1e-5
+
+
+@dataclass(eq=False)
+class Asked:
+    """A call that can be made again."""
+
+    model: weakref.ref[Any]
+    number: int
+    args: Any
+    kwargs: Any
+    rows: int
+    is_evaluation: bool
+
+
+class Probes:
+    """Keeps the last evaluation call of each model, or a training call where there is none."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._asked: dict[int, Asked] = {}
+
+    def note(self, call: Call, args: Any, kwargs: Any) -> None:
+        """A model was called."""
+        known = self._asked.get(call.model.number)
+        if known is not None and (call.grads or call.rows < min(known.rows, MOST_ROWS)):
+            return
+        if call.rows < FEWEST_ROWS or sum(int(np.prod(h.shape, dtype=np.int64)) for _, h in call.inputs) > MOST_VALUES:
+            return
+        self._asked.pop(call.model.number, None)
+        self._asked[call.model.number] = Asked(
+            call.model.ref, call.model.number, args, kwargs, call.rows, not call.grads
+        )
+        if len(self._asked) > MOST_MODELS:
+            self._asked.pop(next(iter(self._asked)))
+
+    def finish(self) -> None:
+        """Probe what was kept. Generators and modes are as before."""
+        saved = torch.get_rng_state(), np.random.get_state(), random.getstate()
+        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+        try:
+            for asked in self._asked.values():
+                module = asked.model()
+                if module is not None:
+                    self._probe(module, asked)
+        finally:
+            torch.set_rng_state(saved[0])
+            np.random.set_state(saved[1])
+            random.setstate(saved[2])
+            if cuda is not None:
+                torch.cuda.set_rng_state_all(cuda)
+
+    def _probe(self, module: Any, asked: Asked) -> None:
+        tensors = [t for _, t in tensors_in(asked.args, asked.kwargs)]
+        if any(not t.dim() or t.shape[0] != asked.rows for t in tensors):
+            return
+        modes = [(m, m.training) for m in module.modules()]
+        try:
+            for m, _ in modes:
+                m.training = False
+            with torch.no_grad():
+                self._ask(module, asked)
+        except Exception:  # a model's own: it takes no other inputs than those of the run
+            return
+        finally:
+            for m, mode in modes:
+                m.training = mode
+
+    def _ask(self, module: Any, asked: Asked) -> None:
+        def answer(change: Callable[[str, Any], Any]) -> Any:
+            args, kwargs = _changed(asked.args, asked.kwargs, change)
+            found = [t for _, t in tensors_in((module(*args, **kwargs),), {}) if t.dim() and t.is_floating_point()]
+            return found[0].float() if found else None
+
+        rows = min(asked.rows, MOST_ROWS)
+        base, again = answer(lambda _, t: t[:rows]), answer(lambda _, t: t[:rows])
+        if base is None or base.shape[0] != rows:
+            return
+        scale = float(base.abs().mean()) + 1e-9
+        if not float((base - again).abs().max()) <= REPEATS * scale:
+            return
+
+        def add(change: str, other: Any, of: Any) -> None:
+            if other is not None and other.shape == of.shape:
+                effect = float((other - of).abs().mean()) / scale
+                self._state.recorder.record.probes.append(
+                    Probe(model=asked.number, change=change, effect=effect, rows=rows)
+                )
+
+        half = rows // 2
+        add("rows", answer(lambda _, t: t[:half]), base[:half])
+        inputs = tensors_in(asked.args, asked.kwargs)
+        for name, tensor in inputs:
+            if bool((tensor[:rows] == tensor[:1]).all()):
+                continue
+            add(f"input {name}", answer(functools.partial(_exchanged, name, rows)), base)
+        ids = next((n for n, t in inputs if t.dim() == 2 and not t.is_floating_point() and t.shape[1] > 3), None)
+        if ids is not None:
+            length = dict(inputs)[ids].shape[1]
+            if base.dim() == 3 and base.shape[1] == length:
+                middle = length // 2
+                later = answer(
+                    lambda n, t: torch.cat([t[:rows, :middle], t[:rows, middle:].flip(1)], 1) if n == ids else t[:rows]
+                )
+                add("future", later[:, :middle], base[:, :middle])
+
+
+def _exchanged(which: str, rows: int, name: str, tensor: Any) -> Any:
+    """This input exchanged between the rows; the others as they are."""
+    return tensor[:rows].flip(0) if name == which else tensor[:rows]
+
+
+def _changed(args: Any, kwargs: Any, change: Callable[[str, Any], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments with changed tensors, without labels."""
+
+    def inner(name: str, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return change(name, value)
+        if type(value) is dict:
+            return {k: inner(f"{name}.{k}" if name else str(k), v) for k, v in value.items() if "label" not in str(k)}
+        if type(value) in (list, tuple):
+            return type(value)(inner(f"{name}[{i}]", v) for i, v in enumerate(value))
+        return value
+
+    changed = {k: inner(k, v) for k, v in kwargs.items() if "label" not in k}
+    return tuple(inner(str(i), v) for i, v in enumerate(args)), changed

@@ -1,0 +1,94 @@
+"""Keys and features of the rows that a model receives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.rehearsal.record import Floats, Integers
+from trainwright.rehearsal.recorder import MOST_INPUTS
+from trainwright.rehearsal.watch.state import Call
+
+# Counts into which token ids are hashed.
+COUNTS = 512
+# Values of a row that its key is made of.
+OF_KEY = 4096
+# Whole numbers in a row up to which they are columns of a table, not tokens.
+COLUMNS = 4
+# Odd numbers without a pattern (the golden ratio's fraction of 2**64, and its multiples), drawn from no generator.
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def read_rows(call: Call) -> tuple[Integers | None, Floats | None]:
+    """Keys and features of a call's rows, or of the rows of the call that gave its inputs; None where they are not known."""
+    source = call
+    while source.root is not None:
+        source = source.root
+    if source.read is None:
+        source.read = _read(source)
+    if source is call or source.rows == call.rows:
+        return source.read
+    return None, None
+
+
+def _read(call: Call) -> tuple[Integers | None, Floats | None]:
+    if call.model.takes_outputs and call.root is None:
+        return None, None
+    arrays = []
+    for _, held in call.inputs:
+        if not held.shape or held.shape[0] != call.rows:
+            continue
+        tensor = held.get()
+        if tensor is None:
+            return None, None
+        if tensor.dtype.is_complex:
+            continue
+        flat = tensor.reshape(call.rows, -1)
+        if flat.shape[1] > OF_KEY:
+            chosen = np.linspace(0, flat.shape[1] - 1, OF_KEY).astype(np.int64)
+            flat = flat[:, chosen.tolist()]
+        arrays.append((flat.float() if flat.is_floating_point() else flat.long()).cpu().numpy())
+    if not arrays:
+        return None, None
+    return _keys(arrays), _features(arrays)
+
+
+def _mask(arrays: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """An input of zeros and ones beside token ids of the same shape."""
+    same = [a for a in arrays if a.shape == shape and a.dtype.kind == "i"]
+    return next((a for a in same[1:] if a.size and a.min() == 0 and a.max() == 1), None) if len(same) > 1 else None
+
+
+def _keys(arrays: list[NDArray[Any]]) -> Integers:
+    """Exact: of the bits of the values. Zeros at a row's end add nothing, as rows are padded to different lengths."""
+    total = np.zeros(len(arrays[0]), np.uint64)
+    for number, array in enumerate(arrays):
+        bits = array.view(np.uint32).astype(np.uint64) if array.dtype == np.float32 else array.astype(np.uint64)
+        mask = _mask(arrays, array.shape) if array.dtype.kind == "i" else None
+        if mask is not None and mask is not array:
+            bits = (bits + 1) * mask.astype(np.uint64)
+        order = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * number * OF_KEY + 1)
+        factors = order * np.uint64(_GOLDEN)
+        factors ^= factors >> np.uint64(29)
+        total += ((bits ^ (bits >> np.uint64(15))) * (factors | np.uint64(1))).sum(1, dtype=np.uint64)
+    keys: Integers = total.view(np.int64)
+    return keys
+
+
+def _features(arrays: list[NDArray[Any]]) -> Floats | None:
+    columns = []
+    for array in arrays:
+        if array.dtype.kind == "f" or array.shape[1] <= COLUMNS:
+            columns.append(array.astype(np.float32))
+        elif array.min() >= 0 and array.max() > 1:
+            counts = np.zeros((len(array), COUNTS), np.float32)
+            np.add.at(counts, (np.repeat(np.arange(len(array)), array.shape[1]), array.ravel() % COUNTS), 1.0)
+            counts[:, 0] = 0  # padding
+            columns.append(np.log1p(counts))
+        elif array.shape[1] and not any(a.shape == array.shape and a is not array for a in arrays):
+            columns.append(array.astype(np.float32))  # answers of yes and no, not a mask beside tokens
+    if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:
+        return None
+    return np.concatenate(columns, 1)

@@ -1,0 +1,107 @@
+"""Functions of sklearn.metrics: the numbers that they return, and the labels that they are given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trainwright.rehearsal.record import Answers, Kind, Output, Source
+from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
+
+# Functions whose second argument is the choice of a class, a score of yes, or a number.
+_METRICS = {
+    "accuracy_score": "classes",
+    "balanced_accuracy_score": "classes",
+    "f1_score": "classes",
+    "precision_score": "classes",
+    "recall_score": "classes",
+    "matthews_corrcoef": "classes",
+    "cohen_kappa_score": "classes",
+    "roc_auc_score": "binary",
+    "average_precision_score": "binary",
+    "log_loss": "",
+    "r2_score": "numbers",
+    "mean_squared_error": "numbers",
+    "root_mean_squared_error": "numbers",
+    "mean_absolute_error": "numbers",
+}
+
+
+def watch_sklearn(recorder: Recorder, module: Any) -> None:
+    """Look at the functions of `sklearn.metrics`."""
+    depth = [0]  # metrics call each other
+    for name, form in _METRICS.items():
+        if hasattr(module, name):
+            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth))
+
+
+def _watched(
+    recorder: Recorder, original: Callable[..., Any], name: str, form: str, depth: list[int]
+) -> Callable[..., Any]:
+    note = recorder.watching(functools.partial(_note, recorder, name, form))
+
+    @functools.wraps(original)
+    def passed_on(*args: Any, **kwargs: Any) -> Any:
+        depth[0] += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            depth[0] -= 1
+        if not depth[0] and not recorder.busy:
+            note(result, *args, **kwargs)
+        return result
+
+    return passed_on
+
+
+def _note(recorder: Recorder, name: str, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
+    if np.ndim(result) == 0:
+        recorder.add_number(name, float(result), "returned")
+    labels = np.asarray(args[0] if args else kwargs["y_true"])
+    given = args[1] if len(args) > 1 else kwargs.get("y_pred", kwargs.get("y_score"))
+    guesses = np.asarray(given)
+    if (
+        not form
+        or not labels.size
+        or labels.shape != guesses.shape
+        or labels.dtype.kind not in "biuf"
+        or labels.ndim > 2
+    ):
+        return
+    made = recorder.record.passes[-1] if recorder.record.passes else None
+    at = np.linspace(0, len(labels) - 1, min(len(labels), MOST_ROWS)).astype(np.int64)
+    output, values = _read(form, labels[at], guesses[at])
+    if output is None:
+        return
+    recent = made is not None and made.update == recorder.record.updates
+    recorder.add_answers(
+        Answers(
+            output=output,
+            update=recorder.record.updates,
+            trains=False,
+            total=len(labels),
+            evaluation=made.number if made is not None and recent else None,
+            model=made.model if made is not None and recent else 0,
+            data=made.data if made is not None and recent else 0,
+            source=Source.FIT,
+            **values,
+        )
+    )
+
+
+def _read(form: str, labels: Any, guesses: Any) -> tuple[Output | None, dict[str, Any]]:
+    wide_labels = labels.reshape(len(labels), -1).astype(np.float64)
+    wide = guesses.reshape(len(guesses), -1).astype(np.float64)
+    if form == "classes" and labels.ndim == 1:
+        if (labels.dtype.kind == "f" and (labels != labels.round()).any()) or guesses.min() < 0 or labels.min() < 0:
+            return None, {}
+        width = int(max(labels.max(), guesses.max())) + 1
+        values = {"labels": labels.astype(np.int64), "guesses": guesses.astype(np.int64)}
+        return Output(Kind.CLASSES, max(2, width)), values
+    if form == "binary" and (wide.min() < 0 or wide.max() > 1):
+        return None, {}
+    kind = Kind.NUMBERS if form == "numbers" else Kind.BINARY
+    return Output(kind, wide.shape[1]), {"labels": wide_labels, "values": wide}

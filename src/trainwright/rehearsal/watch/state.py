@@ -1,0 +1,254 @@
+"""What the watchers of torch share: models, their recent calls, and the batches that loaders gave."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
+from trainwright.rehearsal.recorder import EACH, Recorder
+from trainwright.rehearsal.watch.samples import fingerprint, is_plain, plain, version_of, weights_of
+
+# Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
+RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
+# A tensor with more values is remembered only as long as the script holds it.
+MOST_HELD = 1_000_000
+# Rows below which a call without gradients is small.
+SMALL = 32
+
+
+@dataclass(eq=False)
+class Model:
+    """A module that the script calls."""
+
+    ref: weakref.ref[Any]
+    number: int
+    has_parameters: bool
+    is_noisy: bool
+    """Whether it has layers that differ in training mode."""
+    is_trained: bool = False
+    takes_outputs: bool = False
+    """Whether it was given what another model answered."""
+    calls: int = 0
+    passes: int = 0
+    open: tuple[int, int, Pass | None] | None = None
+    """The evaluation pass under way: its update, its reading, and itself."""
+    slots: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
+    """Places of the answers that met labels, by kind and width."""
+
+
+@dataclass(eq=False)
+class Held:
+    """A tensor, held where it is small, otherwise only as long as the script holds it."""
+
+    ref: Any
+    storage: int
+    version: int
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Any) -> Held:
+        """Hold a tensor."""
+        inner = plain(tensor)
+        kept = inner if inner.numel() <= MOST_HELD else weakref.ref(tensor)
+        return cls(kept, inner.untyped_storage().data_ptr(), version_of(inner), tuple(inner.shape))
+
+    def get(self) -> Any:
+        """The tensor without its graph; None where it is gone or was changed in place."""
+        found = self.ref() if isinstance(self.ref, weakref.ref) else self.ref
+        if found is None or version_of(found) != self.version:
+            return None
+        return plain(found)
+
+    @property
+    def values(self) -> int:
+        """Values that it keeps in memory."""
+        return 0 if isinstance(self.ref, weakref.ref) else self.ref.numel()
+
+
+@dataclass(eq=False)
+class Batch:
+    """What a loader gave."""
+
+    columns: dict[str, Held]
+    drawn: Drawn | None
+    numbers: list[int] | None
+    reading: int
+    """Which of the readings of a set it belongs to."""
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of a model from outside."""
+
+    model: Model
+    update: int
+    is_training: bool
+    """Whether the model was in training mode."""
+    rows: int
+    inputs: list[tuple[str, Held]]
+    outputs: list[tuple[str, Held]] = field(default_factory=list)
+    grads: bool = False
+    """Whether its answers have a graph."""
+    nodes: tuple[int, ...] = ()
+    """The numbers of its answers in the graph."""
+    root: Call | None = None
+    """The call whose answers it was given."""
+    batch: Batch | None = None
+    made: Pass | None = None
+    read: tuple[Integers | None, Floats | None] | None = None
+    """Keys and features of its rows, once they were asked for."""
+    answered: set[Output] = field(default_factory=set)
+    met: list[tuple[int, int, Output]] = field(default_factory=list)
+    """Outputs that met labels: where their values are, where the labels' are."""
+
+
+class State:
+    """What the watchers of torch share."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.depth = 0
+        self.in_backward = False
+        self.in_loss = 0
+        self.current: Call | None = None
+        self.recent: deque[Call] = deque(maxlen=RECENT_CALLS)
+        self.batches: deque[Batch] = deque(maxlen=8)
+        self.labels: dict[Output, str] = {}
+        """The column of the batches that holds an output's labels."""
+        self.forms: dict[Output, str] = {}
+        """How the outputs of training are read, as `meetings.py` names it."""
+        self.models: dict[int, Model] = {}
+        self.held: set[int] = set()
+        """The parameters, by `id`, of optimizers that stepped."""
+        self.due = True
+        """Whether the update under way is looked at."""
+        self.managed = False
+        """Whether a Trainer's training is under way, which says itself when it begins and ends."""
+        self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
+        """Called when a model has answered (`torch.py`)."""
+        self.reads_ahead = False
+        """Whether a loader draws a batch before the one in front of it was used, as Accelerate's and workers do."""
+        self.is_paused = False
+        """Whether what happens now is no part of the training, as Lightning's sanity check."""
+        self._thread = threading.get_ident()
+        self._remembered = 0
+
+    def is_off(self) -> bool:
+        """Whether what happens now is not looked at."""
+        return (
+            torch.compiler.is_compiling()  # first: the rest is not to be compiled
+            or self.recorder.busy
+            or self.is_paused
+            or threading.get_ident() != self._thread
+            or torch._C._functorch.peek_interpreter_stack() is not None
+        )
+
+    @property
+    def update(self) -> int:
+        """Updates made so far."""
+        return self.recorder.record.updates
+
+    def model_of(self, module: Any) -> Model:
+        """What is known of a module that is called."""
+        known = self.models.get(id(module))
+        if known is not None and known.ref() is module:
+            return known
+        inner = unwrapped(module)
+        noisy = any(
+            (isinstance(m, torch.nn.modules.dropout._DropoutNd) and m.p > 0)
+            or isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
+            for m in inner.modules()
+        )
+        has = next(inner.parameters(), None) is not None
+        number = self.recorder.number_of(inner) if has else 0
+        known = Model(weakref.ref(module), number, has, noisy)
+        known.is_trained = bool(self.held) and any(id(p) in self.held for p in inner.parameters())
+        self.models[id(module)] = known
+        return known
+
+    def models_with(self, parameters: set[int]) -> Iterator[Model]:
+        """The models that were called and hold some of these parameters, by `id`."""
+        for model in list(self.models.values()):
+            module = model.ref()
+            if module is not None and model.has_parameters and any(id(p) in parameters for p in module.parameters()):
+                yield model
+
+    def remember(self, call: Call) -> None:
+        """Keep a call for losses and comparisons to come, within the limit of memory."""
+        self.recent.append(call)
+        self._remembered += sum(h.values for _, h in (*call.inputs, *call.outputs))
+        while self._remembered > RECENT_VALUES and len(self.recent) > 1:
+            self.recent.popleft()
+            self._remembered = sum(h.values for one in self.recent for _, h in (*one.inputs, *one.outputs))
+
+    def end_update(self) -> None:
+        """Let go of the calls before an update, and decide whether the next one is looked at."""
+        self.recent.clear()
+        self._remembered = 0
+        self.due = self.recorder.is_due(self.update + 2)  # this update is counted afterwards
+
+    def is_passed_over(self, module: Any, args: Any) -> bool:
+        """Whether a call is not looked at: a training call of an update that is not, or one of very many small calls
+        without gradients, as those that act in reinforcement learning."""
+        if self.batches and (drawn := self.batches[-1].drawn) is not None and not drawn.trains:
+            return False
+        if torch.is_grad_enabled():
+            return not self.due and module.training
+        known = self.models.get(id(module))
+        if known is None or known.calls < EACH or self.recorder.is_due(known.calls):
+            return False
+        shape = getattr(args[0], "shape", None) if args else None
+        if not shape or shape[0] >= SMALL:
+            return False
+        known.calls += 1
+        return True
+
+
+def unwrapped(module: Any) -> Any:
+    """The user's module in what torch.compile, DataParallel and DistributedDataParallel made of it."""
+    for _ in range(4):
+        inner = module._modules.get("_orig_mod") or (
+            module._modules.get("module") if "Parallel" in type(module).__name__ else None
+        )
+        if inner is None:
+            break
+        module = inner
+    return module
+
+
+def weights_fingerprint(module: Any) -> float:
+    """The fingerprint of a module's weights."""
+    return fingerprint(weights_of(unwrapped(module)))
+
+
+def tensors_in(args: Any, kwargs: Any, most: int = 24) -> list[tuple[str, Any]]:
+    """The tensors among the arguments of a call or in its result, by name; labels are none."""
+    found: list[tuple[str, Any]] = []
+
+    def add(name: str, value: Any, depth: int) -> None:
+        if len(found) >= most:
+            return
+        if isinstance(value, torch.Tensor):
+            if is_plain(value):
+                found.append((name, value))
+        elif depth < 3 and hasattr(value, "items") and hasattr(value, "keys"):
+            for key, inner in value.items():
+                if "label" not in str(key):
+                    add(f"{name}.{key}" if name else str(key), inner, depth + 1)
+        elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= most:
+            for index, inner in enumerate(value):
+                add(f"{name}[{index}]" if name else str(index), inner, depth + 1)
+
+    for index, value in enumerate(args):
+        add(str(index), value, 0)
+    for key, value in kwargs.items():
+        if "label" not in key:
+            add(key, value, 0)
+    return found

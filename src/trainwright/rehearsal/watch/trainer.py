@@ -1,0 +1,136 @@
+"""Hugging Face's Trainer: where its trainings begin and end, what it logs, and which weights it calls best."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from typing import Any
+
+from transformers.trainer_callback import TrainerCallback
+
+from trainwright.core import Place
+from trainwright.rehearsal.record import Best, Training
+from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch import TorchWatch
+
+# What `log` is given beside the training's own numbers.
+_NOT_OF_TRAINING = re.compile(r"runtime|per_second|epoch|flos|(?<!loss_)step|memory|num_input_tokens")
+
+
+def watch_trainer(watch: TorchWatch, module: Any) -> None:
+    """Look at the `Trainer` of `transformers.trainer`."""
+    kind, recorder = module.Trainer, watch.state.recorder
+    train, log = kind.train, kind.log
+    note = recorder.watching(functools.partial(_log, watch.state))
+    add = recorder.watching(functools.partial(_add, watch))
+
+    @functools.wraps(log)
+    def passed_on_log(self: Any, logs: Any, *args: Any, **kwargs: Any) -> Any:
+        note(logs)
+        return log(self, logs, *args, **kwargs)
+
+    @functools.wraps(train)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begun = add(place(sys._getframe(1)), self)
+        if begun is None:
+            return train(self, *args, **kwargs)
+        try:
+            return train(self, *args, **kwargs)
+        finally:
+            self.callback_handler.callbacks[:] = [c for c in self.callback_handler.callbacks if c is not begun]
+            recorder.watching(begun.finish)(self)
+
+    kind.train, kind.log = passed_on, passed_on_log
+
+
+def _log(state: State, logs: Any) -> None:
+    for name, value in dict(logs).items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and not _NOT_OF_TRAINING.search(name):
+            state.recorder.add_number(name, float(value), "logged")
+
+
+class Noting(TrainerCallback):
+    """Notes the training's begin and its looks at the monitored number, and ends it when its time is over."""
+
+    def __init__(self, watch: TorchWatch, where: Place | None) -> None:
+        self._watch = watch
+        self._recorder = watch.state.recorder
+        self._where = where
+        self._training: Training | None = None
+        self._looks: list[tuple[float, float]] = []
+        """The number, and the fingerprint of the weights that have it."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """The Trainer knows how many updates it will make."""
+        self._recorder.watching(self._begin)(state, more.get("model"))
+
+    def _begin(self, state: Any, model: Any) -> None:
+        self._watch.optimizers.end_training()
+        self._watch.state.managed = True
+        self._training = Training(
+            number=len(self._recorder.record.trainings) + 1,
+            kind="Trainer",
+            begins=self._watch.state.update,
+            planned=int(state.max_steps) - int(state.global_step) if state.max_steps > 0 else None,
+            weights_before=weights_fingerprint(model) if model is not None else None,
+            models=(self._recorder.number_of(unwrapped(model)),) if model is not None else (),
+            where=self._where,
+        )
+        self._recorder.begin_training(self._training)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """The Trainer has evaluated."""
+        self._recorder.watching(self._look)(args, more)
+
+    def _look(self, args: Any, more: Any) -> None:
+        name = args.metric_for_best_model
+        metrics = more.get("metrics") or {}
+        if args.load_best_model_at_end and name and more.get("model") is not None:
+            value = metrics.get(name if name.startswith("eval_") else f"eval_{name}")
+            if value is not None:
+                self._looks.append((float(value), weights_fingerprint(more["model"])))
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
+        """End the training after this update, if its time is over."""
+        return self._end(state, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
+        """Take back what the end of an epoch asks for."""
+        return self._end(state, control)
+
+    def _end(self, state: Any, control: Any) -> Any:
+        if self._recorder.is_over():
+            if self._training is not None and state.global_step < state.max_steps:
+                self._training.is_cut = True
+            control.should_training_stop = True
+            control.should_evaluate = control.should_save = False
+        return control
+
+    def finish(self, trainer: Any) -> None:
+        """`train()` is left."""
+        self._watch.state.managed = False
+        if self._training is None:
+            return
+        self._watch.meetings.finish()
+        after = weights_fingerprint(trainer.model)
+        if self._recorder.training is self._training:
+            self._recorder.end_training(after)
+        if not self._looks:
+            return
+        kept = [number for number, (_, weights) in enumerate(self._looks) if weights == after]
+        self._recorder.record.best.append(
+            Best(
+                name=str(trainer.args.metric_for_best_model).lower(),
+                higher_is_better=trainer.args.greater_is_better,
+                values=tuple(value for value, _ in self._looks),
+                kept=kept[-1] if kept else None,
+            )
+        )
+
+
+def _add(watch: TorchWatch, where: Place | None, trainer: Any) -> Noting:
+    made = Noting(watch, where)
+    trainer.callback_handler.callbacks.append(made)  # not by `add_callback`, which users override
+    return made

@@ -17,7 +17,7 @@ from trainwright.review._scores import errors_of
 # recall. One of 70 sound scripts was wrong by accuracy alone: a sampler that balances classes.
 ERRORS, GAIN, ROOM_SHARE = 4.0, 0.08, 0.45
 NEIGHBOURS = 7
-FEWEST_ROWS, MOST_TRAINED, MOST_EVALUATED = 40, 1500, 1200
+FEWEST_ROWS, MOST_TRAINED, MOST_EVALUATED = 40, 1000, 800
 # More numbers a row are projected to as many; more classes and numbers are no task for it (a reconstruction).
 MOST_COLUMNS, MOST_CLASSES, MOST_NUMBERS = 512, 100, 4
 # Ridge regression: shrinkage for each row and for each column.

@@ -15,7 +15,7 @@ _HIGHER = re.compile(
     r"acc|f1|auc|auroc|\br2\b|r2 score|bleu|rouge|precision|recall|\bcorr|iou|dice|\bmap\b|\bhit|ndcg|mrr|exact|"
     r"correct|kappa|matthews|spearman|pearson|concordance"
 )
-_HELD_OUT = re.compile(r"val|test|eval|\bdev\b|held|unseen|holdout|\boos\b")
+_HELD_OUT = re.compile(r"\bval(?:id(?:ation)?)?\b|\btest|\beval|\bdev\b|held|unseen|holdout|\boos\b")
 _TRAINING = re.compile(r"train|fit")
 # Not this training's own: of another model, of its beginning, or the best of others.
 _OTHERS = re.compile(

@@ -26,7 +26,7 @@ from trainwright.review._scores import Score, scores_of, tell
 
 # Fewer rows in the last pass (an evaluation of one batch each) are joined with those of the updates shortly before it.
 FEW_ROWS, SHORTLY = 20, 0.75
-# Of the training calls that are kept, the last ones: what the model has become.
+# Of the updates of the model that was trained last, the last ones: what it has become.
 LAST_SHARE = 0.25
 # Evaluated rows are rows of training if so many are, and so few of them are equal to each other by themselves.
 TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
@@ -107,9 +107,10 @@ def trained_rows(record: Record, training: Training | None = None, *, scored: bo
     """The last rows of training, of each output; the most first. Scored: those that can tell answers apart."""
     found = []
     for output, calls in _by_output(record, True, training).items():
-        last = calls[-max(1, int(len(calls) * LAST_SHARE)) :]
         if not _are_made(output, calls):
-            found.append(_join(record, last))
+            of_model = [one for one in calls if one.model == calls[-1].model]
+            begin, end = of_model[0].update, of_model[-1].update
+            found.append(_join(record, [one for one in of_model if one.update >= end - LAST_SHARE * (end - begin)]))
     return sorted((one for one in found if one.scores or not scored), key=lambda one: -len(one.labels))
 
 

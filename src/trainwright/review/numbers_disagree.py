@@ -105,7 +105,7 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
     if mixes_rows(record):
         return None
     for rows in held:
-        of_training = next((one for one in trained if one.output == rows.output), None)
+        of_training = next((one for one in trained if one.output == rows.output and one.model == rows.model), None)
         if of_training is None or len(rows.labels) < FEWEST_HELD_OUT or len(of_training.labels) < FEWEST_ROWS:
             continue
         name = "R2" if rows.output.kind == Kind.NUMBERS else "accuracy"

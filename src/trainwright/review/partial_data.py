@@ -66,10 +66,11 @@ def _expected(drawn: Drawn) -> float:
 
 
 def _same_batch(record: Record, where: Place | None) -> Finding | None:
-    distinct = len(record.trained_keys)
-    bigger = [one for one in record.drawn if one.trains and one.size > 2 * max(1, distinct)]
     for output in record.trained_labels:
         calls = [one for one in record.answers if one.trains and one.output == output and one.keys is not None]
+        sets = {one.data for one in calls}
+        distinct = len({key for one in calls if one.keys is not None for key in one.keys.tolist()})
+        bigger = [one for one in record.drawn if {one.data} == sets and one.size > 2 * distinct]
         held = {tuple(sorted(one.keys.tolist())) for one in calls if one.keys is not None}
         updates = {one.update for one in calls}
         if bigger and len(updates) >= FEWEST_UPDATES and len(held) == 1 and len(next(iter(held))) == distinct:

@@ -23,6 +23,8 @@ from trainwright.report.sheet import (
 MOST_LINES = {
     "scores": 4, "own": 3, "curves": 3, "classes": 8, "outputs": 3, "columns": 3, "layers": 4, "pieces": 4, "drawn": 3,
 }  # fmt: skip
+# A learning rate that changes by less is shown as constant: means of equal numbers are not quite equal.
+CHANGED = 1.001
 # A row that is drawn so many times more often than the others is mentioned.
 MOST_UNEVEN = 5
 
@@ -58,19 +60,19 @@ def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
         for row in sheet.scores
         if row.mark or (row.rows_of == HELD_OUT and row.name != "correlation") or row.name in ("accuracy", "R2")
     ]
-    lines, last = list[Line](), ""
+    lines, last = list[Line](), ("", "")
     for row in chosen_of(shown, MOST_LINES["scores"]):
         rows = f"{row.rows_of}, {row.rows:,} rows"
         name = f"{row.name} ({row.output})" if row.output else row.name
-        cells = ("" if rows == last else rows, name, _way(row.first, row.last), _beside(row))
-        lines.append(Line(cells, row.mark))
-        last = rows
+        cells = ("" if rows == last[0] else rows, name, _way(row.first, row.last), _beside(row))
+        lines.append(Line(cells, row.mark if (rows, row.mark) != last else ""))
+        last = rows, row.mark
     return tuple(lines)
 
 
 def _beside(row: Score) -> str:
-    parts = [] if row.constant is None else [f"a constant {value_of(row.constant)}"]
-    parts += [] if row.simple is None else [f"a simple learner {value_of(row.simple)}"]
+    parts = [] if row.constant is None else [f"constant {value_of(row.constant)}"]
+    parts += [] if row.simple is None else [f"simple learner {value_of(row.simple)}"]
     return ", ".join(parts)
 
 
@@ -108,7 +110,7 @@ def _brief_curves(sheet: Sheet) -> tuple[Line, ...]:
         if row.mark
         or row is first
         or row.name == "loss"
-        or (row.name.startswith("learning rate") and max(row.values) > min(row.values))
+        or (row.name.startswith("learning rate") and max(row.values) > CHANGED * min(row.values))
     ]
     return tuple(
         Line((row.name, blocks(row, sheet.updates), curve(row)), row.mark)
@@ -124,7 +126,7 @@ def _brief_classes(sheet: Sheet) -> tuple[Line, ...]:
         if len(known) < 2:
             return ()
         worst, best = known[0], known[-1]
-        told = f"{len(known)}, right from {share_of(worst.right)} (class {worst.label}) to {share_of(best.right)} (class {best.label})"
+        told = f"{len(known)} classes, right from {share_of(worst.right)} ({worst.label}) to {share_of(best.right)} ({best.label})"
         return (Line((told,)),)
     chosen = sheet.classes[: MOST_LINES["classes"]]
     lines = [

@@ -19,6 +19,8 @@ MOST_LINEAR = 100.0
 def is_logarithmic(curve: Curve) -> bool:
     """Whether the curve is drawn with a logarithm."""
     finite = [value for value in curve.values if math.isfinite(value)]
+    if curve.name.startswith("learning rate"):  # a schedule is known by its shape, and may end at 0
+        return False
     return bool(finite) and min(finite) > 0 and max(finite) > MOST_LINEAR * min(finite)
 
 

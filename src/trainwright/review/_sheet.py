@@ -84,7 +84,8 @@ def _own_series(record: Record) -> list[Series]:
     """The script's own numbers, each name once; those of held-out rows first, then those with a direction."""
     names: dict[str, Series] = {}
     for one in series_of(record):
-        if COUNTERS.isdisjoint(one.words.split()):
+        is_course = one.direction or len(one.values) > 1  # otherwise a size, a seed or the like that was printed once
+        if is_course and COUNTERS.isdisjoint(one.words.split()):
             names.setdefault(one.words, one)  # "eval loss" is printed what is logged as "eval_loss"
     worth = sorted(
         names.values(), key=lambda one: (not one.direction, not one.is_held_out, -one.direction, -len(one.values))

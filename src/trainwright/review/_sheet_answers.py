@@ -80,7 +80,7 @@ def _scores_of(record: Record, seen: _Seen) -> list[Score]:
             last=score.value,
             constant=score.constant,
             simple=simple.get(score.name),
-            mark="no better than a constant"
+            mark="like a constant"
             if score.sees_nothing and not rows.learned
             else "below a simple learner"
             if is_below and score.name in simple
@@ -178,7 +178,7 @@ def _class_row(
     elif len(of) >= FEWEST_OF_CLASS and right == 0:
         mark = "never found"
     elif len(of) >= FEWEST_OF_CLASS and times > MOSTLY_WRONG * len(of):
-        mark = "mostly taken for another"
+        mark = "confused"
     return ClassRow(
         label=names[label],
         output=of_output,

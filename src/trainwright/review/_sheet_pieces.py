@@ -66,27 +66,26 @@ def pieces(record: Record) -> tuple[Piece, ...]:
 def _evaluated(record: Record) -> list[Piece]:
     groups: dict[object, list[Pass]] = defaultdict(list)
     for one in record.passes:
-        groups[one.model, one.where].append(one)
+        groups[one.where, one.is_trained].append(one)
     return [_passes(group, record.updates) for group in groups.values()]
 
 
 def _passes(group: Sequence[Pass], updates: int) -> Piece:
     calls, noisy = sum(one.calls for one in group), sum(one.noisy_calls for one in group)
-    mode = "in training mode" if noisy >= calls else "partly in training mode"  # of layers that differ in it
-    at = sorted({one.update for one in group})
-    still = len(group) >= LEAST_PASSES and at[-1] - at[0] >= LEAST_SPAN and len({one.weights for one in group}) == 1
-    is_teacher = len(at) > TEACHER_SHARE * max(updates, 1)
-    marks = [mode] if noisy else []
+    models = {one.model for one in group}
+    marks = ["in training mode" if noisy >= calls else "partly in training mode"] if noisy else []
+    still = any(_is_still([one for one in group if one.model == model]) for model in models)
+    is_teacher = len({one.update for one in group}) > TEACHER_SHARE * max(updates, 1)
     marks += ["the same weights each time"] if still and not is_teacher else []
+    told = [f"{len(models)} models"] if len(models) > 1 else []
+    told += [] if group[0].is_trained else ["another model than the trained one"]
+    told += [] if noisy else ["as in evaluation mode"]
     return Piece(
         what="evaluated",
         times=len(group),
-        first_update=at[0],
-        last_update=at[-1],
-        how=", ".join(
-            ([] if all(one.is_trained for one in group) else ["another model"])
-            + ["as in evaluation mode"] * (not noisy)
-        ),
+        first_update=group[0].update,
+        last_update=group[-1].update,
+        how=", ".join(told),
         where=group[0].where,
         mark=", ".join(marks),
     )
@@ -113,7 +112,8 @@ def _kept(record: Record) -> list[Piece]:
     return rows
 
 
-def _is_still(group: Sequence[Kept]) -> bool:
+def _is_still(group: Sequence[Kept | Pass]) -> bool:
+    """Whether the weights are the same each time, over enough updates."""
     span = group[-1].update - group[0].update
     return len(group) >= LEAST_PASSES and span >= LEAST_SPAN and len({one.weights for one in group}) == 1
 

@@ -86,7 +86,7 @@ def _note(recorder: Recorder, name: str, form: str, result: Any, *args: Any, **k
             evaluation=made.number if made is not None and recent else None,
             model=made.model if made is not None and recent else 0,
             data=made.data if made is not None and recent else 0,
-            source=Source.FIT,
+            source=Source.METRIC,
             **values,
         )
     )

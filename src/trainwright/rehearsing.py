@@ -23,7 +23,12 @@ from trainwright.start.program import Program
 # Once the walk has proven an error, the rehearsal may take this many more seconds to show what the error does.
 SECONDS_BEHIND_ERROR = 10.0
 # Findings that judge learning from the walk's short runs: they are said only where the rehearsal agrees.
-_JUDGED_SHORTLY = frozenset({"unlearnable-batch", "worse-than-constant", "constant-predictions", "nothing-learned"})
+_JUDGED_SHORTLY = frozenset(
+    {
+        *("unlearnable-batch", "worse-than-constant", "constant-predictions", "learns-nothing", "unrelated-labels"),
+        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
+    }
+)
 
 
 class Rehearsing:
@@ -74,9 +79,12 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     """
     found = review(record)
     of_trainings = [verdict for _, verdict in verdicts(record)]
-    of_run = verdict_of(record, found.findings)
-    if len(reports) > 1 and len(of_trainings) == len(reports) and of_run.shown != Shown.BROKEN:
-        shown = of_trainings
+    of_run: Verdict | None = verdict_of(record, found.findings)
+    if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
+        of_run = None
+    is_broken = of_run is not None and of_run.shown == Shown.BROKEN
+    if len(reports) > 1 and len(of_trainings) == len(reports) and not is_broken:
+        shown: list[Verdict | None] = [*of_trainings]
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
     pairs = itertools.zip_longest(reports, shown)
@@ -118,7 +126,7 @@ def _chosen(walked: Verdict | None, rehearsed: Verdict) -> Verdict:
     return rehearsed
 
 
-def _stage(record: Record, verdict: Verdict) -> StageRun:
+def _stage(record: Record, verdict: Verdict | None) -> StageRun:
     """The rehearsal's row among the stages."""
     ended = record.ended
     reached = f"{record.updates:,} updates" if record.updates else "no update was seen"

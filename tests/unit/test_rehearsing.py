@@ -1,0 +1,98 @@
+"""What the review of a rehearsal adds to the reports of the walk."""
+
+from dataclasses import replace
+
+import pytest
+
+from records import empty, regressor
+from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.report import Report, exit_status
+from trainwright.options import Options
+from trainwright.rehearsal.record import Record, Training
+from trainwright.rehearsing import add_review
+
+WALKED = Report(
+    script="train.py",
+    stages=(StageRun(stage=Stage.FORWARD, status=Status.PASSED),),
+    verdict=Verdict(shown=Shown.NOT_SHOWN, why="too few updates"),
+)
+UNREACHED = Report(script="train.py", message="no training was reached")
+AT = Place("train.py", 3)
+
+
+def found(name: str, code: str, severity: Severity) -> Finding:
+    return Finding(message="it is so", code=code, name=name, severity=severity, where=AT)
+
+
+def with_review(record: Record, *reports: Report, ignore: tuple[str, ...] = ()) -> list[Report]:
+    return add_review(reports, record, Options(ignore=ignore))
+
+
+def test_the_run_says_whether_it_learns() -> None:
+    (report,) = with_review(regressor(), WALKED)
+    assert report.verdict is not None and report.verdict.shown == Shown.LEARNS
+    assert report.sheet is not None and report.stages[-1].stage == Stage.REHEARSAL
+    assert report.stages[-1].status == Status.PASSED and exit_status([report]) == 0
+
+
+def test_a_training_that_nobody_walks_is_judged() -> None:
+    assert exit_status([UNREACHED]) == 2
+    (report,) = with_review(regressor(), UNREACHED)
+    assert report.verdict is not None and report.verdict.shown == Shown.LEARNS and exit_status([report]) == 0
+
+
+def test_a_run_without_an_update_leaves_the_walk_as_it_is() -> None:
+    (report,) = with_review(Record(), WALKED)
+    assert report.verdict == WALKED.verdict and report.stages[-1].status == Status.SKIPPED
+
+
+def test_an_error_that_the_walk_has_proven_stands() -> None:
+    broken = Verdict(shown=Shown.BROKEN, why="wrong-head")
+    proven = replace(WALKED, findings=(found("wrong-head", "TW401", Severity.ERROR),), verdict=broken)
+    (report,) = with_review(regressor(), proven)
+    assert report.verdict == broken and exit_status([report]) == 1
+
+
+def test_what_thirty_steps_say_of_learning_is_said_only_where_the_run_agrees() -> None:
+    shortly = replace(WALKED, findings=(found("unlearnable-batch", "TW801", Severity.WARNING),))
+    (report,) = with_review(regressor(), shortly)
+    assert report.findings == ()
+    (report,) = with_review(empty(), shortly)
+    assert [f.name for f in report.findings] == ["unlearnable-batch"]
+
+
+def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
+    record = regressor()
+    record.ended.failure = Failure(type="FileNotFoundError", message="no such folder", where=AT)
+    (report,) = with_review(record, WALKED)
+    assert report.failure == record.ended.failure and report.stages[-1].status == Status.FAILED
+    assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status([report]) == 1
+
+
+@pytest.mark.parametrize("what", ["hindrance", "own_error"])
+def test_what_a_rehearsal_lacks_is_no_fault_of_the_script(what: str) -> None:
+    record = regressor()
+    setattr(record.ended, what, "it asks for typed input")
+    (report,) = with_review(record, WALKED)
+    assert report.failure is None and report.findings == () and report.stages[-1].status == Status.SKIPPED
+    assert exit_status([report]) == (2 if what == "own_error" else 0)
+
+
+def test_a_finding_that_is_ignored_is_left_out() -> None:
+    record = regressor()
+    record.ended.failure = Failure(type="KeyError", message="'x'", where=AT)
+    (report,) = with_review(record, WALKED)
+    (name,) = {f.name for f in report.findings}
+    (report,) = with_review(record, WALKED, ignore=(name,))
+    assert report.findings == ()
+
+
+def test_each_training_has_its_verdict() -> None:
+    record = regressor()
+    record.trainings = [
+        Training(number=1, kind="loop", begins=0, ends=record.updates // 2),
+        Training(number=2, kind="loop", begins=record.updates // 2, ends=record.updates),
+    ]
+    reports = with_review(record, replace(WALKED, training=1), replace(WALKED, training=2))
+    assert [r.verdict is not None for r in reports] == [True, True]
+    assert [len([s for s in r.stages if s.stage == Stage.REHEARSAL]) for r in reports] == [1, 0]

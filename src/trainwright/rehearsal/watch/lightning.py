@@ -87,10 +87,10 @@ class Fit:
         self._looks: dict[int, list[float]] = {}
 
     def begin(self, trainer: Any, module: Any) -> None:
-        """The fit begins."""
+        """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
         self._watch.optimizers.end_training()
         self._watch.state.managed = True
-        planned = trainer.estimated_stepping_batches
+        planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
         self._training = Training(
             number=len(self._recorder.record.trainings) + 1,
             kind="Lightning",
@@ -136,7 +136,7 @@ def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, 
     fit, watching = Fit(watch, where), watch.state.recorder.watching
     begin, look = watching(fit.begin), watching(fit.look)
     methods = {
-        "on_fit_start": lambda self, trainer, module: begin(trainer, module),
+        "on_train_start": lambda self, trainer, module: begin(trainer, module),
         "on_validation_end": lambda self, trainer, module: look(trainer, module),
         "on_train_batch_end": lambda self, trainer, *more, **further: fit.end_if_over(trainer),
     }

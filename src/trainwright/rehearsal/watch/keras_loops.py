@@ -280,7 +280,11 @@ def norm_of(gradients: Sequence[Any]) -> float | None:
     total = 0.0
     for gradient in gradients:
         if gradient is not None:
-            array = values_of(getattr(gradient, "values", gradient))
+            if type(gradient).__name__ == "IndexedSlices":  # TensorFlow's, of rows that were looked up
+                gradient = gradient.values
+            elif getattr(gradient, "is_sparse", False):  # torch's
+                gradient = gradient.coalesce().values()
+            array = values_of(gradient)
             total += float(np.square(array.astype(np.float64)).sum())
     return math.sqrt(total)
 

@@ -1,5 +1,10 @@
 """The rehearsal's watcher of Keras: a watched run is the run, and its record tells what happened in it."""
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 
 pytestmark = pytest.mark.keras

@@ -79,7 +79,7 @@ class _Frameworks:
     def finish(self) -> None:
         """The run is over."""
         if self._has_keras:
-            _part("keras").finish_keras(self._recorder)
+            self._recorder.watching(_part("keras").finish_keras)(self._recorder)
         if self._torch is not None:
             self._torch.finish()
 

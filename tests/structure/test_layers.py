@@ -137,7 +137,16 @@ INSIDE = {
                                 "trainwright_lm.training"},
     "trainwright_lm.cli": {"trainwright_lm.commands"},
 }  # fmt: skip
-FREE = {"checking", "cli", "output", "cell_magic", "__main__", "__init__", "api", "rehearsing"}  # on top: they put the parts together
+FREE = {
+    "checking",
+    "cli",
+    "output",
+    "cell_magic",
+    "__main__",
+    "__init__",
+    "api",
+    "rehearsing",
+}  # on top: they put the parts together
 
 
 def name_of(path: Path) -> str:

@@ -33,7 +33,7 @@ def announce(script: str) -> None:
     """Announce the script on a terminal: one line that stays, because the script's own output follows it."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
-        console.print(f"running {script} up to its training call …", style="dim", markup=False, soft_wrap=True)
+        console.print(f"checking {script} …", style="dim", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, kw_only=True)

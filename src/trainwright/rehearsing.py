@@ -29,6 +29,7 @@ _JUDGED_SHORTLY = frozenset(
         *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
     }
 )
+UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
 
 
 class Rehearsing:
@@ -89,6 +90,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown = [of_run]
     pairs = itertools.zip_longest(reports, shown)
     first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
+    if not first.walked and record.updates:
+        first = replace(first, message=UNWALKED)
     kept = tuple(f for f in found.findings if not options.ignores(f))
     first = replace(
         first,

@@ -1,10 +1,12 @@
 """A script's own run in a process of its own: what it leaves behind, how long it takes, and how it ends."""
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
 SAVING = """
 import sqlite3, subprocess, sys
 from pathlib import Path
+from typing import Any
 
 Path("notes.txt").write_text("changed")
 Path("gone.txt").unlink()
@@ -161,3 +164,50 @@ def test_no_rehearsal_outlives_its_check(here: Path) -> None:
     while Path(f"/proc/{child}").exists() and time.monotonic() < until:
         time.sleep(0.1)
     assert not Path(f"/proc/{child}").exists()
+
+
+# The loop is code that is made while the script runs: no walk finds it.
+UNWALKED = '''
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+rows = torch.randn(600, 4)
+labels = (rows[:, 0] > 0).long()
+train, test = TensorDataset(rows[:400], labels[:400]), TensorDataset(rows[400:], labels[400:])
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+loss = torch.nn.CrossEntropyLoss()
+exec("""
+for epoch in range(4):
+    for x, y in DataLoader(train, batch_size=32, shuffle=True):
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        right = sum((model(x).argmax(1) == y).sum().item() for x, y in DataLoader(test, batch_size=50))
+""")
+torch.save(model.state_dict(), "FOLDER/weights.pt")
+'''
+
+
+def check(here: Path, text: str) -> tuple[int, dict[str, Any]]:
+    write(here, text)
+    words = [sys.executable, "-m", "trainwright", "check", "--rehearsal", "--json", "report.json", "train.py"]
+    done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False)
+    assert (here / "report.json").exists(), done.stdout + done.stderr
+    return done.returncode, json.loads((here / "report.json").read_text())
+
+
+def test_a_loop_that_nobody_walks_is_judged_by_its_own_run(here: Path) -> None:
+    (here / "models").mkdir()
+    status, report = check(here, UNWALKED.replace("FOLDER", "models"))
+    assert report["verdict"]["shown"] == "learns" and status == 0, report["findings"]
+    assert report["sheet"]["updates"] == 52 and report["stages"][-1]["stage"] == "rehearsal"
+    assert not list((here / "models").iterdir())
+
+
+def test_what_fails_after_the_training_is_known_before_it(here: Path) -> None:
+    status, report = check(here, UNWALKED.replace("FOLDER", "missing"))
+    assert status == 1 and report["verdict"]["shown"] == "broken"
+    assert report["failure"]["where"]["line"] == 21 and "missing" in report["failure"]["message"]

@@ -14,14 +14,21 @@ from trainwright.timing import now
 PASSING_SECONDS = 10.0
 
 
+Way = tuple[tuple[tuple[CodeType, int], ...], bool]
+"""The lines that led to a call, and whether it was a backward pass."""
+
+
 class LoopFinder:
     """Queried at every backward pass and optimizer step of the script; caches its answers."""
 
     def __init__(self) -> None:
-        self._not_yet: dict[tuple[tuple[tuple[CodeType, int], ...], bool], bool] = {}
+        self._not_yet: dict[Way, bool] = {}
         """By call path: True if the line is not part of a training step."""
         self._passing: dict[tuple[str, int], float] = {}
         """Deadline of each loop whose training is discarded and that is therefore left to run."""
+        self._without_loop: set[Way] = set()
+        self.passes_without_loop = 0
+        """Backward passes around which there is no loop that can be walked."""
 
     def find(self, frame: FrameType, seen: Seen, *, backward: bool) -> Loop | None:
         """The training loop around a user's frame; None if there is none, or if it must not be walked yet.
@@ -30,9 +37,12 @@ class LoopFinder:
             backward: a backward pass ran there, so one of the surrounding loops trains, whatever its code looks like.
         """
         way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame))), backward
+        self.passes_without_loop += way in self._without_loop
         if self._not_yet.get(way):
             return None
         loop = training_loop(frame, backward=backward)
+        if loop is None and backward:
+            self._without_loop.add(way)
         if way not in self._not_yet:
             self._not_yet[way] = loop is None or is_still_ahead(loop, frame)
         if loop is None or self._not_yet[way]:

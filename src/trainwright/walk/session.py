@@ -41,6 +41,9 @@ Say = Callable[[str], None]
 MOST_SWALLOWED = 8
 # A script is run at most this often: for its launcher's variables, for unwatched functions, for a stand-in GPU.
 MOST_ATTEMPTS = 4
+# Gradients are looked at a few times without training. A training that cannot be walked is left after these seconds: a part
+# of it that comes before one that can be walked should be over by then.
+FEW_PASSES, UNWALKED_SECONDS = 8, 30.0
 
 
 class Session(Walks):
@@ -82,6 +85,8 @@ class Session(Walks):
             if self._options.training is not None and self._onward.number:
                 self._ended(f"There is no training {self._options.training}: {self._onward.number} were reached.")
             untrained = "The script ended without reaching a training call or loop that Trainwright recognizes"
+            if self._unwalked_until is not None:
+                untrained = "The script trains in code that cannot be walked"
             self._ended(nothing_checked(untrained))
         return self.reports
 
@@ -169,6 +174,7 @@ class Session(Walks):
         if self._walking or self._is_running or seen.trained:
             return
         if (loop := self._finder.find(frame, seen, backward=backward)) is None:
+            self._pass_unwalked()
             return
         self._require(*LOOP, *self._beside_loop())
         self._ranks = Ranks()
@@ -187,6 +193,21 @@ class Session(Walks):
         if self._onward.walks_this:
             self._walk_loop(loop)
         self._shorten(loops)
+
+    def _pass_unwalked(self) -> None:
+        """Handle a backward pass in no loop that can be walked: after some, the script trains, and what it writes is kept
+        away; after `UNWALKED_SECONDS` it is left.
+
+        Raises:
+            WalkFinished: then.
+        """
+        if not self._every or self._finder.passes_without_loop < FEW_PASSES:
+            return
+        if self._unwalked_until is None:
+            self._keep_away()
+            self._unwalked_until = now() + UNWALKED_SECONDS
+        elif now() >= self._unwalked_until:
+            raise WalkFinished
 
     @property
     def _is_left(self) -> bool:

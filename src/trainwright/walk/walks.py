@@ -84,6 +84,8 @@ class Walks:
         self._own_error: Exception | None = None
         self._walking = False
         self._finder = LoopFinder()
+        self._unwalked_until: float | None = None
+        """When a training that cannot be walked is left."""
         self._ranks = Ranks()
         self._followed = False
         self._swallowed = 0

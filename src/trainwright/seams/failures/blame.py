@@ -19,9 +19,12 @@ from trainwright.seams.source.places import is_ours, is_users, show
 E = TypeVar("E", bound=BaseException)
 
 # Our frames between a user's call and the framework's function, which only pass on the user's call.
-_WATCHING = tuple(
-    str(Path(__file__).resolve().parents[1] / name)
-    for name in ("torch/", "keras/", "listening/", "devices/", "intercept.py", "failures/blame.py")
+_WATCHING = (
+    *(
+        str(Path(__file__).resolve().parents[1] / name)
+        for name in ("torch/", "keras/", "listening/", "devices/", "intercept.py", "failures/blame.py")
+    ),
+    str(Path(__file__).resolve().parents[2] / "rehearsal/watch"),
 )
 # Raised below one of our calls without a user line in between, these are the user's pipeline's; otherwise ours.
 _PIPELINES = ("transformers.", "accelerate.", "datasets.")

@@ -255,7 +255,8 @@ class Best:
     values: tuple[float, ...]
     """The number at each look."""
     kept: int | None
-    """The index in `values` of the weights that the model has at the end; None: none of them."""
+    """The index in `values` of the weights that the model has at the end, or of what a callback that restores nothing
+    (Lightning's) holds as best; None: none of them."""
 
 
 @dataclass(kw_only=True)
@@ -301,7 +302,7 @@ class Record(Facts):
     trained_rows: dict[Output, tuple[Floats, NDArray[Any], Integers]] = field(default_factory=dict)
     """Inputs (n, d), labels and keys of distinct rows that were trained on."""
     trained_keys: dict[int, int] = field(default_factory=dict)
-    """How often each row was trained on, by its key; capped."""
+    """How often each row was trained on, by its key, in the calls that were looked at (`Recorder.is_due`); capped."""
     answers_of: dict[int, Counter[Any]] = field(default_factory=dict)
     """The labels that each row was trained with, by its key; capped."""
     passes: list[Pass] = field(default_factory=list)

@@ -18,7 +18,6 @@ from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
 SAVING = """
 import sqlite3, subprocess, sys
 from pathlib import Path
-from typing import Any
 
 Path("notes.txt").write_text("changed")
 Path("gone.txt").unlink()

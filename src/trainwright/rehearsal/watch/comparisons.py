@@ -88,7 +88,7 @@ class Comparisons:
             limits = [("binary", 0.5)] if known == {"binary"} else [("logits", 0.0), ("binary", 0.5)]
             for form, limit in limits:
                 said = (answer.reshape(-1) > limit).to(choice.dtype)
-                if bool((said == choice.reshape(-1)).all()) and not bool((labels.abs() > 1).any()):
+                if bool((said == choice.reshape(-1)).all()) and not bool((labels.double().abs() > 1).any()):
                     return form
         return None
 

@@ -12,7 +12,7 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.places import place
-from trainwright.rehearsal.watch.samples import is_plain
+from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import unwrapped, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
 
@@ -63,7 +63,7 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
                 return
         elif not isinstance(value, (int, float)):
             return
-        recorder.add_number(str(name), float(value), "logged")
+        recorder.add_number(str(name), float(plain(value) if isinstance(value, torch.Tensor) else value), "logged")
 
     noted = recorder.watching(note)
 
@@ -109,7 +109,9 @@ class Fit:
         for number, callback in enumerate(trainer.callbacks):
             value = trainer.callback_metrics.get(getattr(callback, "monitor", None))
             if value is not None:
-                self._looks.setdefault(number, []).append(float(value))
+                self._looks.setdefault(number, []).append(
+                    float(plain(value) if isinstance(value, torch.Tensor) else value)
+                )
 
     def end_if_over(self, trainer: Any) -> None:
         """Ask for the end after this update, whatever the fewest epochs and steps are."""

@@ -21,6 +21,8 @@ RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
 MOST_HELD = 1_000_000
 # Rows below which a call without gradients is small.
 SMALL = 32
+# Updates one after the other with calls of a model without gradients, after which they are no evaluation.
+STREAK = 20
 
 
 @dataclass(eq=False)
@@ -37,6 +39,10 @@ class Model:
     """Whether it was given what another model answered."""
     calls: int = 0
     passes: int = 0
+    last: int = -1
+    """The update of its last call without gradients."""
+    streak: int = 0
+    """Updates, one after the other, with such calls."""
     open: tuple[int, int, Pass | None] | None = None
     """The evaluation pass under way: its update, its reading, and itself."""
     slots: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
@@ -197,14 +203,21 @@ class State:
         self.due = self.recorder.is_due(self.update + 2)  # this update is counted afterwards
 
     def is_passed_over(self, module: Any, args: Any) -> bool:
-        """Whether a call is not looked at: a training call of an update that is not, or one of very many small calls
-        without gradients, as those that act in reinforcement learning."""
+        """Whether a call is not looked at: a training call of an update that is not, one of a model that answers at
+        each update (a teacher), or one of very many small calls, as those that act in reinforcement learning."""
         if self.batches and (drawn := self.batches[-1].drawn) is not None and not drawn.trains:
             return False
         if torch.is_grad_enabled():
             return not self.due and module.training
         known = self.models.get(id(module))
-        if known is None or known.calls < EACH or self.recorder.is_due(known.calls):
+        if known is None:
+            return False
+        if known.last != self.update:
+            known.streak = known.streak + 1 if known.last == self.update - 1 else 0
+            known.last = self.update
+        if known.streak > STREAK and not self.due:
+            return True
+        if known.calls < EACH or self.recorder.is_due(known.calls):
             return False
         shape = getattr(args[0], "shape", None) if args else None
         if not shape or shape[0] >= SMALL:

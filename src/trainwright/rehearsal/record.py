@@ -258,12 +258,8 @@ class Best:
     values: tuple[float, ...]
     """The number at each look."""
     kept: int | None
-<<<<<<< HEAD
-    """The index in `values` of the weights that the model, or the callback's file, has at the end; None: none of them."""
-=======
-    """The index in `values` of the weights that the model has at the end, or of what a callback that restores nothing
-    (Lightning's) holds as best; None: none of them."""
->>>>>>> torch
+    """The index in `values` of the weights that the model has at the end, or of what a callback's file, or a callback that
+    restores nothing (Lightning's), holds as best; None: none of them."""
 
 
 @dataclass(kw_only=True)
@@ -313,17 +309,11 @@ class Record(Facts):
     trained_rows: dict[Output, tuple[Floats, NDArray[Any], Integers]] = field(default_factory=dict)
     """Inputs (n, d), labels and keys of distinct rows that were trained on."""
     trained_keys: dict[int, int] = field(default_factory=dict)
-<<<<<<< HEAD
-    """How often each row was trained on, by its key; capped."""
+    """How often each row was trained on, by its key, in the calls that were looked at (`Recorder.is_due`); capped."""
     first_trained: dict[int, int] = field(default_factory=dict)
     """How many updates had been made when each row was first trained on, by its key; capped."""
     answers_of: dict[Output, dict[int, Counter[int]]] = field(default_factory=dict)
     """The classes that each row was trained with, by its output and its key; capped."""
-=======
-    """How often each row was trained on, by its key, in the calls that were looked at (`Recorder.is_due`); capped."""
-    answers_of: dict[int, Counter[Any]] = field(default_factory=dict)
-    """The labels that each row was trained with, by its key; capped."""
->>>>>>> torch
     passes: list[Pass] = field(default_factory=list)
     drawn: list[Drawn] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)

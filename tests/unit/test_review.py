@@ -221,9 +221,15 @@ def test_one_class_in_training_is_told_for_classes_and_for_yes_and_no() -> None:
     binary = empty()
     for update in range(UPDATES):
         add_calls(binary, of_values([0.0] * 8, [0.1] * 8, update=update, trains=True, kind=Kind.BINARY))
-    assert said(binary) == {"partial-data"}
+    assert said(binary) == set()  # adversarial: nothing says that these are labels of rows
+    add_calls(binary, of_values([0.0, 1.0] * 40, [0.1] * 80, update=UPDATES, kind=Kind.BINARY))
+    assert "partial-data" in said(binary)
     made = dataclasses.replace(binary, makes_labels=True)
-    assert said(made) == set()
+    assert "partial-data" not in said(made)
+    queue = empty()  # a queue of others: the first is right
+    for update in range(UPDATES):
+        add_calls(queue, of_classes([0] * 8, [0] * 8, update=update, trains=True, width=65))
+    assert said(queue) == set()
 
 
 def test_the_same_batch_at_each_update_is_told_and_a_full_batch_is_not() -> None:

@@ -88,7 +88,10 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
 def _one_class(record: Record, where: Place | None) -> Finding | None:
     if record.makes_labels:
         return None
+    evaluated = {one.output for one in record.answers if not one.trains}
     for output, labels in record.trained_labels.items():
+        if output not in evaluated and not labels.classes.keys() - {0}:
+            continue  # made: the first of several candidates is right, as in contrastive losses, or all rows are real
         if output.kind == Kind.CLASSES and output.width > 1:
             total, kinds = sum(labels.classes.values()), len(labels.classes)
             which = f"class {next(iter(labels.classes), 0)}"

@@ -45,7 +45,7 @@ MOST_INPUTS = 4096
 MOST_EVALUATION_CALLS = 400
 MOST_NUMBERS = 20_000
 # Updates that are all looked at; then one in ten, then one in a hundred.
-EACH, SOME = 100, 10_000
+EACH, SOME = 30, 5_000
 
 
 class Recorder:

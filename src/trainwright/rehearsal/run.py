@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from trainwright.core import Failure
 from trainwright.rehearsal import watch
@@ -23,6 +23,7 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import Progress, Request
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
+from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import is_own, told
 from trainwright.seams.failures.watchdog import OutOfTime
@@ -64,7 +65,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     watch.watch(recorder)
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
     with _without_output(), _without_input(), _without_leaving(), offline(tally), away:
-        _run_attempts(request, recorder)
+        left = _run_attempts(request, recorder)
     telling.tell()
     signal.signal(TIME_OVER, signal.SIG_IGN)
     if sandbox is not None:
@@ -72,27 +73,32 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     recorder.record.kept_away = tally.said()
     _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
     _write(watch.finish(recorder), record)
+    del left
 
 
-def _run_attempts(request: Request, recorder: Recorder) -> None:
-    """Run the script, and again if it ended before training because of the devices it found."""
+def _run_attempts(request: Request, recorder: Recorder) -> Any:
+    """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(redirects=True, forced=request.device == "cpu")
     with starting(request.script, request.arguments, module=request.module) as start, devices.told():
         for attempt in range(MOST_ATTEMPTS):
-            error = _run_once(start, recorder)
+            left, error = _run_once(start, recorder)
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
                 _note_end(error, recorder)
-                return
-
-
-def _run_once(start: Callable[[], Any], recorder: Recorder) -> BaseException | None:
-    """Run the script; returns what ended it."""
-    try:
-        start()
-    except BaseException as error:  # the script's: noted in the record
-        return error
+                # The script's names, or what ended it: its models live in them, until they are probed.
+                return left, error
     return None
+
+
+def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseException | None]:
+    """Run the script; returns what it left, and what ended it."""
+    before, sys.stdout = sys.stdout, cast("TextIO", Tee(recorder, sys.stdout))
+    try:
+        return start(), None
+    except BaseException as error:  # the script's: noted in the record
+        return None, error
+    finally:
+        sys.stdout = before
 
 
 def _note_end(error: BaseException | None, recorder: Recorder) -> None:

@@ -107,6 +107,7 @@ class Rehearsal:
         environment: variables that the process has besides this one's.
         folder: the script's working folder; this process's own without one.
         server: forks the process, which then has the server's environment.
+        watched: False: only its end and its seconds are recorded.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Rehearsal:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         server: Server | None = None,
+        watched: bool = True,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
         self._request = Request(
@@ -130,6 +132,7 @@ class Rehearsal:
             seconds=seconds,
             folder=self._folder,
             isolation=KERNEL if sys.platform.startswith("linux") else PYTHON,
+            watched=watched,
         )
         self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()

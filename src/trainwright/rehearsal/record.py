@@ -325,6 +325,8 @@ class Record(Facts):
     warnings: list[LibraryWarning] = field(default_factory=list)
     ended: Ended = field(default_factory=Ended)
     seconds: float = 0.0
+    processor_seconds: float = 0.0
+    """Of the script, and what its watchers took of it meanwhile."""
     watching_seconds: float = 0.0
     """Of these, what the watchers took."""
     several_targets: int = 0

@@ -24,6 +24,8 @@ class Request:
     seconds: float
     folder: str
     isolation: str = KERNEL
+    watched: bool = True
+    """Without watchers only the end and the seconds are recorded: what watching costs is measured so."""
 
     @property
     def record(self) -> Path:

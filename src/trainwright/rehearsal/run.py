@@ -61,11 +61,14 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         recorder.on_begin.append(_Once(cut_network))
     recorder.on_update += [telling, LoopEnding(recorder)]
     signal.signal(TIME_OVER, _raise_out_of_time)
-    install()
-    watch.watch(recorder)
+    if request.watched:
+        install()
+        watch.watch(recorder)
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
+    began = time.process_time()
     with _without_output(), _without_input(), _without_leaving(), offline(tally), away:
         left = _run_attempts(request, recorder)
+    recorder.record.processor_seconds = time.process_time() - began
     telling.tell()
     signal.signal(TIME_OVER, signal.SIG_IGN)
     if sandbox is not None:

@@ -45,7 +45,7 @@ MOST_INPUTS = 4096
 MOST_EVALUATION_CALLS = 400
 MOST_NUMBERS = 20_000
 # Updates that are all looked at; then one in ten, then one in a hundred.
-EACH, SOME = 30, 5_000
+EACH, SOME = 50, 5_000
 
 
 class Recorder:
@@ -101,7 +101,12 @@ class Recorder:
 
     def is_due(self, count: int) -> bool:
         """Whether the count-th of something frequent is looked at."""
-        return count <= EACH or (count % 10 == 0 if count <= SOME else count % 100 == 0)
+        return count % self.stride(count) == 0
+
+    @staticmethod
+    def stride(count: int) -> int:
+        """One in how many is looked at, behind so many."""
+        return 1 if count <= EACH else 10 if count <= SOME else 100
 
     def number_of(self, thing: Any) -> int:
         """A number that tells objects apart, from 1 on; it keeps none alive."""

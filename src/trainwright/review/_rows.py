@@ -35,7 +35,7 @@ CHANCE = 0.5
 # Measures that need no explanation, in this order.
 PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
-MIXED_SHARE = 0.3
+MIXED_CALLS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,6 +114,16 @@ def trained_rows(record: Record, training: Training | None = None, *, scored: bo
     return sorted((one for one in found if one.scores or not scored), key=lambda one: -len(one.labels))
 
 
+def latest(record: Record, rows: Rows, fewest: int) -> Rows:
+    """The last of them, so many at least: a model that still learns is what it is at the end."""
+    chosen: list[Answers] = []
+    for one in reversed(rows.calls):
+        chosen.insert(0, one)
+        if sum(len(each.labels) for each in chosen) >= fewest:
+            break
+    return _join(record, chosen)
+
+
 def evaluated_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[Rows]:
     """The rows of the last evaluation of each output and set; those of trained models, and the most, first."""
     found: list[Rows] = []
@@ -153,7 +163,7 @@ def trained_models(record: Record) -> set[int]:
 
 def mixes_rows(record: Record) -> bool:
     """Whether training mixes rows, so that an output has several targets."""
-    return record.several_targets >= MIXED_SHARE * max(1, len(record.losses))
+    return record.several_targets >= MIXED_CALLS
 
 
 def updates_of(record: Record) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
 from trainwright.review._numbers import Series, series_of
-from trainwright.review._rows import Rows, evaluated_rows, held_out_rows, mixes_rows, trained_rows
+from trainwright.review._rows import Rows, evaluated_rows, held_out_rows, latest, mixes_rows, trained_rows
 
 # The loss is that of guessing (this share of it) beside rows that are right so often, and falls no more.
 GUESSING_SHARE, RIGHT, LEAST_ENTROPY, FALLS = 0.8, 0.8, 0.3, 0.05
@@ -28,6 +28,10 @@ OFF, OFF_ERRORS = 0.08, 5.0
 NOTHING, AGREES = 0.02, 0.75
 # Evaluated rows are so much better than training rows; with dropout or batch statistics at work in training, by more.
 ABOVE, ABOVE_NOISY, LEAST_R2 = 0.2, 0.35, 0.5
+# Training rows that were last seen this share of the updates earlier are those of another model.
+STALE = 0.1
+# The standard error of a share of so many rows is below 0.03.
+LATEST_ROWS = 300
 # Worse than guessing: below this, where guessing has 0.5; and standard errors of the record's own.
 RANKED_BELOW, RANKED_ERRORS, FEWEST_RANKED = 0.45, 3.0, 100
 
@@ -107,6 +111,9 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
     for rows in held:
         of_training = next((one for one in trained if one.output == rows.output and one.model == rows.model), None)
         if of_training is None or len(rows.labels) < FEWEST_HELD_OUT or len(of_training.labels) < FEWEST_ROWS:
+            continue
+        of_training = latest(record, of_training, LATEST_ROWS)
+        if of_training.update < (1 - STALE) * rows.update:
             continue
         name = "R2" if rows.output.kind == Kind.NUMBERS else "accuracy"
         high, low = rows.score(name), of_training.score(name)

@@ -56,10 +56,20 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
 def _are_rich(train: Floats) -> bool:
     """Whether rows are of real numbers, and of so many that equal ones are no chance."""
     live = train[:, train.std(0) > 1e-8]
-    if live.shape[1] < FEWEST_COLUMNS or not np.isfinite(live).all() or bool((live == np.round(live)).all()):
+    if (
+        live.shape[1] < FEWEST_COLUMNS
+        or not np.isfinite(live).all()
+        or _are_counts(live)
+        or _are_counts(np.expm1(live))
+    ):
         return False
     sample = live[:200, :200]
     return sum(float(np.log2(len(np.unique(column)))) for column in sample.T) > FEWEST_BITS
+
+
+def _are_counts(values: Floats) -> bool:
+    """Whether these are whole numbers, as the tokens of a row are counted (in logarithms)."""
+    return bool((np.abs(values - np.round(values)) < 1e-3).all())
 
 
 def _near_shares(train: Floats, test: Floats) -> tuple[float, float]:

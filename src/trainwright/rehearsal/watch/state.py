@@ -134,6 +134,7 @@ class State:
         self.held: set[int] = set()
         """The parameters, by `id`, of optimizers that stepped."""
         self.due = True
+        self._has_looked, self._last_look = False, 0
         """Whether the update under way is looked at."""
         self.managed = False
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
@@ -200,7 +201,10 @@ class State:
         """Let go of the calls before an update, and decide whether the next one is looked at."""
         self.recent.clear()
         self._remembered = 0
-        self.due = self.recorder.is_due(self.update + 2)  # this update is counted afterwards
+        coming = self.update + 2  # this update is counted afterwards
+        if self._has_looked:  # several optimizers may step before the model is called again
+            self._last_look, self._has_looked = coming - 1, False
+        self.due = coming - self._last_look >= self.recorder.stride(coming)
 
     def is_passed_over(self, module: Any, args: Any) -> bool:
         """Whether a call is not looked at: a training call of an update that is not, one of a model that answers at
@@ -208,6 +212,7 @@ class State:
         if self.batches and (drawn := self.batches[-1].drawn) is not None and not drawn.trains:
             return False
         if torch.is_grad_enabled():
+            self._has_looked = self._has_looked or self.due
             return not self.due and module.training
         known = self.models.get(id(module))
         if known is None:

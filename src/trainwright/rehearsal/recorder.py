@@ -86,13 +86,24 @@ class Recorder:
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # a watcher's own: counted, never the script's
-                self._errors[f"{function.__qualname__}: {type(error).__name__}: {error}"[:200]] += 1
+                self._count_error(function, error)
             finally:
                 self.busy = False
                 self.record.watching_seconds += time.perf_counter() - began
             return None
 
         return watched  # type: ignore[return-value]
+
+    def guard(self, function: Callable[[], None]) -> None:
+        """Call what watches and guards its own parts, so that the rest of it can fail."""
+        try:
+            function()
+        except Exception as error:  # a watcher's own: counted, never the script's
+            self._count_error(function, error)
+
+    def _count_error(self, function: Callable[..., Any], error: Exception) -> None:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        self._errors[f"{name}: {type(error).__name__}: {error}"[:200]] += 1
 
     @property
     def seconds(self) -> float:

@@ -34,7 +34,7 @@ def watch(recorder: Recorder) -> None:
 def finish(recorder: Recorder) -> Record:
     """The record of the run, which is over."""
     for part in recorder.on_finish:
-        part()
+        recorder.guard(part)
     return recorder.finish()
 
 
@@ -79,7 +79,7 @@ class _Frameworks:
     def finish(self) -> None:
         """The run is over."""
         if self._has_keras:
-            self._recorder.watching(_part("keras").finish_keras)(self._recorder)
+            self._recorder.guard(functools.partial(_part("keras").finish_keras, self._recorder))
         if self._torch is not None:
             self._torch.finish()
 

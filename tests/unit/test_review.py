@@ -841,3 +841,24 @@ def test_findings_are_few_and_in_the_order_of_worth() -> None:
     names = [one.name for one in review(record).findings]
     assert names == ["weights-stand-still", "crossed-rows"]
     assert all(isinstance(one.proof, Proof) for one in review(record).findings)
+
+
+def test_weights_that_are_not_finite_at_the_end_are_told() -> None:
+    record = empty()
+    record.parameters[1].size_after = float("nan")
+    assert said(record) == {"run-diverged"}
+    record.parameters[1].size_before = float("nan")  # it began so: nothing happened in the run
+    assert said(record) == set()
+
+
+def test_a_rare_class_is_not_answered_in_the_first_updates() -> None:
+    def seldom(updates: int) -> Record:
+        record = classifier(0.9, 0.9, shares=(0.3, 0.3, 0.2, 0.2), updates=updates)
+        record.trained_rows = {}
+        record.answers = [
+            dataclasses.replace(one, guesses=np.where(one.guesses == 3, 0, one.guesses)) for one in record.answers
+        ]
+        return record
+
+    assert "unlearned-part" in said(seldom(UPDATES))
+    assert "unlearned-part" not in said(seldom(60))

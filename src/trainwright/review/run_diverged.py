@@ -1,7 +1,7 @@
 """TW1002 run-diverged: in the course of the run the loss or the gradients stop being finite, or the loss jumps and stays up.
 
 Why it matters: From there on nothing is learned, and what was learned is lost. Short trials do not see it.
-Evidence: The first loss, gradients or answers that are not finite, with their update; or a loss a hundred times as large as
+Evidence: The first loss, gradients, weights or answers that are not finite, with their update; or a loss a hundred times as large as
 before, that does not come down again.
 Fix (manual): Look at the batch of that update (a value that is missing, a row without labels, a logarithm of 0), at the
 learning rate there, and clip gradients.
@@ -60,7 +60,24 @@ def _not_finite(record: Record, where: Place | None) -> Finding | None:
             proof=Proof("the norm of the gradients before the step"),
             fix=Fix(does=_ADVICE),
         )
-    return _answers_not_finite(record)
+    return _weights_not_finite(record, where) or _answers_not_finite(record)
+
+
+def _weights_not_finite(record: Record, where: Place | None) -> Finding | None:
+    trained = [one for one in record.parameters if one.steps]
+    broken = [one for one in trained if math.isfinite(one.size_before) and not math.isfinite(one.size_after)]
+    if not broken:
+        return None
+    return Finding(
+        message=f"{len(broken):,} of {len(trained):,} tensors of weights are not finite after {record.updates:,} updates: "
+        f"{broken[0].name} and others"
+        if len(broken) > 1
+        else f"the weights {broken[0].name} are not finite after {record.updates:,} updates",
+        measured={"tensors": len(trained), "not_finite": len(broken), "updates": record.updates},
+        where=where,
+        proof=Proof("the weights at the end of the run"),
+        fix=Fix(does=_ADVICE),
+    )
 
 
 def _answers_not_finite(record: Record) -> Finding | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
-from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, mixes_rows, trained_rows
+from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, mixes_rows, trained_rows, updates_of
 from trainwright.review._scores import area, errors_of, standard
 
 # More are a vocabulary: rare tokens are never answered in sound language models.
@@ -26,16 +26,18 @@ EXPECTED_RIGHT, TRAINED_SHARE, RARE_SHARE = 25, 0.3, 0.05
 # The mean accuracy that makes a class stand out, in the evaluation and in training.
 ACCURATE, WELL_TRAINED, FEWEST_OF_CLASS = 0.5, 0.8, 40
 # Taken for another class: recall below this, where all have more, and so many of its errors go to one class.
-CONFUSED, OTHERS, TO_ONE, FEWEST_CONFUSED = 0.6, 0.8, 0.8, 30
+CONFUSED, OTHERS, TO_ONE, FEWEST_CONFUSED = 0.6, 0.8, 0.8, 60
 # An output that is learned, one that is not; at least half of them are.
 LEARNED_R2, UNLEARNED_R2, LEARNED_AREA = 0.3, 0.02, 0.75
 FEWEST_RANKED = 20
+# A model answers the commonest classes first; after fewer updates the others say nothing.
+FEWEST_UPDATES = 100
 
 
 @rule("TW1014", Severity.WARNING)
 def unlearned_part(record: Record) -> Iterator[Finding]:
     """A part that stands out among those that are learned."""
-    if not had_its_chance(record) or mixes_rows(record):
+    if not had_its_chance(record) or mixes_rows(record) or updates_of(record) < FEWEST_UPDATES:
         return
     for rows in (*evaluated_rows(record), *trained_rows(record)):
         if rows.learned and (found := _check(rows)) is not None:

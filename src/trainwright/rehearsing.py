@@ -29,6 +29,8 @@ _JUDGED_SHORTLY = frozenset(
         *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
     }
 )
+# The question whose finding follows from an error that the walk has proven.
+STOPPED = "script-stopped"
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
 
 
@@ -92,11 +94,12 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
     if not first.walked and record.updates:
         first = replace(first, message=UNWALKED)
-    kept = tuple(f for f in found.findings if not options.ignores(f))
+    is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
+    kept = tuple(f for f in found.findings if not options.ignores(f) and not (is_explained and f.name == STOPPED))
     first = replace(
         first,
         findings=(*first.findings, *kept),
-        failure=first.failure or record.ended.failure,
+        failure=first.failure or (None if is_explained else record.ended.failure),
         stages=(*first.stages, _stage(record, of_run)),
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet_of(record),

@@ -69,6 +69,15 @@ def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
     assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status([report]) == 1
 
 
+def test_an_exception_that_the_walk_has_explained_is_not_told_again() -> None:
+    record = Record()
+    record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)
+    proven = replace(WALKED, findings=(found("renamed-argument", "TW001", Severity.ERROR),))
+    (report,) = with_review(record, proven)
+    assert [f.name for f in report.findings] == ["renamed-argument"] and report.failure is None
+    assert report.stages[-1].status == Status.FAILED
+
+
 @pytest.mark.parametrize("what", ["hindrance", "own_error"])
 def test_what_a_rehearsal_lacks_is_no_fault_of_the_script(what: str) -> None:
     record = regressor()

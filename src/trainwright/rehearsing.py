@@ -29,6 +29,8 @@ _JUDGED_SHORTLY = frozenset(
         *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
     }
 )
+# Errors that end a run at its first batches: a run that went on refutes them.
+_RAISED = frozenset({"label-out-of-range"})
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -91,7 +93,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
     pairs = itertools.zip_longest(reports, shown)
-    first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
+    refuted = _RAISED if record.updates and record.ended.failure is None and not record.ended.status else frozenset()
+    first, *others = (_with_verdict(report, verdict, refuted) for report, verdict in pairs)
     if not first.walked and record.updates:
         first = replace(first, message=UNWALKED)
     is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
@@ -107,13 +110,22 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     return [first, *others]
 
 
-def _with_verdict(report: Report, verdict: Verdict | None) -> Report:
-    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands."""
-    findings = tuple(f for f in report.findings if not (f.name in _JUDGED_SHORTLY and _learns(verdict)))
-    proven = any(f.severity == Severity.ERROR for f in findings)
-    if proven or verdict is None:
-        return replace(report, findings=findings)
-    return replace(report, findings=findings, verdict=_chosen(report.verdict, verdict))
+def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[str]) -> Report:
+    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands.
+
+    Args:
+        refuted: the names of findings that the run has shown to be none.
+    """
+    left_out = refuted | (_JUDGED_SHORTLY if _learns(verdict) else frozenset())
+    findings = tuple(f for f in report.findings if f.name not in left_out)
+    stages = tuple(
+        replace(run, status=Status.PASSED, why="") if run.why in refuted and run.status == Status.REPAIRED else run
+        for run in report.stages
+    )
+    report = replace(report, findings=findings, stages=stages)
+    if verdict is None or any(f.severity == Severity.ERROR for f in findings):
+        return report
+    return replace(report, verdict=_chosen(report.verdict, verdict))
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:

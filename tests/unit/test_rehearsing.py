@@ -69,6 +69,20 @@ def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
     assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status([report]) == 1
 
 
+def test_an_error_that_would_have_ended_the_run_is_refuted_by_it() -> None:
+    broken = Verdict(shown=Shown.BROKEN, why="label-out-of-range")
+    findings = (found("label-out-of-range", "TW401", Severity.ERROR),)
+    stages = (StageRun(stage=Stage.LOSS, status=Status.REPAIRED, why="label-out-of-range"),)
+    walked = replace(WALKED, findings=findings, stages=stages, verdict=broken)
+    (report,) = with_review(regressor(), walked)
+    assert report.findings == () and report.stages[0].status == Status.PASSED
+    assert report.verdict is not None and report.verdict.shown == Shown.LEARNS
+    record = regressor()
+    record.ended.failure = Failure(type="IndexError", message="Target 3 is out of bounds.", where=AT)
+    (report,) = with_review(record, walked)
+    assert report.verdict == broken and [f.name for f in report.findings] == ["label-out-of-range"]
+
+
 def test_an_exception_that_the_walk_has_explained_is_not_told_again() -> None:
     record = Record()
     record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)

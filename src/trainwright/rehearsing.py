@@ -105,7 +105,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         failure=first.failure or (None if is_explained else record.ended.failure),
         stages=(*first.stages, _stage(record, of_run)),
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
-        sheet=sheet_of(record),
+        sheet=sheet_of(record) if record.updates or record.losses else None,
     )
     return [first, *others]
 

@@ -51,7 +51,11 @@ class Rehearsing:
             self._rehearsal.start()
         is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
         limit = time.monotonic() + (SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
-        return self._rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
+        try:
+            return self._rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
+        except KeyboardInterrupt:  # what was seen so far is reported
+            self._rehearsal.end()
+            return self._rehearsal.wait(say)
 
 
 @contextlib.contextmanager

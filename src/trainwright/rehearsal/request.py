@@ -66,7 +66,8 @@ class Progress:
 
     def write(self, file: int) -> None:
         """Write it over what was there."""
-        os.pwrite(file, json.dumps(dataclasses.asdict(self)).ljust(200).encode(), 0)
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, json.dumps(dataclasses.asdict(self)).ljust(200).encode())
 
     @classmethod
     def read(cls, file: Path) -> Progress:

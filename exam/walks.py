@@ -17,7 +17,7 @@ _NEAR = 1  # lines between the change and the line of a finding
 # They say that it does not learn, or that something is odd, and not why: right where a fault has no rule of its own, but
 # not its name.
 SYMPTOMS = frozenset({"unlearnable-batch", "worse-than-constant", "constant-predictions", "surprising-initial-loss"})
-_PATIENCE = 240  # seconds for a process whose walk has a budget of 60
+_PATIENCE = 480  # seconds for a process whose check has a budget of 120
 
 
 @dataclass(frozen=True)

@@ -321,8 +321,15 @@ def test_a_loss_of_all_pairs_is_told(widened: str, faulty: bool) -> None:
 )
 def test_probes(change: str, effect: float, model: int, name: str) -> None:
     record = regressor()
-    record.probes = [Probe(model=model, change=change, effect=effect, rows=8)]
+    other = Probe(model=model, change="input main", effect=0.4, rows=8)
+    record.probes = [Probe(model=model, change=change, effect=effect, rows=8), other]
     assert said(record) == ({name} if name else set())
+
+
+def test_a_probe_that_no_input_answers_to_says_nothing() -> None:
+    record = regressor()
+    record.probes = [Probe(model=MODEL, change=f"input {name}", effect=0.0, rows=8) for name in ("ids", "mask")]
+    assert said(record) == set()
 
 
 # What is evaluated

@@ -248,7 +248,7 @@ class Meetings:
             data=drawn.data if drawn is not None else 0,
             source=meeting.source,
             loss=float(value) if value is not None else None,
-            is_noisy=call is not None and call.is_training and call.model.is_noisy,
+            is_noisy=call is not None and call.is_noisy,
             **values,
         )
 

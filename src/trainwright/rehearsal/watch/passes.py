@@ -57,7 +57,7 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     tensors = tensors_in(args, kwargs)
     rows = next((int(t.shape[0]) for _, t in tensors if t.dim()), 0)
     held = [(name, Held.of(t)) for name, t in tensors]
-    call = Call(model, state.update, module.training, rows, held)
+    call = Call(model, state.update, module.training, model.is_noisy, rows, held)
     call.root = _root(state, call, tensors)
     model.takes_outputs = model.takes_outputs or call.root is not None
     call.batch = call.root.batch if call.root is not None else find_batch(state, call)
@@ -113,7 +113,7 @@ def pass_of(state: State, call: Call, labelled: bool = False) -> Pass | None:
         model.open = call.update, reading, call.made
     if call.made is not None:
         call.made.calls += 1
-        call.made.noisy_calls += call.is_training and model.is_noisy
+        call.made.noisy_calls += call.is_noisy
     return call.made
 
 

@@ -32,8 +32,8 @@ class Model:
     ref: weakref.ref[Any]
     number: int
     has_parameters: bool
-    is_noisy: bool
-    """Whether it has layers that differ in training mode."""
+    noisy_layers: list[weakref.ref[Any]]
+    """Its layers that differ in training mode."""
     is_trained: bool = False
     takes_outputs: bool = False
     """Whether it was given what another model answered."""
@@ -47,6 +47,11 @@ class Model:
     """The evaluation pass under way: its update, its reading, and itself."""
     slots: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
     """Places of the answers that met labels, by kind and width."""
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether such layers are in training mode now: a loss that holds the model has a mode of its own."""
+        return any((layer := ref()) is not None and layer.training for ref in self.noisy_layers)
 
 
 @dataclass(eq=False)
@@ -97,6 +102,8 @@ class Call:
     update: int
     is_training: bool
     """Whether the model was in training mode."""
+    is_noisy: bool
+    """Whether layers of it were that differ in training mode."""
     rows: int
     inputs: list[tuple[str, Held]]
     outputs: list[tuple[str, Held]] = field(default_factory=list)
@@ -170,11 +177,12 @@ class State:
         if known is not None and known.ref() is module:
             return known
         inner = unwrapped(module)
-        noisy = any(
-            (isinstance(m, torch.nn.modules.dropout._DropoutNd) and m.p > 0)
-            or isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
+        noisy = [
+            weakref.ref(m)
             for m in inner.modules()
-        )
+            if (isinstance(m, torch.nn.modules.dropout._DropoutNd) and m.p > 0)
+            or isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
+        ]
         has = next(inner.parameters(), None) is not None
         number = self.recorder.number_of(inner) if has else 0
         known = Model(weakref.ref(module), number, has, noisy)

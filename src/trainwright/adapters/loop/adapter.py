@@ -223,7 +223,8 @@ class LoopAdapter:
                 planned=planned,
                 schedule_given=bool(parts.schedules),
                 schedule_steps=round(planned * pace) if planned and parts.schedules else None,
-                schedule_first=calls[:1] == ["schedule"],
+                # Stepped with each of an update's micro-batches, it comes before the update that ends them.
+                schedule_first=calls[:1] == ["schedule"] and (pace or 1) <= 1,
                 rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
                 rate_position=training.seen.position_given(parts.optimizers[0], "lr") if parts.optimizers else None,
             )

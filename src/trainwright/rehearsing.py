@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from trainwright.core import Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core import Failure, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, can_run_beside
@@ -31,6 +31,8 @@ _JUDGED_SHORTLY = frozenset(
 )
 # Errors that end a run at its first batches: a run that went on refutes them.
 _RAISED = frozenset({"label-out-of-range"})
+# What becomes of a stage whose exception the run did not raise.
+UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -96,9 +98,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown: list[Verdict | None] = [*of_trainings]
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
-    pairs = itertools.zip_longest(reports, shown)
-    refuted = _RAISED if record.updates and record.ended.failure is None and not record.ended.status else frozenset()
-    first, *others = (_with_verdict(report, verdict, refuted) for report, verdict in pairs)
+    pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
+    first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
     if not first.walked and record.updates:
         first = replace(first, message=UNWALKED)
     is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
@@ -114,20 +115,54 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     return [first, *others]
 
 
-def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[str]) -> Report:
-    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands.
+def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:
+    """The walk's reports without what the run has refuted.
 
-    Args:
-        refuted: the names of findings that the run has shown to be none.
+    A run that went on refutes errors that end it at its first batches; one that came to its end, its whole plan done,
+    refutes all exceptions: those were of the walk's own making.
     """
-    left_out = refuted | (_JUDGED_SHORTLY if _learns(verdict) else frozenset())
-    findings = tuple(f for f in report.findings if f.name not in left_out)
-    stages = tuple(
-        replace(run, status=Status.PASSED, why="") if run.why in refuted and run.status == Status.REPAIRED else run
-        for run in report.stages
+    ended = record.ended
+    went_on = record.updates > 0 and ended.failure is None and not ended.status and not ended.own_error
+    is_whole = went_on and not ended.is_cut and not any(training.is_cut for training in record.trainings)
+    return [_without_exceptions(report, is_whole) for report in reports] if went_on else list(reports)
+
+
+def _without_exceptions(report: Report, is_whole: bool) -> Report:
+    """A report without the errors of a walk whose run raised none of them."""
+    refuted = {
+        f.name
+        for f in report.findings
+        if f.severity == Severity.ERROR and (f.name in _RAISED or (is_whole and f.is_of_exception))
+    }
+    failure = report.failure if is_whole else None
+    if not refuted and failure is None:
+        return report
+    findings = tuple(f for f in report.findings if f.name not in refuted)
+    stages = tuple(_without_failure(run, refuted, failure) for run in report.stages)
+    errors = any(f.severity == Severity.ERROR for f in findings)
+    return replace(
+        report,
+        findings=findings,
+        stages=stages,
+        failure=None if is_whole else report.failure,
+        verdict=report.verdict if errors else None,
     )
-    report = replace(report, findings=findings, stages=stages)
-    if verdict is None or any(f.severity == Severity.ERROR for f in findings):
+
+
+def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:
+    """A stage without what the run has refuted."""
+    if run.status == Status.REPAIRED and refuted.issuperset(run.why.split(", ")):
+        return replace(run, status=Status.PASSED, why="")
+    if run.status == Status.FAILED and (refuted.issuperset(run.why.split(", ")) or run.why == str(failure)):
+        return replace(run, status=Status.SKIPPED, why=f"{UNSEEN_BY_RUN}: {run.why}")
+    return run
+
+
+def _with_verdict(report: Report, verdict: Verdict | None) -> Report:
+    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands."""
+    if _learns(verdict):
+        report = replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
+    if verdict is None or any(f.severity == Severity.ERROR for f in report.findings):
         return report
     return replace(report, verdict=_chosen(report.verdict, verdict))
 

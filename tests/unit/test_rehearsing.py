@@ -119,3 +119,24 @@ def test_each_training_has_its_verdict() -> None:
     reports = with_review(record, replace(WALKED, training=1), replace(WALKED, training=2))
     assert [r.verdict is not None for r in reports] == [True, True]
     assert [len([s for s in r.stages if s.stage == Stage.REHEARSAL]) for r in reports] == [1, 0]
+
+
+def test_an_exception_of_the_walk_that_the_whole_run_does_not_raise_is_not_the_scripts() -> None:
+    failure = Failure(type="ValueError", message="the walk called it otherwise", where=AT)
+    stages = (StageRun(stage=Stage.EVALUATION, status=Status.FAILED, why=str(failure)),)
+    broken = Verdict(shown=Shown.BROKEN, why="it stops with ValueError")
+    walked = replace(WALKED, stages=(*WALKED.stages, *stages), failure=failure, verdict=broken)
+    (report,) = with_review(regressor(), walked)
+    assert report.failure is None and report.stages[1].status == Status.SKIPPED and exit_status([report]) == 0
+    assert report.verdict is not None and report.verdict.shown == Shown.LEARNS
+
+    raised = replace(found("crashing-metrics", "TW702", Severity.ERROR), is_of_exception=True)
+    failed = replace(stages[0], why="crashing-metrics")
+    walked = replace(WALKED, stages=(*WALKED.stages, failed), findings=(raised,), verdict=broken)
+    (report,) = with_review(regressor(), walked)
+    assert report.findings == () and exit_status([report]) == 0
+
+    cut = regressor()
+    cut.trainings[0].is_cut = True
+    (report,) = with_review(cut, walked)
+    assert report.findings == (raised,) and report.verdict == broken and exit_status([report]) == 1

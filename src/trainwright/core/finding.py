@@ -75,6 +75,8 @@ class Finding:
     after_repair: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     """Warnings of libraries that speak for this fault: "torch warned at train.py:14: …"."""
+    is_of_exception: bool = False
+    """Whether its stage had raised in the walk when it was found: a run of the script that raises nothing refutes it."""
 
     @property
     def stage(self) -> Stage:

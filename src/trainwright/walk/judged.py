@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainwright.core import Finding, Rule, Severity
+from trainwright.core import Finding, Rule, Severity, Stage
+from trainwright.stages import EvaluationFacts
 from trainwright.walk.aftermath import alike
 
 if TYPE_CHECKING:
@@ -31,10 +32,19 @@ def judged(walk: Walk, rule: Rule, findings: Sequence[Finding]) -> list[Finding]
             finding = replace(first, repair=finding.repair)
         if walk.is_known(finding):
             continue
+        if rule.raises and _has_raised(walk, finding.stage):
+            finding = replace(finding, is_of_exception=True)
         if first is None:
             walk.aftermath.found(finding)
         news.append(finding)
     return news
+
+
+def _has_raised(walk: Walk, stage: Stage) -> bool:
+    """Whether what was measured of a stage has raised: the stage itself, or the metrics of an evaluation."""
+    evaluation = walk.facts.get(EvaluationFacts) if stage == Stage.EVALUATION else None
+    is_of_metrics = isinstance(evaluation, EvaluationFacts) and evaluation.metrics_failure is not None
+    return stage in walk.failures or is_of_metrics
 
 
 def _forget_consequences(walk: Walk, rule: Rule, findings: Sequence[Finding]) -> None:

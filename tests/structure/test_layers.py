@@ -53,7 +53,18 @@ MAY_IMPORT = {
         "timing",
     },
     # The script's own run, in a process of its own; it knows no rule and no report.
-    "rehearsal": {"rehearsal", "seams", "tensors", "frameworks", "core", "errors", "options", "timing"},
+    # Where a row came from is found as in the walk.
+    "rehearsal": {
+        "rehearsal",
+        "adapters.data.source_cells",
+        "seams",
+        "tensors",
+        "frameworks",
+        "core",
+        "errors",
+        "options",
+        "timing",
+    },
     # Questions know only the record.
     "review": {"review", "rehearsal.record", "probes", "core"},
     # Edits are made from where things were written.

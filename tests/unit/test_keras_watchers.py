@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from watched import watched
+
 pytestmark = pytest.mark.keras
 BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
 
@@ -235,3 +237,18 @@ def test_a_loop_with_a_tape(tapes):
     held = [(rows, right) for _, trains, rows, _, _, _, right in tapes["answers"] if not trains]
     assert len(held) == 2
     assert all(rows == 64 and right > 0.7 for rows, right in held)
+
+
+def test_the_row_that_made_the_weights_infinite_is_found() -> None:
+    record, _ = watched("""
+import keras, numpy as np
+table = [{"a": i / 90, "b": float("nan") if i == 61 else i % 7, "y": i % 5} for i in range(90)]
+x = np.array([[row["a"], row["b"]] for row in table], "float32")
+y = np.array([row["y"] for row in table], "float32")
+model = keras.Sequential([keras.layers.Dense(4, activation="relu"), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(x[:80], y[:80], validation_data=(x[80:], y[80:]), epochs=1, verbose=0)
+""")
+    broken = record.broken
+    assert broken is not None and broken.rows == (61,) and (broken.column, broken.position) == ("x", 1)
+    assert broken.origin == 'row 61 of table, column "b" (nan)'

@@ -1,6 +1,7 @@
 """Each question speaks on faulty records and is silent on sound ones; the verdict rests on numbers."""
 
 import dataclasses
+import math
 from collections import Counter
 
 import numpy as np
@@ -27,6 +28,7 @@ from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, St
 from trainwright.core.rule import load_rules
 from trainwright.rehearsal.record import (
     Best,
+    Broken,
     Drawn,
     Ended,
     Kept,
@@ -119,6 +121,18 @@ def test_a_loss_that_is_not_finite_is_broken() -> None:
     for one in steps.steps[100:]:
         one.gradient_norm = float("inf")
     assert said(steps) == {"run-diverged"}
+
+
+def test_the_row_that_is_not_finite_is_named() -> None:
+    record = regressor()
+    record.losses[150:] = [(u, math.nan) for u in range(150, UPDATES)]
+    record.broken = Broken()
+    assert "its batch" not in first(record).message and "are finite" in first(record).message
+    named = Broken(rows=(1522,), count=1, column="[0]", position=2, value=math.nan, data="Subset", size=2700)
+    origin = 'row 2,417 of frame, column "age"'
+    record.broken = dataclasses.replace(named, is_numbered=True, origin=origin, where=Place("a.csv", 9))
+    assert "row 1,522 of the 2,700 of Subset holds nan at place 2 of its [0]" in first(record).message
+    assert first(record).message.endswith('It is row 2,417 of frame, column "age", a.csv:9')
 
 
 def test_a_loss_that_jumps_and_stays_is_told_and_a_spike_is_not() -> None:

@@ -332,3 +332,35 @@ def test_the_trainers_training(trainer: tuple[Record, str]) -> None:
     evaluated = [one for one in record.answers if not one.trains]
     assert {one.evaluation for one in evaluated} == {1, 2, 3} and sum(len(one.labels) for one in evaluated) == 120
     assert all(one.numbers is not None for one in evaluated)
+
+
+ODD_ROW = """
+import csv, torch
+from torch import nn
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+with open("rows.csv", "w") as file:
+    file.write("a,b,y\\n")
+    for i in range(120):
+        file.write(f"{i / 120},{'nan' if i == 97 else i % 7},{i % 5}\\n")
+with open("rows.csv") as file:
+    table = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+data = TensorDataset(torch.tensor([[row["a"], row["b"]] for row in table]), torch.tensor([row["y"] for row in table]))
+torch.manual_seed(0)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for x, y in DataLoader(Subset(data, list(range(20, 120))), batch_size=4):
+    loss = nn.functional.mse_loss(model(x)[:, 0], y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_the_row_that_made_the_loss_infinite_is_found_in_its_file() -> None:
+    record, _ = watched(ODD_ROW)
+    broken = record.broken
+    assert broken is not None and broken.rows == (77,) and (broken.column, broken.position) == ("[0]", 1)
+    assert broken.data == "Subset" and broken.size == 100
+    assert broken.origin == 'row 97 of table, column "b" (nan)'
+    assert broken.where is not None and broken.where.file.endswith("rows.csv") and broken.where.line == 99

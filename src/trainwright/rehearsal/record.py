@@ -293,6 +293,28 @@ class Ended:
 
 
 @dataclass(kw_only=True)
+class Broken:
+    """The rows with which a loss first stopped being finite."""
+
+    rows: tuple[int, ...] = ()
+    """The first that hold such a value; none: their numbers are finite."""
+    count: int = 0
+    """How many rows do."""
+    is_numbered: bool = False
+    """Whether the rows are numbered in their set; otherwise in the batch."""
+    column: str = ""
+    position: int = 0
+    """The place in the first row's column, counted over all its dimensions."""
+    value: float = 0.0
+    data: str = ""
+    """The set's class, and below its rows."""
+    size: int = 0
+    origin: str = ""
+    """The table of the script that the first row came from, and below the line of its file."""
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
 class Record(Facts):
     """A run of the script, as its watchers saw it."""
 
@@ -329,6 +351,8 @@ class Record(Facts):
     """Of the script, and what its watchers took of it meanwhile."""
     watching_seconds: float = 0.0
     """Of these, what the watchers took."""
+    broken: Broken | None = None
+    """None: each loss was finite, or the rows could not be looked at."""
     several_targets: int = 0
     """Training calls in which one output met several targets (mixed rows)."""
     widened: str = ""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record import Broken, Record
 
 # Loss scaling skips single steps with infinite gradients; more than this share of those looked at, and so many, are no such.
 SKIPPED_SHARE, SKIPPED = 0.1, 2
@@ -42,12 +42,18 @@ def run_diverged(record: Record) -> Iterator[Finding]:
 def _not_finite(record: Record, where: Place | None) -> Finding | None:
     bad = [update for update, value in record.losses if not math.isfinite(value)]
     if bad and not _are_skipped(record, len(bad)):
+        broken = record.broken
         return Finding(
-            message=f"the loss is not finite from update {bad[0] + 1:,} of {record.updates:,} on",
-            measured={"update": bad[0] + 1, "updates": record.updates, "not_finite": len(bad)},
+            message=f"the loss is not finite from update {bad[0] + 1:,} of {record.updates:,} on{_told_of(broken)}",
+            measured={
+                "update": bad[0] + 1,
+                "updates": record.updates,
+                "not_finite": len(bad),
+                **({"row": broken.rows[0]} if broken is not None and broken.is_numbered else {}),
+            },
             where=where,
             proof=Proof(f"{len(bad):,} of {len(record.losses):,} losses of the run are not finite"),
-            fix=Fix(does=_ADVICE),
+            fix=Fix(does=_cure(broken)),
         )
     norms = [(one.number, one.gradient_norm) for one in record.steps if one.gradient_norm is not None]
     bad = [number for number, norm in norms if not math.isfinite(norm)]
@@ -63,20 +69,41 @@ def _not_finite(record: Record, where: Place | None) -> Finding | None:
     return _weights_not_finite(record, where) or _answers_not_finite(record)
 
 
+def _told_of(broken: Broken | None) -> str:
+    """The rows of the batch that hold such a number."""
+    if broken is None:
+        return ""
+    if not broken.rows:
+        return "; the numbers that it was made from are finite"
+    further = f" and {broken.count - 1:,} more" if broken.count > 1 else ""
+    which = f"row {broken.rows[0]:,}{further} of the {broken.size:,} of {broken.data}"
+    if not broken.is_numbered:
+        which = f"row {broken.rows[0]:,}{further} of its batch"
+    column = f" of its {broken.column}" if broken.column else ""
+    origin = f". It is {broken.origin}{f', {broken.where}' if broken.where else ''}" if broken.origin else ""
+    return f": {which} holds {broken.value:g} at place {broken.position:,}{column}{origin}"
+
+
+def _cure(broken: Broken | None) -> str:
+    if broken is None or not broken.rows:
+        return _ADVICE
+    return "correct or drop the row that is named, or let the code handle such values"
+
+
 def _weights_not_finite(record: Record, where: Place | None) -> Finding | None:
     trained = [one for one in record.parameters if one.steps]
     broken = [one for one in trained if math.isfinite(one.size_before) and not math.isfinite(one.size_after)]
     if not broken:
         return None
     return Finding(
-        message=f"{len(broken):,} of {len(trained):,} tensors of weights are not finite after {record.updates:,} updates: "
-        f"{broken[0].name} and others"
-        if len(broken) > 1
-        else f"the weights {broken[0].name} are not finite after {record.updates:,} updates",
+        message=(
+            f"after {record.updates:,} updates {len(broken):,} of {len(trained):,} tensors of weights hold numbers that are "
+            f"not finite, {broken[0].name} among them{_told_of(record.broken)}"
+        ),
         measured={"tensors": len(trained), "not_finite": len(broken), "updates": record.updates},
         where=where,
         proof=Proof("the weights at the end of the run"),
-        fix=Fix(does=_ADVICE),
+        fix=Fix(does=_cure(record.broken)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import functools
 import itertools
 import json
 import math
@@ -15,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import length, objects_in_scope
+from trainwright.adapters.data.reading import as_mapping, length, objects_in_scope
 from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import syntax_tree
-from trainwright.stages.odd_rows import BadRow, OddRowFacts, SourceCell
+from trainwright.stages.odd_rows import OddRow, OddRowFacts, SourceCell
+from trainwright.tensors.items import reader_of
 
 # Rows of a set that must have a value of the table's row with the same number.
 COMPARED_ROWS = 24
@@ -68,22 +70,34 @@ def with_cells(facts: OddRowFacts, scope: Mapping[str, Any], item_of: ItemOf) ->
         cell = None
         with tolerated():  # a user's object that only looks like a table, a file that cannot be decoded
             reading = facts.readings.get(bad.split)
-            cell = _cell(bad, reading.rows if reading else None, scope, item_of)
+            read = functools.partial(item_of, bad.split)
+            cell = _cell(bad.odd, reading.rows if reading else None, scope, read)
         found.append(replace(bad, cell=cell))
     return replace(facts, bad=tuple(found))
 
 
-def _cell(bad: BadRow, rows: int | None, scope: Mapping[str, Any], item_of: ItemOf) -> SourceCell | None:
+def find_origin(dataset: Any, number: int, scope: Mapping[str, Any]) -> SourceCell | None:
+    """Where a row of a data set came from."""
+    with tolerated():  # as above
+        reads = reader_of(dataset)
+        odd = OddRow(row=number, column="", why="")
+        return _cell(odd, length(dataset), scope, lambda row: as_mapping(reads(row)))
+    return None
+
+
+def _cell(
+    odd: OddRow, rows: int | None, scope: Mapping[str, Any], item_of: Callable[[int], Mapping[str, Any] | None]
+) -> SourceCell | None:
     if rows is None:
         return None
-    number = bad.odd.row
+    number = odd.row
     others = [int(i) for i in np.linspace(0, rows - 1, min(rows, COMPARED_ROWS)) if int(i) != number]
-    seen = [(i, item) for i in others if (item := item_of(bad.split, i)) is not None]
+    seen = [(i, item) for i in others if (item := item_of(i)) is not None]
     for table in _tables(scope, rows):
         if not _is_aligned(table, seen):
             continue
         row = table.row(number)
-        column = _odd_column(table, bad, row)
+        column = _odd_column(table, odd, row)
         value = _shown(row[column]) if column else ""
         cell = SourceCell(expression=table.expression, row=number, column=column, value=value)
         at = _line_of(row, scope)
@@ -94,7 +108,7 @@ def _cell(bad: BadRow, rows: int | None, scope: Mapping[str, Any], item_of: Item
 def _tables(scope: Mapping[str, Any], rows: int) -> Iterator[_Table]:
     for named in objects_in_scope(scope):
         value = named.value
-        if isinstance(value, (str, bytes)) or length(value) != rows:
+        if isinstance(value, (str, bytes)) or (length(value) or 0) < rows:  # the set may be its first rows
             continue
         names: Any = ()
         if isinstance(value, list) and isinstance(value[0], dict):
@@ -164,21 +178,21 @@ def _is_missing(value: Any) -> bool:
     return value in (None, "") or (isinstance(value, float) and math.isnan(value))
 
 
-def _odd_column(table: _Table, bad: BadRow, row: Mapping[str, Any]) -> str:
+def _odd_column(table: _Table, odd: OddRow, row: Mapping[str, Any]) -> str:
     """The table's column in which the row is extreme; "" if none or several are."""
     missing = [n for n in table.names if _is_missing(_plain(row.get(n)))]
     if len(missing) == 1:
         return missing[0]
-    if bad.odd.column in table.names:
-        return bad.odd.column
+    if odd.column in table.names:
+        return odd.column
     if (length(table.value) or 0) > MOST_ROWS:
         return ""
     found = OddRows()
     for name in table.names:
         values = table.column(name)
         found.add_column(name, values if isinstance(values, np.ndarray) else stacked(values), range(len(values)))
-    odd = {one.column for one in found.every() if one.row == bad.odd.row}
-    return odd.pop() if len(odd) == 1 else ""
+    columns = {one.column for one in found.every() if one.row == odd.row}
+    return columns.pop() if len(columns) == 1 else ""
 
 
 def _shown(value: Any) -> str:

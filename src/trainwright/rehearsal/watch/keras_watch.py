@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Kept, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
+from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
 from trainwright.rehearsal.watch.keras_rows import (
     MOST_BYTES,
+    array_of,
     count_of,
     is_arrays,
     keys_of,
@@ -50,6 +53,7 @@ class KerasWatch:
         self._calls = 0
         self._passes: list[tuple[Pass, set[int]]] = []
         self._parts: dict[int, Any] = {}
+        self.broken = BrokenRows(recorder)
 
     # Training
 
@@ -87,6 +91,7 @@ class KerasWatch:
         if weights is None:
             return
         given, model = fit.given, fit.model
+        self._look_for_broken_rows(fit, weights)
         loss = getattr(model, "loss", None)
         kept = self._copy(model, weights)
         update = self.recorder.record.updates
@@ -115,6 +120,18 @@ class KerasWatch:
             self.questions.append(replace(common, stream=x, data=self.recorder.number_of(x)))
         self._ask_held(held, given.get("validation_data"))
         self._forget()
+
+    def _look_for_broken_rows(self, fit: Fit, weights: float) -> None:
+        """Look at all rows of arrays, if a loss or the weights are not finite: some layers answer 0 to what is not."""
+        losses = (value for update, value in self.recorder.record.losses if update >= fit.begins)
+        x = fit.given.get("x")
+        is_sound = all(map(math.isfinite, (*losses, weights)))
+        if is_sound or not self.broken.is_wanted() or not is_arrays(x):
+            return
+        parts = [("x", part) for part in leaves(x)] + [("y", part) for part in leaves(fit.given.get("y"))]
+        columns = [(name, array_of(part)) for name, part in parts]
+        rows = range(count_of(x))
+        self.broken.look([(n, a) for n, a in columns if a.dtype.kind == "f" and a.ndim], rows, leaves(x)[0], len(rows))
 
     def _ask_held(self, held: Question, data: Any) -> None:
         if data is None:
@@ -267,6 +284,7 @@ class KerasWatch:
         """Ask the models."""
         for made, variables in self._passes:
             made.is_trained = made.is_trained or bool(variables & self.followed.trained)
+        self.recorder.watching(self.broken.finish)()
         asking = Asking(self.recorder, self.keras, self.backend)
         ask = self.recorder.watching(asking.ask)
         before = 0

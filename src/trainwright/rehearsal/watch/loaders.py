@@ -60,7 +60,8 @@ class Loaders:
             drawn.where = reading.where
         columns: dict[str, Held] = {}
         _collect(columns, "", data, 0)
-        self._state.batches.append(Batch(columns, drawn, numbers, reading.number if reading is not None else 0))
+        number = reading.number if reading is not None else 0
+        self._state.batches.append(Batch(columns, drawn, numbers, number, iterator._dataset))
 
     def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
         identity = self._identity(data)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from trainwright.rehearsal.record import Source
+from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of
 from trainwright.rehearsal.watch.reading import Meeting
@@ -37,8 +39,8 @@ WAITING = 100
 class Losses:
     """What `backward` was called on. On a GPU values are read a hundred at a time."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, broken: BrokenRows) -> None:
+        self._state, self._broken = state, broken
         self._waiting: list[tuple[int, Any]] = []
 
     def add(self, tensors: list[Any]) -> None:
@@ -48,11 +50,23 @@ class Losses:
         else:
             total = plain(tensors[0]) if len(tensors) == 1 else sum(plain(t) for t in tensors)
         if total.device.type == "cpu":
-            self._state.recorder.add_loss(float(total))
+            value = float(total)
+            self._state.recorder.add_loss(value)
+            if not math.isfinite(value) and self._broken.is_wanted():
+                self._look_for_rows()
             return
         self._waiting.append((self._state.update, total.clone().reshape(()).float()))
         if len(self._waiting) >= WAITING:
             self.flush()
+
+    def _look_for_rows(self) -> None:
+        """Look at the loader's last batches: a loader may be ahead of the training."""
+        for batch in reversed(self._state.batches):
+            held = [(name, column.get()) for name, column in batch.columns.items()]
+            columns = [(name, t.float().cpu().numpy()) for name, t in held if t is not None and t.is_floating_point()]
+            size = batch.drawn.size if batch.drawn is not None else 0
+            if self._broken.look([(n, a) for n, a in columns if a.ndim and len(a)], batch.numbers, batch.rows, size):
+                break
 
     def flush(self) -> None:
         """Read what waits."""

@@ -92,6 +92,8 @@ class Batch:
     numbers: list[int] | None
     reading: int
     """Which of the readings of a set it belongs to."""
+    rows: Any = None
+    """The set itself."""
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.comparisons import watch_comparisons
 from trainwright.rehearsal.watch.evaluated import Evaluated
 from trainwright.rehearsal.watch.files import watch_files
@@ -25,7 +26,8 @@ class TorchWatch:
     def __init__(self, recorder: Recorder) -> None:
         self.state = State(recorder)
         self.meetings = Meetings(self.state)
-        self.losses = Losses(self.state)
+        self.broken = BrokenRows(recorder)
+        self.losses = Losses(self.state, self.broken)
         self.parameters = Parameters(self.state)
         self.probes = Probes(self.state)
         self.evaluated = Evaluated(self.state, self.meetings)
@@ -63,7 +65,7 @@ class TorchWatch:
         recorder, record = self.state.recorder, self.state.recorder.record
         self._look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
-        for part in [*ends, self.parameters.finish, self.probes.finish]:
+        for part in [*ends, self.parameters.finish, self.probes.finish, self.broken.finish]:
             recorder.watching(part)()
         trained = {m.number for m in self.state.models.values() if m.is_trained}
         for one in record.passes:

@@ -343,3 +343,21 @@ def test_the_models_of_folds_share_a_row_and_a_still_copy_stands_out() -> None:
     assert [p.mark for p in sheet_of(still).pieces] == ["the same weights each time"]
     teacher = Record(updates=300, passes=[passed(i, 7, 1.0, False) for i in range(300)])
     assert [p.mark for p in sheet_of(teacher).pieces] == [""]
+
+
+def test_each_of_several_trainings_has_a_row_with_its_verdict() -> None:
+    record = classifier()
+    record.trainings = [
+        Training(number=1, kind="loop", begins=0, ends=400, planned=400, where=Place("train.py", 30)),
+        Training(number=2, kind="loop", begins=400, ends=1000, where=Place("train.py", 41)),
+    ]
+    sheet = sheet_of(record)
+    assert [(row.number, row.begins, row.updates, row.planned) for row in sheet.trainings] == [
+        (1, 0, 400, 400),
+        (2, 400, 600, None),
+    ]
+    assert all(row.shown and row.why for row in sheet.trainings)
+    report = Report(script="train.py", sheet=sheet)
+    assert read_back(sheet) is not None and read_back(sheet).trainings == sheet.trainings
+    assert "Trainings" in html.render(report) and "trainings" in shown(sheet)
+    assert sheet_of(classifier()).trainings == ()

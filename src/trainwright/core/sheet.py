@@ -152,6 +152,25 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainingRow:
+    """One of several trainings of a script, judged by itself."""
+
+    number: int
+    kind: str
+    """`Trainer`, `Lightning`, `fit` or `loop`."""
+    begins: int
+    """How many updates had been made before it."""
+    updates: int
+    planned: int | None
+    """None: not known."""
+    shown: str
+    """Its verdict, and below what it rests on."""
+    why: str
+    where: Place | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RowsDrawn:
     """The rows that were drawn from one set."""
 
@@ -199,6 +218,8 @@ class Sheet:
     curves: tuple[Curve, ...] = ()
     pieces: tuple[Piece, ...] = ()
     drawn: tuple[RowsDrawn, ...] = ()
+    trainings: tuple[TrainingRow, ...] = ()
+    """Empty: there is one only."""
 
     @property
     def share(self) -> float | None:
@@ -216,6 +237,7 @@ _TABLES: dict[str, type] = {
     "curves": Curve,
     "pieces": Piece,
     "drawn": RowsDrawn,
+    "trainings": TrainingRow,
 }
 
 
@@ -234,7 +256,7 @@ def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:
     """The sheet that `sheet_to_dict` wrote."""
     if data is None:
         return None
-    tables = {name: tuple(_read(row, made) for row in data[name]) for name, made in _TABLES.items()}
+    tables = {name: tuple(_read(row, made) for row in data.get(name, ())) for name, made in _TABLES.items()}
     return Sheet(**{**_values(data, Sheet), **tables})
 
 

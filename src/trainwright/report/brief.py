@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from trainwright.report.sheet import (
 # Lines of each part: together about one screen.
 MOST_LINES = {
     "scores": 4, "own": 3, "curves": 3, "classes": 8, "outputs": 3, "columns": 3, "layers": 4, "pieces": 4, "drawn": 3,
+    "trainings": 3,
 }  # fmt: skip
 # A learning rate that changes by less is shown as constant: means of equal numbers are not quite equal.
 CHANGED = 1.001
@@ -49,6 +51,7 @@ def brief(sheet: Sheet) -> list[Part]:
         Part(title="weights", lines=_brief_layers(sheet)),
         Part(title="pieces", lines=_brief_pieces(sheet)),
         Part(title="rows", lines=_brief_drawn(sheet)),
+        Part(title="trainings", lines=_brief_trainings(sheet)),
     ]
     return [part for part in parts if part.lines]
 
@@ -221,6 +224,17 @@ def _brief_drawn(sheet: Sheet) -> tuple[Line, ...]:
         )
         lines.append(Line((f"{rows_of}: {name}, {told}{times}{at_most}",), row.mark))
     return (*lines, *_more(len(sheet.drawn) - len(chosen)))
+
+
+def _brief_trainings(sheet: Sheet) -> tuple[Line, ...]:
+    """How many have each verdict; each by itself where they differ."""
+    verdicts = Counter(row.shown for row in sheet.trainings)
+    if len(verdicts) < 2:
+        return tuple(Line((f"all {count:,}: {shown}",)) for shown, count in verdicts.items())
+    counted = Line((", ".join(f"{count:,} {shown}" for shown, count in verdicts.most_common()),))
+    chosen = chosen_of(sheet.trainings, MOST_LINES["trainings"])
+    lines = [Line((f"{row.number} {f'({row.where}) ' if row.where else ''}{row.shown}: {row.why}",)) for row in chosen]
+    return (counted, *lines, *_more(len(sheet.trainings) - len(chosen)))
 
 
 def _more(count: int) -> tuple[Line, ...]:

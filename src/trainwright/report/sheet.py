@@ -18,6 +18,7 @@ from trainwright.core.sheet import (
     RowsDrawn,
     Score,
     Sheet,
+    TrainingRow,
 )
 from trainwright.report.curves import is_logarithmic
 from trainwright.report.words import number
@@ -130,6 +131,14 @@ def _all(sheet: Sheet, most: int) -> Iterable[Table]:
         most,
     )
 
+    yield _table(
+        "Trainings",
+        ("training", "after update", "updates", "planned", "verdict", "because", "line"),
+        sheet.trainings,
+        training_cells,
+        most,
+    )
+
 
 def _table(
     title: str, head: tuple[str, ...], rows: Sequence[M], words: Callable[[M], tuple[str, ...]], most: int
@@ -209,6 +218,19 @@ def piece_cells(row: Piece) -> tuple[str, ...]:
     at = "" if row.last_update is None else f"{row.last_update:,}"
     at = at if row.first_update == row.last_update else f"{row.first_update:,} to {at}"
     return row.what, f"{row.times:,}", at, row.how, str(row.where or "")
+
+
+def training_cells(row: TrainingRow) -> tuple[str, ...]:
+    """A training's row of its table."""
+    return (
+        f"{row.number} ({row.kind})",
+        f"{row.begins:,}",
+        f"{row.updates:,}",
+        "" if row.planned is None else f"{row.planned:,}",
+        row.shown,
+        row.why,
+        str(row.where or ""),
+    )
 
 
 def drawn_cells(row: RowsDrawn) -> tuple[str, ...]:

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trainwright.core.sheet import Curve, OwnNumber, Sheet
+from trainwright.core import Shown
+from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
 from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import TYPED, Series, own_score, series_of
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
+from trainwright.review._verdict import verdicts
 
 # Points of a curve: what a line of a terminal holds.
 MOST_POINTS = 60
@@ -21,6 +23,9 @@ MOST_OWN_CURVES, MOST_OWN = 4, 16
 # Share of an own number's range by which the kept weights are worse than the best, and values before that is said (as the
 # review's question of it).
 KEPT_WORSE, FEWEST_VALUES = 0.15, 4
+
+# Trainings of a sweep that are judged one by one.
+MOST_TRAININGS = 40
 
 # Words in the names of numbers that judge nothing: they are not shown.
 COUNTERS = {
@@ -53,6 +58,27 @@ def sheet_of(record: Record) -> Sheet:
         curves=_curves(record, own),
         pieces=pieces(record),
         drawn=tuple(map(rows_drawn, record.drawn)),
+        trainings=_trainings(record),
+    )
+
+
+def _trainings(record: Record) -> tuple[TrainingRow, ...]:
+    """Each training with its verdict, if there are several."""
+    if len(record.trainings) < 2:
+        return ()
+    return tuple(
+        TrainingRow(
+            number=training.number,
+            kind=training.kind,
+            begins=training.begins,
+            updates=(record.updates if training.ends is None else training.ends) - training.begins,
+            planned=training.planned,
+            shown=str(verdict.shown),
+            why=verdict.why,
+            where=training.where,
+            mark=str(verdict.shown) if verdict.shown == Shown.DOES_NOT_LEARN else "",
+        )
+        for training, verdict in verdicts(record, MOST_TRAININGS)
     )
 
 

@@ -39,9 +39,9 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
     return _judged(record, None)
 
 
-def verdicts(record: Record) -> list[tuple[Training, Verdict]]:
-    """The verdict of each training of a record by itself."""
-    return [(training, _judged(record, training)) for training in record.trainings]
+def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:
+    """The verdict of each training of a record, or of the first ones, by itself."""
+    return [(training, _judged(record, training)) for training in record.trainings[:most]]
 
 
 def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:

@@ -49,7 +49,7 @@ class Rehearsing:
 
     def finish(self, reports: Sequence[Report], say: Callable[[str], None]) -> Record:
         """Wait for its end; it is cut where the walk has proven an error."""
-        if not self._began:
+        if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
         is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
         limit = time.monotonic() + (SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)

@@ -1,5 +1,6 @@
 """A script's own run in a process of its own: what it leaves behind, how long it takes, and how it ends."""
 
+import functools
 import json
 import os
 import subprocess
@@ -10,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from trainwright.core import Shown
 from trainwright.rehearsal.limits import PATIENCE, TRAINING_SHARE, Limits
+from trainwright.rehearsal.memory import MemoryGuard, read_memory
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
+from trainwright.review._verdict import verdict_of
 
 SAVING = """
 import sqlite3, subprocess, sys
@@ -115,6 +119,30 @@ def test_without_the_kernel_what_is_written_is_redirected(here: Path, monkeypatc
     assert record.isolation == PYTHON
     assert record.ended.failure is not None and record.ended.failure.type == "KeyError"
     assert not (here / "out.txt").exists()
+
+
+def test_where_memory_runs_short_the_rehearsal_is_ended_and_says_so(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = write(here, LONG)
+    free = [10_000_000_000]
+
+    def read() -> tuple[int, int]:
+        return free[0], 20_000_000_000
+
+    monkeypatch.setattr("trainwright.rehearsal.process.MemoryGuard", functools.partial(MemoryGuard, read=read))
+    with Rehearsal(script.name, seconds=100) as rehearsal:
+
+        def note_first(text: str) -> None:
+            if "updates" in text:
+                free[0] = 1_000_000
+
+        record = rehearsal.wait(note_first)
+    assert rehearsal.is_out_of_memory and record.updates and record.ended.is_cut
+    verdict = verdict_of(record, [])
+    assert verdict.shown == Shown.NOT_SHOWN and "memory ran short" in verdict.why
+    known = read_memory()
+    assert known is None or 0 < known[0] <= known[1]
 
 
 def test_each_training_has_a_share_of_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

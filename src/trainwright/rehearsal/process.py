@@ -15,11 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.rehearsal.memory import MemoryGuard
 from trainwright.rehearsal.record import Ended, Record
 from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request
 from trainwright.rehearsal.sandbox import remove_scratch
 
 _POLL_SECONDS = 0.1
+SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
 # A process that was told to end has as many seconds to write what it saw.
 _LAST_SECONDS = 20.0
 
@@ -139,12 +141,15 @@ class Rehearsal:
         self._server = server
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._told_to_end: float | None = None
+        self._memory: MemoryGuard | None = None
 
     def __enter__(self) -> Rehearsal:
         self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._memory is not None:
+            self._memory.stop()
         if self._process is not None:
             self._kill()
         remove_scratch(self._request.scratch)
@@ -156,6 +161,10 @@ class Rehearsal:
     def start(self) -> None:
         """Start the process. It has a session of its own: Ctrl-C reaches the check alone."""
         file = self._request.write()
+        if self._memory is not None:
+            self._memory.stop()
+        self._memory = MemoryGuard(self._end_now)
+        self._memory.start()
         if self._server is not None:
             self._process = self._server.fork(self._here, file)
             return
@@ -168,6 +177,11 @@ class Rehearsal:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether it was ended because the machine's memory ran short."""
+        return self._memory is not None and self._memory.is_short
 
     @property
     def progress(self) -> Progress:
@@ -206,6 +220,13 @@ class Rehearsal:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(getattr(signal, "SIGXCPU", signal.SIGTERM))
 
+    def _end_now(self) -> bool:
+        """End the process without a record, if it is under way."""
+        is_under_way = self._process is not None and self._process.poll() is None
+        if is_under_way:
+            self._kill()
+        return is_under_way
+
     def _kill(self) -> None:
         """End the process, with all that it started."""
         assert self._process is not None
@@ -224,7 +245,9 @@ class Rehearsal:
         except (OSError, EOFError, pickle.UnpicklingError):
             progress = self.progress
             record = Record(updates=progress.updates, seconds=progress.elapsed, isolation=self._request.isolation)
-            if self._told_to_end is not None:
+            if self.is_out_of_memory:
+                record.ended = Ended(update=progress.updates, hindrance=SHORT_OF_MEMORY, is_cut=True)
+            elif self._told_to_end is not None:
                 record.ended = Ended(update=progress.updates, is_cut=True)
             else:
                 record.ended = Ended(update=progress.updates, status=status)

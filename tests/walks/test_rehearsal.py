@@ -17,8 +17,10 @@ from trainwright.rehearsal.memory import MemoryGuard, read_memory
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
+from trainwright.review._review import review
 from trainwright.review._verdict import verdict_of
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "rehearsed"
 SAVING = """
 import sqlite3, subprocess, sys
 from pathlib import Path
@@ -238,3 +240,22 @@ def test_what_fails_after_the_training_is_known_before_it(here: Path) -> None:
     status, report = check(here, UNWALKED.replace("FOLDER", "missing"))
     assert status == 1 and report["verdict"]["shown"] == "broken"
     assert report["failure"]["where"]["line"] == 21 and "missing" in report["failure"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("late_nan", ("run-diverged", "from update 1,3")),
+        ("bad_row", ("run-diverged", "houses.csv:4005")),
+        ("worst_checkpoint", ("best-not-kept", "those after update 44")),
+        ("leaking_folds", ("fold-begins-trained", "of its 114 evaluation rows")),
+        ("lost_class", ("untrained-class", "class 0 is the label of 39 of 397")),
+    ],
+)
+def test_the_examples_of_the_documents_are_told_with_what_when_and_which_row(
+    here: Path, name: str, says: tuple[str, str]
+) -> None:
+    write(here, (EXAMPLES / f"{name}.py").read_text("utf-8"))
+    found = review(rehearse(here / "train.py"))
+    assert not found.own_errors
+    assert [says[1] in one.message for one in found.findings if one.name == says[0]] == [True]

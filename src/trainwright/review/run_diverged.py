@@ -21,6 +21,8 @@ from trainwright.rehearsal.record import Broken, Record
 SKIPPED_SHARE, SKIPPED = 0.1, 2
 # A loss that is so many times what it was, in the median of as many losses as follow, is no spike and no curriculum.
 JUMP, FEWEST_LOSSES = 100.0, 40
+# A learning rate or a norm of the gradients that is so many times what it was is mentioned.
+GROWN = 3.0
 # Among the evaluated answers.
 NAN_SHARE = 0.05
 
@@ -44,7 +46,8 @@ def _not_finite(record: Record, where: Place | None) -> Finding | None:
     if bad and not _are_skipped(record, len(bad)):
         broken = record.broken
         return Finding(
-            message=f"the loss is not finite from update {bad[0] + 1:,} of {record.updates:,} on{_told_of(broken)}",
+            message=f"the loss is not finite from update {bad[0] + 1:,} of {record.updates:,} on{_told_of(broken)}"
+            f"{'' if broken is not None and broken.rows else _describe_steps(record, bad[0])}",
             measured={
                 "update": bad[0] + 1,
                 "updates": record.updates,
@@ -82,6 +85,22 @@ def _told_of(broken: Broken | None) -> str:
     column = f" of its {broken.column}" if broken.column else ""
     origin = f". It is {broken.origin}{f', {broken.where}' if broken.where else ''}" if broken.origin else ""
     return f": {which} holds {broken.value:g} at place {broken.position:,}{column}{origin}"
+
+
+def _describe_steps(record: Record, update: int) -> str:
+    """The learning rate and the gradients before an update, where they are much larger than at first."""
+    steps = [one for one in record.steps if one.number <= update]
+    if not steps:
+        return ""
+    first, last = steps[0], steps[-1]
+    told = ""
+    if last.rate > GROWN * first.rate > 0:
+        told += f"; the learning rate was {first.rate:.3g} at first, and is {last.rate:.3g} before it"
+    norms = [one.gradient_norm for one in steps if one.gradient_norm is not None and math.isfinite(one.gradient_norm)]
+    usual = float(np.median(norms[: len(norms) // 2])) if len(norms) > 1 else 0.0
+    if usual > 0 and norms[-1] > GROWN * usual:
+        told += f"; the gradients' norm was {usual:.3g}, and is {norms[-1]:.3g} before it"
+    return told
 
 
 def _cure(broken: Broken | None) -> str:

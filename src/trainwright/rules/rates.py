@@ -35,6 +35,8 @@ LEARNING_SHARE = 0.95
 MOST_RATES = 3
 # Below this rate, no common optimizer learns anything within a usual run.
 SMALLEST_RATE = 1e-7
+# A schedule that multiplies the rate that is written by more than this is the cause of a rate that is too high.
+RISING = 1.5
 # Optimizers whose step size is about the rate, whatever the gradient. Usual rates for them: 2e-5 to 2e-4 for a
 # pre-trained transformer (Devlin et al. 2019, appendix A.3; the upper end, for a trial of few steps), 1e-3 for new
 # weights (Kingma and Ba 2015).
@@ -81,15 +83,23 @@ def lower_rate_finding(better: Better, optimizer: OptimizerFacts, setup: SetupFa
     """
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
     before, after = fmean(better.outcome.before), fmean(better.outcome.after)
+    risen = max((factor for _, factor in optimizer.schedule), default=1.0)
+    reached = f", which its schedule makes of {rate / risen:.3g}," if risen > RISING else ""
     return Finding(
-        message=f"{start} the loss of {better.rows} is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} "
-        f"it is {after:.3g}",
+        message=f"{start}{reached} the loss of {better.rows} is {before:.3g} after {better.outcome.steps} updates, at "
+        f"{lower:.3g} it is {after:.3g}",
         measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
-        where=rate_place(setup),
+        where=(setup.place(Role.SCHEDULER) if reached else None) or rate_place(setup),
         proof=better.outcome,
         repair=scale_learning_rate(better.factor),
-        fix=set_rate(setup, optimizer, lower),
+        fix=_lower_schedule(risen, lower) if reached else set_rate(setup, optimizer, lower),
     )
+
+
+def _lower_schedule(risen: float, lower: float) -> Fix:
+    """The fix for a rate that its schedule makes too high; which of its numbers is meant otherwise is not known."""
+    does = f"let the schedule rise less: it multiplies the rate that is written by {risen:.3g}; {lower:.1g} at its peak learns"
+    return Fix(does=does, safety=Safety.UNSAFE)
 
 
 def _is_thrown_about(overfit: OverfitFacts) -> bool:

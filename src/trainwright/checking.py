@@ -6,13 +6,14 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
+from trainwright.core import Shown
 from trainwright.core.report import Report, combined, exit_status
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.start.launchers import free_port
@@ -52,54 +53,93 @@ def check_program(
     announce(program.script)
     program.set_environment()
 
-    from trainwright.rehearsing import add_review
-    from trainwright.report import terminal
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
 
-    to_stdout = "-" in targets.given.values()
-    # The current streams: a script may replace them with its own and write that output to a file.
-    console = Console(file=sys.stderr if to_stdout else sys.stdout)
-    reports: list[Report] = []
-    second = _second_walk(program, options)
-    started = time.monotonic()
+    # A second check runs in the environment that this process has before the script runs in it.
+    second = _second_walk(program, options) if verify else None
+    with (
+        progress() as say,
+        own_stdout("-" in targets.given.values()) as stdout,
+        standing_in(_copies(copies)),
+        _rehearsing(program, options, rehearsed) as rehearsal,
+    ):
+        showing = _Showing(targets, options, say, stdout, second, rehearsal, train=train, required=required)
+        check_script(
+            program.script,
+            program.arguments,
+            replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
+            module=program.module,
+            train=train,
+            say=say,
+            done=showing.take,
+            leave=showing.finish,
+        )
+        return showing.finish()
 
-    with progress() as say, own_stdout(to_stdout) as stdout:
 
-        def show(report: Report, further: int) -> None:
-            say("")
-            reports.append(report)
-            terminal.show(report, console)
-            if train:
-                write_all(targets, report, len(reports), stdout)
-            elif not further:
-                terminal.show_trainings(reports, console)
-                write_all(targets, combined(reports), 1, stdout)
+class _Showing:
+    """Shows the reports of a check, and writes them to its targets.
 
-        waiting: list[Report] = []
+    Reports wait until the rehearsal has ended, or their fixes are verified; without either each is shown as it comes.
+    """
 
-        def show_waiting() -> int:
-            """Show what was held back until the rehearsal has ended, or its fixes are verified."""
-            spent = time.monotonic() - started - sum(r.seconds for r in waiting)
-            found = add_review(waiting, rehearsal.finish(waiting, say), options) if rehearsal else waiting
-            for index, report in enumerate(found, start=1):
-                shown = _verified(report, second, spent, options, say) if verify else report
-                show(shown, len(found) - index)
-            unshown = any(r.verdict is not None and r.verdict.shown == "not shown" for r in reports)
-            return exit_status(reports) or int(required and unshown)
+    def __init__(
+        self,
+        targets: Targets,
+        options: Options,
+        say: Callable[[str], None],
+        stdout: TextIO,
+        second: SecondWalk | None,
+        rehearsal: Rehearsing | None,
+        *,
+        train: bool,
+        required: bool,
+    ) -> None:
+        self._targets, self._options, self._say, self._stdout = targets, options, say, stdout
+        self._second, self._rehearsal = second, rehearsal
+        self._train, self._required = train, required
+        # The current streams: a script may replace them with its own and write that output to a file.
+        self._console = Console(file=sys.stderr if "-" in targets.given.values() else sys.stdout)
+        self._started = time.monotonic()
+        self._shown: list[Report] = []
+        self._waiting: list[Report] = []
 
-        with standing_in(_copies(copies)), _rehearsing(program, options, rehearsed) as rehearsal:
-            check_script(
-                program.script,
-                program.arguments,
-                replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
-                module=program.module,
-                train=train,
-                say=say,
-                done=(lambda report, further: waiting.append(report)) if verify or rehearsal else show,
-                leave=show_waiting,
-            )
-            return show_waiting()
+    def take(self, report: Report, further: int) -> None:
+        """Take a report of the walk; so many more come with it."""
+        if self._second is not None or self._rehearsal is not None:
+            self._waiting.append(report)
+        else:
+            self._show(report, further)
+
+    def finish(self) -> int:
+        """Show what waits; returns the exit status of the check."""
+        from trainwright.rehearsing import add_review
+
+        waiting, self._waiting = self._waiting, []
+        spent = time.monotonic() - self._started - sum(r.seconds for r in waiting)
+        found: Sequence[Report] = waiting
+        if self._rehearsal is not None and waiting:
+            found = add_review(waiting, self._rehearsal.finish(waiting, self._say), self._options)
+        for index, report in enumerate(found, start=1):
+            shown = report
+            if self._second is not None:
+                shown = _verified(report, self._second, spent, self._options, self._say)
+            self._show(shown, len(found) - index)
+        unshown = any(r.verdict is not None and r.verdict.shown == Shown.NOT_SHOWN for r in self._shown)
+        return exit_status(self._shown) or int(self._required and unshown)
+
+    def _show(self, report: Report, further: int) -> None:
+        from trainwright.report import terminal
+
+        self._say("")
+        self._shown.append(report)
+        terminal.show(report, self._console)
+        if self._train:
+            write_all(self._targets, report, len(self._shown), self._stdout)
+        elif not further:
+            terminal.show_trainings(self._shown, self._console)
+            write_all(self._targets, combined(self._shown), 1, self._stdout)
 
 
 def _rehearsing(

@@ -17,7 +17,7 @@ _SEEDING = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed", "k
 
 
 def move_seeds(by: int) -> None:
-    """Move the seeds that a script sets, and set those that it does not; 0 changes nothing. Nothing is imported for that."""
+    """Move the seeds that a script sets, and set those that it does not; 0 changes nothing, and nothing is imported."""
     if by:
         for module, name in _SEEDING.items():
             wrapt.register_post_import_hook(functools.partial(_move, name, by), module)

@@ -11,8 +11,8 @@ from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import direction_of, series_of
 from trainwright.review._rows import PLAINEST, Rows, evaluated_rows, trained_rows
 
-# A difference says something if it is larger than that between runs of one kind, and than this: of a score, and of a loss as a
-# share of it. As in the exam since its first draw.
+# A difference says something if it is larger than that between runs of one kind, and than this: of a score, and of a
+# loss as a share of it. As in the exam since its first draw.
 SCORE_TOLERANCE, LOSS_TOLERANCE = 0.03, 0.10
 # Of the training losses, the last ones.
 LAST_SHARE = 0.25
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def is_better(self) -> bool:
-        """Whether the worst of the ones is better than the best of the others, by more than either's spread and a tolerance."""
+        """Whether the worst of the ones is better than the best of the others, by more than spread and tolerance."""
         return self._is_better(self.ones, self.others)
 
     @property
@@ -89,9 +89,9 @@ def compare(ones: Sequence[Sequence[Measure]], others: Sequence[Sequence[Measure
 
 
 def deciding(compared: Sequence[Comparison]) -> list[Comparison]:
-    """What says which set ended better: scores at evaluation (agreement with labels, and the script's own, as either may be of
-    rows that the other does not see), else scores in training, else losses (which say nothing where they are not the same
-    loss); and what is no number any more."""
+    """What says which set ended better: scores at evaluation (agreement with labels, and the script's own, as either may
+    be of rows that the other does not see), else scores in training, else losses (which say nothing where they are not
+    the same loss); and what is no number any more."""
     scores = [c for c in compared if c.measure.is_score]
     tiers = ([c for c in scores if c.measure.is_evaluated], scores, list(compared))
     chosen = next((tier for tier in tiers if tier), [])
@@ -99,7 +99,7 @@ def deciding(compared: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _agreements(record: Record) -> Iterator[Measure]:
-    """How far answers agree with labels, by the plain measures: of the last evaluation of each output, and of training."""
+    """How far answers agree with labels: in the last evaluation of each output, and in training."""
     # Of the sets of an output, the one that was kept out speaks.
     for rows in sorted(evaluated_rows(record), key=lambda one: not one.is_held_out):
         yield from _plain(rows, "evaluation")

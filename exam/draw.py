@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from exam.operators import OPERATORS, Operator
-from exam.oracle import Bite, bites, real_run, sound_runs
+from exam.oracle import Bite, bites, cached, real_run, sound_runs
 from exam.programs import Program
 from exam.source import Planted, Source
 
 _TRIES = 48  # programs looked at for an operator before the next is drawn
+_NOTING = Path(__file__).with_name("variables.py")
+_PATIENCE = 300  # seconds for a program whose variables are noted
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def _drawn(chance: random.Random, operator: Operator, programs: list[Program], t
 
 
 def _places(operator: Operator, program: Program) -> list[Planted]:
-    """Where the operator applies; programs that need a run to know their variables are run once."""
+    """Where the operator applies; a program is run once to know its variables."""
     source = Source(program.source, names_of(program))
     return [p for p in operator.plant(source) if p.source != source.text and _compiles(p.source)]
 
@@ -71,9 +79,18 @@ def _does_not_fit(planted: Planted, bite: Bite) -> bool:
 
 
 def names_of(program: Program) -> dict[str, object]:
-    """What the program's variables held in its first sound run; empty where it cannot run."""
-    run = real_run(program, program.source)
-    return run["names"] if run else {}
+    """What the program's variables hold when it runs; empty where that takes too long."""
+    kept = cached("names", program.source, *program.arguments, _NOTING.read_text(encoding="utf-8"))
+    if not kept.exists():
+        kept.write_text("{}", encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(subprocess.TimeoutExpired):
+            script = Path(folder, program.path.name)
+            script.write_text(program.source, encoding="utf-8")
+            command = [sys.executable, str(_NOTING), str(kept), str(script), *program.arguments]
+            subprocess.run(
+                command, cwd=folder, env=program.environment, timeout=_PATIENCE, capture_output=True, check=False
+            )
+    return json.loads(kept.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def _compiles(source: str) -> bool:

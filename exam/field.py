@@ -5,8 +5,8 @@
         [--names FILE] [--own]
 
 A question is a program of ours (tests/healthy, exam/idioms) or of another author's package, one of the operators in
-exam/operators, and a place where the operator applies, drawn by the seed. A fault counts only if it bites: the program, run
-for real, raises or ends worse than in three sound runs (exam/oracle.py). Then `trainwright check` walks it with its default
+exam/operators, and a place where the operator applies, drawn by the seed. A fault counts only if it bites: the program,
+rehearsed, raises or ends worse than in three sound runs (exam/oracle.py). Then `trainwright check` walks it with its default
 budget. The table says, by operator, by framework and by kind (crash, silent): faults named, named as the first cause, at the
 line of the change; a first cause that is another one; and false passes: nothing found, exit status 0. Sound programs that
 are drawn show false alarms.
@@ -121,11 +121,11 @@ def _prepare(chosen: list[Program], jobs: int) -> None:
             print(f"{program.name}: {_ended(runs)}", flush=True)
 
 
-def _ended(runs: list[dict[str, Any]] | None) -> str:
+def _ended(runs: list[oracle.Run] | None) -> str:
     if runs is None:
         return "does not end well by itself; left out"
-    numbers = {k for r in runs for k in ("train_loss", "train_score", "eval_score") if r[k] is not None}
-    return f"{statistics.mean(r['seconds'] for r in runs):.0f} s, {', '.join(sorted(numbers)) or 'no number'}"
+    names = [m.name for m in runs[0].measures]
+    return f"{statistics.mean(r.seconds for r in runs):.0f} s, {', '.join(names) or 'no number'}"
 
 
 def _answers(

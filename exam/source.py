@@ -50,7 +50,7 @@ class Source:
     """A parsed program, with what its variables held when it ran."""
 
     def __init__(self, text: str, names: dict[str, Any] | None = None) -> None:
-        """`names`: as `real_run.py` writes them."""
+        """`names`: as `variables.py` writes them."""
         self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         self.module = self._wrapper.module
         self.text = text

@@ -1,8 +1,15 @@
-"""What the variables of a program hold when it runs: kind, shape, type, distinct values."""
+"""Write what the variables of a program hold when it runs: kind, shape, type, distinct values.
+
+    python exam/variables.py OUT SCRIPT [ARGUMENTS...]
+
+An operator plants its fault where a variable is what the fault needs (`exam/roles.py`).
+"""
 
 import ast
 import contextlib
+import json
 import math
+import os
 import sys
 import types
 from pathlib import Path
@@ -104,3 +111,19 @@ def _kind(value: Any) -> str | None:
         "builtins.list": "list",
     }
     return next((kind for name, kind in table.items() if name in bases), None)
+
+
+def main(out: str, script: str, arguments: list[str]) -> None:
+    """Run `script` as `python script` would, and write its variables, whatever ends it."""
+    names: dict[str, Any] = {}
+    sys.argv[:] = [script, *arguments]
+    sys.path[0] = str(Path(script).parent)
+    try:
+        run_noting(script, names)
+    finally:
+        Path(out).write_text(json.dumps(names), encoding="utf-8")
+        os._exit(0)  # threads and workers of the program do not matter any more
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

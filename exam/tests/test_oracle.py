@@ -1,57 +1,79 @@
 """When a planted fault counts: the program raises, or ends worse than its sound runs."""
 
-import math
-
 import pytest
 
-from exam.oracle import bites
+from exam.draw import names_of
+from exam.oracle import Raised, Run, bites, real_run
+from exam.programs import Program
 from exam.walks import Verdict, judge
+from trainwright.review._outcome import Measure
+
+PROGRAM = '''"""A regression."""
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+inputs = torch.randn(64, 3)
+targets = inputs.sum(1, keepdim=True)
 
 
-def run(raised=None, train_loss=0.3, train_score=0.9, eval_score=None, **reported):
-    return {
-        "raised": raised,
-        "train_loss": train_loss,
-        "train_score": train_score,
-        "eval_score": eval_score,
-        "reported": reported,
-    }
+def fit(model, steps):
+    """Some steps."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        return nn.functional.mse_loss(model(inputs), targets).item()
 
 
-SOUND = [run(), run(train_score=0.92, train_loss=0.28), run(train_score=0.91)]
-HELD_OUT = [run(accuracy=0.80, eval_loss=0.5), run(accuracy=0.82, eval_loss=0.5), run(accuracy=0.81, eval_loss=0.5)]
+print(f"final error: {fit(nn.Linear(3, 1), 200):.4f}")
+'''
+
+
+def run(score: float, raised: Raised | None = None) -> Run:
+    return Run((Measure(name="score", value=score, is_score=True, is_evaluated=True),), raised)
 
 
 @pytest.mark.parametrize(
-    ("sound", "planted", "harm", "kind"),
+    ("planted", "harm", "kind"),
     [
-        (SOUND, run(raised={"type": "ValueError", "message": "no", "line": 3}), "worse", "crash"),
-        (SOUND, run(train_score=0.5), "worse", "silent"),
-        (SOUND, run(train_score=0.88), "worse", ""),  # within the tolerance
-        (SOUND, run(train_score=0.95), "worse", ""),  # better
-        (
-            SOUND,
-            run(train_loss=9.6),
-            "worse",
-            "",
-        ),  # summed where it was averaged: the score says that it learns as well
-        (SOUND, run(train_loss=math.nan), "worse", "silent"),
-        (SOUND, None, "worse", ""),  # too slow to tell
-        (HELD_OUT, run(train_score=0.5, accuracy=0.81, eval_loss=0.5), "worse", ""),  # held-out rows decide
-        (HELD_OUT, run(accuracy=0.4, eval_loss=0.5), "worse", "silent"),
-        (HELD_OUT, run(accuracy=0.99, eval_loss=0.5), "worse", ""),
-        (HELD_OUT, run(accuracy=0.99, eval_loss=0.5), "differs", "silent"),  # too good
-        (HELD_OUT, run(train_score=0.1, accuracy=0.81, eval_loss=0.5), "differs", ""),
+        (run(0.9, Raised("ValueError", "no", 3)), "worse", "crash"),
+        (run(0.5), "worse", "silent"),
+        (run(0.99), "worse", ""),
+        (run(0.99), "differs", "silent"),  # too good
+        (run(0.91), "differs", ""),
+        (None, "worse", ""),  # too slow to tell
     ],
 )
-def test_a_fault_counts_where_it_makes_the_program_worse(sound, planted, harm, kind):
-    assert bites(sound, planted, harm).kind == kind
+def test_a_fault_counts_where_it_makes_the_program_worse(planted, harm, kind):
+    assert bites([run(0.9), run(0.92), run(0.91)], planted, harm).kind == kind
 
 
-def test_losses_decide_where_nothing_else_is_known():
-    sound = [run(train_score=None, train_loss=loss) for loss in (1.0, 1.05, 1.1)]
-    assert bites(sound, run(train_score=None, train_loss=2.0), "worse")
-    assert not bites(sound, run(train_score=None, train_loss=1.15), "worse")
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.setattr("exam.oracle.FIELD", tmp_path)
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM, encoding="utf-8")
+    return Program("train.py", script)
+
+
+def test_runs_are_measured_kept_and_vary_with_the_seed(program):
+    first, second = real_run(program, PROGRAM), real_run(program, PROGRAM, 1)
+    values = [{m.name: m.value for m in one.measures} for one in (first, second)]
+    assert values[0]["R2 of 1 number, evaluation"] > 0.99 and values[0]["its own final error"] < 0.01
+    assert values[0]["training loss"] != values[1]["training loss"]
+    assert real_run(program, PROGRAM) == first
+    wrong = real_run(program, PROGRAM.replace("nn.Linear(3, 1)", "nn.Linear(4, 1)"))
+    assert wrong.raised.type == "RuntimeError" and wrong.raised.line == 14  # the innermost line of the script
+
+
+def test_the_variables_of_a_program_are_noted(program):
+    names = names_of(program)
+    assert names["::inputs"]["shape"] == [64, 3] and names["::inputs"]["kind"] == "tensor"
+    assert names["fit::optimizer"]["kind"] == "optimizer"
 
 
 @pytest.mark.parametrize(

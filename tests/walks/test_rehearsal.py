@@ -50,8 +50,8 @@ model.save_everything()
 """
 
 
-def rehearse(script: Path, seconds: float = 30.0) -> Record:
-    with Rehearsal(script.name, seconds=seconds) as rehearsal:
+def rehearse(script: Path, seconds: float = 30.0, seed: int = 0) -> Record:
+    with Rehearsal(script.name, seconds=seconds, seed=seed) as rehearsal:
         return rehearsal.wait()
 
 
@@ -163,6 +163,25 @@ def test_each_training_has_a_share_of_what_is_left(monkeypatch: pytest.MonkeyPat
     assert not limits.is_training_over
     wall[0] += 100 * PATIENCE
     assert limits.is_over
+
+
+SEEDED = """
+import random
+
+import numpy as np
+import torch
+
+random.seed(1), np.random.seed(2), torch.manual_seed(seed=3)
+print("first loss", random.random(), "second loss", np.random.rand(), "third loss", torch.rand(()).item())
+"""
+
+
+def test_a_seed_moves_each_of_the_scripts_seeds_and_none_changes_nothing(here: Path) -> None:
+    script = write(here, SEEDED)
+    first, same, second = ([one.value for one in rehearse(script, seed=seed).numbers] for seed in (0, 1, 1))
+    own = subprocess.run([sys.executable, script.name], capture_output=True, text=True, check=True).stdout.split()
+    assert first == [float(own[2]), float(own[5]), float(own[8])]
+    assert same == second and not set(first) & set(same) and len(set(same)) == 3
 
 
 def test_progress_that_is_half_written_says_nothing(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ class Rehearsal:
         seconds: the limit of the run, from its first update on (`rehearsal/limits.py`).
         environment: variables that the process has besides this one's.
         folder: the script's working folder; this process's own without one.
+        seed: moves the script's random seeds (`rehearsal/seeds.py`); 0 changes nothing.
         server: forks the process, which then has the server's environment.
         watched: False: only its end and its seconds are recorded.
     """
@@ -122,6 +123,7 @@ class Rehearsal:
         seconds: float,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        seed: int = 0,
         server: Server | None = None,
         watched: bool = True,
     ) -> None:
@@ -134,6 +136,7 @@ class Rehearsal:
             seconds=seconds,
             folder=self._folder,
             isolation=KERNEL if sys.platform.startswith("linux") else PYTHON,
+            seed=seed,
             watched=watched,
         )
         self._environment = {**os.environ, **(environment or {})}

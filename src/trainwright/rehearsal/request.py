@@ -24,6 +24,8 @@ class Request:
     seconds: float
     folder: str
     isolation: str = KERNEL
+    seed: int = 0
+    """By how many steps the script's random seeds are moved (`seeds.py`); 0: not at all."""
     watched: bool = True
     """Without watchers only the end and the seconds are recorded: what watching costs is measured so."""
 

@@ -23,6 +23,7 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import Progress, Request
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
+from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import is_own, told
@@ -61,6 +62,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         recorder.on_begin.append(_Once(cut_network))
     recorder.on_update += [telling, LoopEnding(recorder)]
     signal.signal(TIME_OVER, _raise_out_of_time)
+    move_seeds(request.seed)
     if request.watched:
         install()
         watch.watch(recorder)

@@ -21,6 +21,7 @@ from trainwright.adapters.lightning.fit import Fit, package_of
 from trainwright.adapters.lightning.stand_in_trainer import StandIn, attached, configured
 from trainwright.adapters.lightning.watchers import measure_watchers
 from trainwright.adapters.lightning.words import WORDS
+from trainwright.adapters.torch.plain_body import PlainBody
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.silence import muted
@@ -42,12 +43,11 @@ _METHODS = {
 _ARGUMENTS = {"accumulate_grad_batches": "gradient_accumulation_steps", "gradient_clip_val": "max_grad_norm"}
 
 
-class LightningBody:
+class LightningBody(PlainBody):
     """One step of `Trainer.fit`. Exceptions from the user's hooks propagate."""
 
     framework = "lightning"
     words = WORDS
-    draws = False
 
     def __init__(self, fit: Fit, seen: Seen) -> None:
         self.fit = fit
@@ -55,8 +55,6 @@ class LightningBody:
         self.automatic_steps: bool = fit.module.automatic_optimization
         self.where = fit.where
         self.drawn: dict[Any, Any] = {}
-        self.keeps_draw = False
-        self.clears_between_passes = False
         self.modules: list[nn.Module] = [fit.module]
         self._seen = seen
         self._round = 0
@@ -172,33 +170,6 @@ class LightningBody:
         numbered = type(combined).__name__ == "CombinedLoader"
         for item in combined:
             yield item[0] if numbered else item
-
-    def item(self, drawn: Any, count: int) -> Any:
-        """The batch itself; this body counts its own rounds."""
-        return drawn
-
-    def rounds_left(self, count: int) -> int | None:
-        """Unknown: its rounds go on from one pass to the next."""
-        return None
-
-    def batch_of(self, drawn: Any) -> Any:
-        """The batch itself."""
-        return drawn
-
-    def with_batch(self, drawn: Any, batch: Any) -> Any:
-        """The other batch."""
-        return batch
-
-    def variables(self) -> dict[str, Any]:
-        """Empty: a step keeps its state in objects."""
-        return {}
-
-    def place_of_variable(self, name: str) -> Place | None:
-        """None: there are no variables."""
-        return None
-
-    def keep(self) -> None:
-        """Does nothing: there are no variables."""
 
     def start_over(self) -> None:
         """Restore the state before the first step."""

@@ -10,13 +10,14 @@ import torch
 from torch import nn
 
 from trainwright.adapters.loop.words import WORDS
+from trainwright.adapters.torch.plain_body import PlainBody
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 _LABELS = ("labels", "label", "targets", "target", "y")
 
 
-class ObjectsBody:
+class ObjectsBody(PlainBody):
     """A plain training step: clear the gradients, forward, loss, backward, update.
 
     Args:
@@ -27,7 +28,6 @@ class ObjectsBody:
     framework = "torch"
     words = WORDS
     automatic_steps = False
-    draws = False
     steps = True
 
     def __init__(
@@ -44,8 +44,6 @@ class ObjectsBody:
         self.where = where
         self.places: dict[str, Place] = {}
         self.drawn: dict[Any, Any] = {}
-        self.keeps_draw = False
-        self.clears_between_passes = False
         self.modules: list[nn.Module] = [model]
         own = {
             "model": model,
@@ -62,33 +60,6 @@ class ObjectsBody:
     def items(self) -> Iterator[Any]:
         """The loader's batches, restarted."""
         yield from passed_on(iter, self._loader)
-
-    def item(self, drawn: Any, count: int) -> Any:
-        """The batch itself."""
-        return drawn
-
-    def rounds_left(self, count: int) -> int | None:
-        """Unknown: its rounds go on from one pass to the next."""
-        return None
-
-    def batch_of(self, drawn: Any) -> Any:
-        """The batch itself."""
-        return drawn
-
-    def with_batch(self, drawn: Any, batch: Any) -> Any:
-        """The other batch."""
-        return batch
-
-    def variables(self) -> dict[str, Any]:
-        """Empty: a step keeps its state in objects."""
-        return {}
-
-    def place_of_variable(self, name: str) -> Place | None:
-        """None: there are no variables."""
-        return None
-
-    def keep(self) -> None:
-        """Does nothing: there are no variables."""
 
     def start_over(self) -> None:
         """Does nothing: a step changes nothing here."""

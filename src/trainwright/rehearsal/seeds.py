@@ -1,0 +1,45 @@
+"""Moves the random seeds of a script, so that several runs show how much its results vary."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import wrapt
+
+# Seeds are moved by so many for each further run: scripts that count their seeds up do not meet another run's.
+STEP = 7919
+# Seeds of numpy are smaller.
+MOST = 2**32
+# The functions that seed a module's generator, by the module.
+_SEEDING = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed", "keras": "utils.set_random_seed"}
+
+
+def move_seeds(by: int) -> None:
+    """Move the seeds that a script sets, and set those that it does not; 0 changes nothing, and nothing is imported."""
+    if by:
+        for module, name in _SEEDING.items():
+            wrapt.register_post_import_hook(functools.partial(_move, name, by), module)
+
+
+def _move(name: str, by: int, module: Any) -> None:
+    *path, last = name.split(".")
+    owner = functools.reduce(getattr, path, module)
+    seed = getattr(owner, last)
+    seed(by)
+    setattr(owner, last, _moved(seed, by))
+
+
+def _moved(function: Callable[..., Any], by: int) -> Callable[..., Any]:
+    """A function whose first argument is a seed, with that seed moved."""
+
+    @functools.wraps(function)
+    def seeded(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int):
+            args = ((args[0] + STEP * by) % MOST, *args[1:])
+        elif isinstance(kwargs.get("seed"), int):
+            kwargs["seed"] = (kwargs["seed"] + STEP * by) % MOST
+        return function(*args, **kwargs)
+
+    return seeded

@@ -108,7 +108,7 @@ INSIDE = {
     "seams.listening": {"seams.source", "seams.failures", "seams.state"},
     "seams.loops": {"seams.source", "seams.failures", "seams.listening"},
     "seams.devices": {"seams.source", "seams.failures"},
-    "seams.torch": {"seams.source", "seams.failures", "seams.listening", "seams.loops"},
+    "seams.torch": {"seams.source", "seams.state", "seams.failures", "seams.listening", "seams.loops"},
     "seams.keras": {"seams.source", "seams.failures", "seams.listening"},
     "seams.requirements": set(),
     "seams.processes": set(),

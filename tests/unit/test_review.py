@@ -155,6 +155,18 @@ def test_skipped_steps_of_loss_scaling_are_no_fault() -> None:
 # Weights
 
 
+def test_an_output_layer_that_no_optimizer_holds_is_told_and_a_body_before_a_probe_is_not() -> None:
+    record = classifier(0.25, 0.25)
+    width = next(iter(record.trained_labels)).width
+    head = dataclasses.replace(
+        parameters()[-1], name="head.weight", shape=(width, 8), is_held=False, has_moved=False, model=MODEL
+    )
+    record.parameters = [*(dataclasses.replace(one, model=MODEL) for one in parameters()), head]
+    assert "weights-stand-still" in said(record)
+    record.parameters[-1] = dataclasses.replace(head, name="body.weight", shape=(width + 60, 8))
+    assert "weights-stand-still" not in said(record)
+
+
 def test_weights_that_stand_still_are_told_and_their_consequences_are_not() -> None:
     record = classifier(0.25, 0.25)
     record.parameters = parameters(has_moved=False)
@@ -883,3 +895,34 @@ def test_a_rare_class_is_not_answered_in_the_first_updates() -> None:
 
     assert "unlearned-part" in said(seldom(UPDATES))
     assert "unlearned-part" not in said(seldom(60))
+
+
+def test_weights_that_answer_like_a_constant_once_they_were_loaded_are_told() -> None:
+    record = classifier(0.95, 0.95)
+    known = record.passes[-1]
+    add_pass(record, update=UPDATES, weights=known.weights, model=99, data=77)
+    loaded = record.passes[-1]
+    record.loaded = [
+        Loaded(
+            update=UPDATES, model=99, before=0.0, after=known.weights, missing=0, tensors=4, where=Place("train.py", 70)
+        )
+    ]
+    last = [one for one in record.answers if one.evaluation == known.number]
+    flat = [
+        dataclasses.replace(one, guesses=np.zeros_like(one.labels), log_losses=None, model=99, data=77, keys=None,
+                            evaluation=loaded.number, update=UPDATES)
+        for one in last
+    ]  # fmt: skip
+    record.answers += flat
+    found = [one for one in review(record).findings if one.name == "other-weights-evaluated"]
+    assert len(found) == 1 and "after they were loaded" in found[0].message and found[0].where == Place("train.py", 70)
+    record.loaded[0].after = 12.5  # other weights
+    assert "other-weights-evaluated" not in said(record)
+
+
+def test_a_small_gain_on_held_out_rows_beside_none_in_training_is_not_learning() -> None:
+    record = classifier(0.25, 0.34)
+    (held,) = held_out_rows(record)
+    assert held.learned and max(one.errors for one in held.scores) < 6
+    assert shown(record) == Shown.NOT_SHOWN
+    assert shown(classifier(0.9, 0.34)) == Shown.LEARNS

@@ -142,6 +142,13 @@ def held_out_rows(record: Record, training: Training | None = None) -> list[Rows
     return [one for one in evaluated_rows(record, training) if one.is_held_out]
 
 
+def rows_of_pass(record: Record, number: int) -> list[Rows]:
+    """The rows of one evaluation pass, of each output."""
+    found = _by_output(record, False, None).values()
+    joined = [_join(record, calls) for of in found if (calls := [one for one in of if one.evaluation == number])]
+    return [one for one in joined if one.scores]
+
+
 def had_its_chance(record: Record, training: Training | None = None) -> bool:
     """Whether the plan was run, or so much of it that what was not learned says something."""
     last = training or (record.trainings[-1] if record.trainings else None)

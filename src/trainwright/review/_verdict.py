@@ -21,6 +21,8 @@ from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAI
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
 ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15
+# Standard errors from which a gain of one of several measures is none of chance.
+CLEAR_ERRORS = 6.0
 _RANKING = re.compile(r"\bauc|auroc|concordance")
 _R2 = re.compile(r"\br2\b|r squared")
 
@@ -62,6 +64,8 @@ def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:
 def _judged(record: Record, training: Training | None) -> Verdict:
     held, after = held_out_rows(record, training), f"after {seen(record, training)}"
     learned = next((one for one in held if one.learned), None)
+    if learned is not None and _is_by_chance(record, training, learned):
+        return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {learned.told}, and its training rows show no gain")
     if learned is not None:
         return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}")
     if (training is None and (flat := rows_at_constant(record))) or (flat := _flat(record, training)):
@@ -73,6 +77,13 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     if flat is not None:
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen")
     return _not_shown(record, training, held, after)
+
+
+def _is_by_chance(record: Record, training: Training | None, held: Rows) -> bool:
+    """Whether a small gain on held-out rows, of several measures, stands beside none on as many rows of training."""
+    same = [one for one in trained_rows(record, training) if one.output == held.output]
+    is_small = max(one.errors for one in held.scores) < CLEAR_ERRORS
+    return is_small and bool(same) and all(one.at_constant and len(one.labels) >= FEWEST_TRAINED for one in same)
 
 
 def _flat(record: Record, training: Training | None) -> Rows | None:

@@ -1,9 +1,11 @@
 """TW1009 other-weights-evaluated: what is evaluated is not what is trained.
 
 Why it matters: The score stays what it is, or belongs to a copy that does not learn; a moving average that is never written, a
-second model object, a phase that trains nothing.
+second model object, a phase that trains nothing. Or the weights are those that were trained, and what belongs to them was not
+loaded with them: the scaling of the inputs, a vocabulary, a setting.
 Evidence: A fingerprint of the evaluated model's weights at each scored evaluation pass of the run.
-Fix (manual): Evaluate the object that the optimizer changes, or update the copy before each evaluation.
+Fix (manual): Evaluate the object that the optimizer changes, or update the copy before each evaluation; save all that the model
+needs beside its weights.
 """
 
 from __future__ import annotations
@@ -11,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.rehearsal.record import Pass, Record
-from trainwright.review._rows import evaluated_rows
+from trainwright.rehearsal.record import Loaded, Pass, Record
+from trainwright.review._rows import Rows, evaluated_rows, rows_of_pass
 
 # Scored passes, and the updates between the first and the last of them: on 236 scripts none was wrong.
 FEWEST_PASSES, FEWEST_UPDATES = 3, 10
 # A teacher, a target network or a reference is asked at each update or nearly so.
 ASKED_SHARE = 0.3
+# Rows of an evaluation below which a gain, and its absence, say little.
+FEWEST_ROWS = 30
 
 
 @rule("TW1009", Severity.WARNING)
 def other_weights_evaluated(record: Record) -> Iterator[Finding]:
-    """A model whose scored passes find the same weights each time."""
+    """A model whose scored passes find the same weights each time, or that is not itself after it was loaded."""
+    yield from _lost_on_loading(record)
     scored = {one.evaluation for one in record.answers if one.evaluation is not None and not one.trains}
     passes: dict[int, list[Pass]] = {}
     for one in record.passes:
@@ -46,6 +51,39 @@ def other_weights_evaluated(record: Record) -> Iterator[Finding]:
             fix=Fix(does="evaluate the object that the optimizer changes, or update the copy before each evaluation"),
         )
         return
+
+
+def _lost_on_loading(record: Record) -> Iterator[Finding]:
+    """Weights that had learned, and that answer like a constant once they were loaded."""
+    weights = {one.number: one.weights for one in record.passes}
+    for loaded in record.loaded:
+        lost = next((one for one in evaluated_rows(record) if _is_lost(one, loaded, weights)), None)
+        if lost is None:
+            continue
+        same = [
+            p.number for p in record.passes if p.weights == loaded.after and p.number < (lost.calls[0].evaluation or 0)
+        ]
+        rows = (one for number in same for one in rows_of_pass(record, number))
+        known = next((one for one in rows if one.learned and len(one.labels) >= FEWEST_ROWS), None)
+        if known is not None:
+            yield Finding(
+                message=f"after they were loaded {lost.told}; before, the same weights, those after update {known.update:,}, "
+                f"learned: {known.told}",
+                measured={"update": known.update, "before": known.best.value, "loaded": lost.best.value},
+                where=loaded.where,
+                proof=Proof("a fingerprint of the weights at both passes"),
+                fix=Fix(
+                    does="save and load what the model needs beside its weights: the scaling of its inputs, its settings"
+                ),
+            )
+            return
+
+
+def _is_lost(rows: Rows, loaded: Loaded, weights: dict[int, float]) -> bool:
+    """Whether these rows were answered by the loaded model as it was loaded, and like a constant."""
+    evaluation = rows.calls[0].evaluation
+    is_loaded = rows.model == loaded.model and evaluation is not None and weights.get(evaluation) == loaded.after
+    return is_loaded and len(rows.labels) >= FEWEST_ROWS and rows.at_constant
 
 
 def _has_learned(record: Record, model: int) -> bool:

@@ -33,7 +33,12 @@ ZERO_SHARE, FIRST, LAST = 0.3, 0.25, 0.9
 def weights_stand_still(record: Record) -> Iterator[Finding]:
     """Nothing that the optimizer holds moves, or a part of it; gradients that vanish; a rate of 0."""
     where = next((t.where for t in record.trainings if t.where), None)
-    found = _still(record, where) or _without_rate(record, where) or _vanishing(record, where)
+    found = (
+        _still(record, where)
+        or _without_output_layer(record)
+        or _without_rate(record, where)
+        or _vanishing(record, where)
+    )
     if found is not None:
         yield found
 
@@ -74,6 +79,33 @@ def _still(record: Record, where: Place | None) -> Finding | None:
             where=where,
             fix=Fix(does="check that these weights take part in the loss, or freeze them openly"),
         )
+    return None
+
+
+def _without_output_layer(record: Record) -> Finding | None:
+    """The layer that gives the answers gets gradients, no optimizer holds it, and others of its model are trained."""
+    widths = {output.width for output in record.trained_labels}
+    for model in {one.model for one in record.parameters if one.model}:
+        of = [one for one in record.parameters if one.model == model and one.is_trainable]
+        left = [
+            one
+            for one in of
+            if len(one.shape) == 2
+            and one.shape[0] in widths
+            and one.had_gradient
+            and not (one.is_held or one.has_moved)
+        ]
+        if left and any(one.is_held and one.has_moved and one.steps >= FEWEST_STEPS for one in of):
+            last = record.trainings[-1] if record.trainings else None
+            return Finding(
+                severity=Severity.WARNING,
+                message=f"{_names(left)}, which gives the answers, gets gradients, and no optimizer holds it: it stays as it "
+                "was built",
+                measured={"rows": left[0].shape[0], "columns": left[0].shape[1]},
+                where=last.where if last is not None else None,
+                proof=Proof("the weights that each optimizer held when it stepped, and their movement"),
+                fix=Fix(does="build the optimizer after the layer is in its place, or add its parameters to it"),
+            )
     return None
 
 

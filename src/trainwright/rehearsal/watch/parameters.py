@@ -50,14 +50,14 @@ class Parameters:
         self._gone: list[Followed] = []
         self._of: weakref.WeakKeyDictionary[Any, list[Followed]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._named: set[int] = set()
+        self._named: set[tuple[int, int]] = set()
 
     def name_model(self, model: Model) -> None:
-        """Follow the weights of a model that is called with gradients."""
-        module = model.ref()
-        if id(model) in self._named or module is None:
+        """Follow the weights of a model that is called with gradients; in each training, as layers may be replaced."""
+        module, key = model.ref(), (id(model), len(self._state.recorder.record.trainings))
+        if key in self._named or module is None:
             return
-        self._named.add(id(model))
+        self._named.add(key)
         new = [(n, p) for n, p in unwrapped(module).named_parameters() if p.is_floating_point()]
         for name, parameter in new[:MOST_TENSORS]:
             one = self._follow(parameter)
@@ -122,8 +122,16 @@ class Parameters:
         """Now and then look what has moved."""
         count = self._counts.get(optimizer, 0)
         if count in LOOKED_AT or count % 1000 == 0:
-            self._look_at_movement(self._of.get(optimizer, []))
+            left = self._list_left()
+            for one, parameter in left:
+                one.had_gradient = one.had_gradient or parameter.grad is not None
+            self._look_at_movement([*self._of.get(optimizer, []), *(one for one, _ in left)])
         self._steps_of(optimizer, count)
+
+    def _list_left(self) -> list[tuple[Followed, Any]]:
+        """What no optimizer holds, as far as is known."""
+        known = [one for one in self._known.values() if not one.is_held]
+        return [(one, parameter) for one in known if (parameter := one.ref()) is not None]
 
     def _steps_of(self, optimizer: Any, count: int) -> None:
         held = self._of.get(optimizer)
@@ -150,10 +158,8 @@ class Parameters:
             for one in held:
                 one.steps = max(one.steps, self._counts.get(optimizer, 0))
         every = [*self._gone, *self._known.values()]
-        for one in every:
-            parameter = one.ref()
-            if parameter is not None and not one.is_held:
-                one.had_gradient = one.had_gradient or parameter.grad is not None
+        for one, parameter in self._list_left():
+            one.had_gradient = one.had_gradient or parameter.grad is not None
         self._look_at_movement(every)
         self._state.recorder.record.parameters = [
             Parameter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,15 +34,32 @@ _METRICS = {
 def watch_sklearn(recorder: Recorder, module: Any) -> None:
     """Look at the functions of `sklearn.metrics`."""
     depth = [0]  # metrics call each other
+    fitted = _watch_fits(recorder)
     for name, form in _METRICS.items():
         if hasattr(module, name):
-            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth))
+            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth, fitted))
+
+
+def _watch_fits(recorder: Recorder) -> set[int]:
+    """The updates after which a predictor of sklearn's own is fitted, filled as the script runs."""
+    fitted: set[int] = set()
+    base: Any = sys.modules["sklearn.base"].BaseEstimator
+    validate = base._validate_params  # each estimator's fit begins with it
+
+    @functools.wraps(validate)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if hasattr(type(self), "predict") and type(self).__module__.startswith("sklearn."):
+            fitted.add(recorder.record.updates)
+        return validate(self, *args, **kwargs)
+
+    base._validate_params = passed_on
+    return fitted
 
 
 def _watched(
-    recorder: Recorder, original: Callable[..., Any], name: str, form: str, depth: list[int]
+    recorder: Recorder, original: Callable[..., Any], name: str, form: str, depth: list[int], fitted: set[int]
 ) -> Callable[..., Any]:
-    note = recorder.watching(functools.partial(_note, recorder, name, form))
+    note = recorder.watching(functools.partial(_note, recorder, name, form, fitted))
 
     @functools.wraps(original)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +75,9 @@ def _watched(
     return passed_on
 
 
-def _note(recorder: Recorder, name: str, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
+def _note(recorder: Recorder, name: str, form: str, fitted: set[int], result: Any, *args: Any, **kwargs: Any) -> None:
+    if recorder.record.updates in fitted:
+        return  # of an estimator beside the model: a baseline, or a probe of what it has learned
     if np.ndim(result) == 0:
         recorder.add_number(name, float(result), "returned")
     labels = np.asarray(args[0] if args else kwargs["y_true"])

@@ -163,6 +163,7 @@ class State:
         return (
             torch.compiler.is_compiling()  # first: the rest is not to be compiled
             or self.recorder.busy
+            or self.recorder.keras_runs  # whose watcher looks by itself
             or self.is_paused
             or threading.get_ident() != self._thread
             or torch._C._functorch.peek_interpreter_stack() is not None

@@ -298,7 +298,14 @@ def _writable(value: Any) -> bool:
     """Arrays that can be written in place; parameters and buffers are handled with their models."""
     if isinstance(value, np.ndarray):
         return bool(value.flags.writeable) and value.dtype != object
-    return not value.requires_grad and value.device.type != "meta" and not value.is_sparse
+    if value.requires_grad or value.device.type == "meta" or str(value.layout) != "torch.strided":
+        return False
+    return not is_expanded(value)
+
+
+def is_expanded(tensor: Any) -> bool:
+    """Whether several elements of a tensor are one in memory: nothing can be written into it in place."""
+    return any(size > 1 and step == 0 for size, step in zip(tensor.shape, tensor.stride()))
 
 
 def _copy_array(value: Any) -> Any:

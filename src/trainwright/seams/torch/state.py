@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.seams.state.reachable import is_expanded
+
 
 class ModelState:
     """The values of a model's parameters and buffers, their requires_grad, and their gradients.
@@ -19,7 +21,7 @@ class ModelState:
     """
 
     def __init__(self, model: nn.Module, known: Sequence[ModelState] = ()) -> None:
-        seen = [t for t in (*model.parameters(), *model.buffers()) if not t.is_meta]
+        seen = [t for t in (*model.parameters(), *model.buffers()) if not t.is_meta and not is_expanded(t)]
         held = {id(t): value for state in known for t, value in state.host_values()}
         self._values = [(t, _same_value(t, held.get(id(t)))) for t in seen]
         """A model without data (on the meta device, as a skeleton for torch.func) has nothing to save."""

@@ -32,6 +32,9 @@ LONG_TEXT, LONG_TOKENS = 40, 12
 FEWEST_DIFFERING = 4
 # Replicates are measured again and have other labels; a blank image counts as one row, however often it occurs.
 COPIED_LABELS = 0.95
+# A split at random spreads copies over both sets: of the evaluation rows about as many have a copy in training as of the
+# training rows. Where far fewer have, rows that repeat by nature were split by what they belong to.
+SPLIT_SHARE = 0.5
 FEWEST_COPIED = 8
 # Draws with equal chances occur as often as a Poisson distribution says: its variance is its mean. Rows that were
 # resampled from a set of their own size occur 1.6 times.
@@ -49,7 +52,8 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
     if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
         return
-    chosen = (_rich(train) and own < SMALLEST_SHARE) or (_are_copies(dataset) and not _are_drawn(train, held))
+    copied = _are_copies(dataset) and not _are_drawn(train, held) and share >= SPLIT_SHARE * own
+    chosen = (_rich(train) and own < SMALLEST_SHARE) or copied
     if share < SMALLEST_SHARE or (not chosen and share - own < max(SMALLEST_SHARE, SURE * _noise(own, train, held))):
         return
     (first, twin), *_ = dataset.overlap_rows

@@ -14,6 +14,8 @@ from trainwright.stages import ForwardFacts, OverfitFacts, SetupFacts
 
 # GPT-2's 0.02 is a quarter of torch's own deviation for 64 inputs; scaled by its depth, a thirtieth. 50 is none.
 UNDERSIZED_FACTOR = 50.0
+# A table that is looked up, of deviation 1 by default, shrinks no input; a layer of one input has 0.58.
+LOOKUP = 1.0
 # One layer may begin at nearly zero on purpose, as the last one of a residual branch; two in a row pass nothing on.
 FEWEST_LAYERS = 2
 
@@ -28,7 +30,7 @@ def undersized_initialisation(forward: ForwardFacts, overfit: OverfitFacts, setu
         for p in forward.parameters
         if len(p.shape) > 1
         and p.default_deviation
-        and 0 < p.deviation * UNDERSIZED_FACTOR < p.default_deviation
+        and 0 < p.deviation * UNDERSIZED_FACTOR < p.default_deviation < LOOKUP
         and p.freshly_initialised is not False
     }
     if len(small) < FEWEST_LAYERS:

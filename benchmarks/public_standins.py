@@ -1,6 +1,7 @@
 """Stand-in data for public training scripts: small, made or carried by the repositories, and learnable."""
 
 import json
+import os
 import pickle
 import random
 import subprocess
@@ -15,7 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def hub(made: Path, _checkout: Path) -> None:
     """Small models and tokenizers under the names that scripts ask the hub for."""
     if not (made / "hub").exists():
-        subprocess.run([sys.executable, str(ROOT / "exam" / "made" / "hub.py"), str(made / "hub")], check=True)
+        maker, paths = ROOT / "exam" / "made", os.environ.get("PYTHONPATH", "")
+        environment = {**os.environ, "PYTHONPATH": f"{maker}{os.pathsep}{paths}"}
+        subprocess.run([sys.executable, str(maker / "hub.py"), str(made / "hub")], check=True, env=environment)
 
 
 def sentences(made: Path, checkout: Path) -> None:

@@ -58,6 +58,27 @@ for _ in range(5):
     optimizer.step()
 """
 
+SCRIPTED = """
+import torch
+from torch import nn
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@torch.jit.script
+class Doubling:
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return double(x) * self.factor
+
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+nn.functional.mse_loss(Doubling(2.0)(model(torch.ones(4, 2))), torch.zeros(4, 1)).backward()
+optimizer.step()
+"""
+
 CASES = """
 import torch
 from torch import nn
@@ -305,6 +326,11 @@ def test_updates_by_hand() -> None:
     assert [(one.update, one.calls) for one in record.passes] == [(n, 1) for n in (1, 2, 3, 4, 5)]
     assert [(one.begins, one.ends) for one in record.trainings] == [(0, 5)]
     assert not record.watcher_errors
+
+
+def test_a_scripted_class_finds_the_names_of_its_module() -> None:
+    record, _ = watched(SCRIPTED)
+    assert record.updates == 1
 
 
 def test_wide_rows_are_read_all_over() -> None:

@@ -16,7 +16,7 @@ from trainwright.rehearsal.process import Rehearsal, can_run_beside
 from trainwright.rehearsal.record import Record
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
-from trainwright.review._verdict import verdict_of, verdicts
+from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 
@@ -98,7 +98,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown = [of_run]
     pairs = itertools.zip_longest(reports, shown)
     refuted = _RAISED if record.updates and record.ended.failure is None and not record.ended.status else frozenset()
-    first, *others = (_with_verdict(report, verdict, refuted) for report, verdict in pairs)
+    is_sure = is_behind_constant(record)
+    first, *others = (_with_verdict(report, verdict, refuted, is_sure) for report, verdict in pairs)
     if not first.walked and record.updates:
         first = replace(first, message=UNWALKED)
     is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
@@ -114,11 +115,12 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     return [first, *others]
 
 
-def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[str]) -> Report:
+def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[str], is_sure: bool) -> Report:
     """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands.
 
     Args:
         refuted: the names of findings that the run has shown to be none.
+        is_sure: whether the run shows that nothing was learned, as far as it was measured.
     """
     left_out = refuted | (_JUDGED_SHORTLY if _learns(verdict) else frozenset())
     findings = tuple(f for f in report.findings if f.name not in left_out)
@@ -129,7 +131,7 @@ def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[st
     report = replace(report, findings=findings, stages=stages)
     if verdict is None or any(f.severity == Severity.ERROR for f in findings):
         return report
-    return replace(report, verdict=_chosen(report.verdict, verdict))
+    return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:
@@ -140,9 +142,11 @@ def _learns(verdict: Verdict | None) -> bool:
     return verdict is not None and verdict.shown == Shown.LEARNS
 
 
-def _chosen(walked: Verdict | None, rehearsed: Verdict) -> Verdict:
+def _chosen(walked: Verdict | None, rehearsed: Verdict, is_sure: bool) -> Verdict:
     """The verdict of the two that shows more: the rehearsal's, unless it could not tell and the walk could."""
     unclear = (Shown.NOT_SHOWN, Shown.CANNOT_BE_JUDGED)
+    if is_sure and _learns(walked):
+        return rehearsed
     if walked is not None and rehearsed.shown in unclear and walked.shown not in unclear:
         return walked
     return rehearsed

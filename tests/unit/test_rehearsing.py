@@ -61,6 +61,19 @@ def test_what_thirty_steps_say_of_learning_is_said_only_where_the_run_agrees() -
     assert [f.name for f in report.findings] == ["unlearnable-batch"]
 
 
+def test_a_whole_run_behind_the_constant_answer_outweighs_a_short_one() -> None:
+    learns = replace(WALKED, verdict=Verdict(shown=Shown.LEARNS, why="after 128 updates"))
+    record = regressor()
+    record.answers = [
+        one if one.trains or one.values is None else replace(one, values=one.values + 9) for one in record.answers
+    ]
+    (report,) = with_review(record, learns)
+    assert report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
+    record.trainings[-1] = replace(record.trainings[-1], ends=None, is_cut=True, planned=9999)
+    (report,) = with_review(record, learns)
+    assert report.verdict == learns.verdict
+
+
 def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
     record = regressor()
     record.ended.failure = Failure(type="FileNotFoundError", message="no such folder", where=AT)

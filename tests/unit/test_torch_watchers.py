@@ -325,6 +325,10 @@ def test_updates_by_hand() -> None:
     assert record.updates == 5 and [update for update, _ in record.losses] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert [(one.update, one.calls) for one in record.passes] == [(n, 1) for n in (1, 2, 3, 4, 5)]
     assert [(one.begins, one.ends) for one in record.trainings] == [(0, 5)]
+    assert [(one.name, one.is_held, one.has_moved) for one in record.parameters] == [
+        ("weight", True, True),
+        ("bias", True, True),
+    ]
     assert not record.watcher_errors
 
 

@@ -72,12 +72,6 @@ def cora(_made: Path, checkout: Path) -> None:
         _write(checkout / script / "cora" / "cora.cites", "\n".join(pairs))
 
 
-def play(made: Path, checkout: Path) -> None:
-    """Sentences in the file that chargpt reads."""
-    text = _text()
-    _write(checkout / "projects" / "chargpt" / "input.txt", "O God, O God!\n" + text)
-
-
 def characters(_made: Path, checkout: Path) -> None:
     """The same text, prepared as nanoGPT's own script prepares it."""
     text = _text()
@@ -90,22 +84,6 @@ def characters(_made: Path, checkout: Path) -> None:
     ids[cut:].tofile(folder / "val.bin")
     meta = {"vocab_size": len(letters), "stoi": index, "itos": dict(enumerate(letters))}
     (folder / "meta.pkl").write_bytes(pickle.dumps(meta))
-
-
-def pets(made: Path, _checkout: Path) -> None:
-    """Pictures of four kinds, in files named after them."""
-    from PIL import Image
-
-    folder = made / "pets"
-    if folder.exists():
-        return
-    folder.mkdir(parents=True)
-    rng = np.random.RandomState(0)
-    for i in range(240):
-        kind = i % 4
-        picture = rng.normal(110, 25, (64, 64, 3))
-        picture[:, :, kind % 3] += 60 * (np.sin(np.arange(64) * (0.3 + 0.4 * kind)) > 0)
-        Image.fromarray(picture.clip(0, 255).astype("uint8")).save(folder / f"kind{kind}_{i}.jpg")
 
 
 def _sentences(seed: int, count: int) -> list[str]:

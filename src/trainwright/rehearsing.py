@@ -31,6 +31,8 @@ _JUDGED_SHORTLY = frozenset(
 )
 # Errors that end a run at its first batches: a run that went on refutes them.
 _RAISED = frozenset({"label-out-of-range"})
+# Errors of one step that a run whose weights get gradients and move refutes: the step that was walked is not the training's.
+_UNREACHED = frozenset({"no-gradient", "constant-loss"})
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -97,7 +99,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
     pairs = itertools.zip_longest(reports, shown)
-    refuted = _RAISED if record.updates and record.ended.failure is None and not record.ended.status else frozenset()
+    refuted = _refuted(record)
     is_sure = is_behind_constant(record)
     first, *others = (_with_verdict(report, verdict, refuted, is_sure) for report, verdict in pairs)
     if not first.walked and record.updates:
@@ -124,14 +126,26 @@ def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[st
     """
     left_out = refuted | (_JUDGED_SHORTLY if _learns(verdict) else frozenset())
     findings = tuple(f for f in report.findings if f.name not in left_out)
-    stages = tuple(
-        replace(run, status=Status.PASSED, why="") if run.why in refuted and run.status == Status.REPAIRED else run
-        for run in report.stages
-    )
+    stages = tuple(_refuted_stage(run) if run.why in refuted else run for run in report.stages)
     report = replace(report, findings=findings, stages=stages)
     if verdict is None or any(f.severity == Severity.ERROR for f in findings):
         return report
     return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
+
+
+def _refuted_stage(run: StageRun) -> StageRun:
+    if run.status == Status.REPAIRED:
+        return replace(run, status=Status.PASSED, why="")
+    return replace(run, status=Status.SKIPPED, why="the rehearsal's steps are others") if run.status == Status.FAILED else run
+
+
+def _refuted(record: Record) -> frozenset[str]:
+    """The names of findings that the run has shown to be none."""
+    if not record.updates or record.ended.failure is not None or record.ended.status:
+        return frozenset()
+    held = [one for one in record.parameters if one.is_held and one.is_trainable]
+    trains = bool(held) and all(one.had_gradient and one.has_moved for one in held)
+    return _RAISED | _UNREACHED if trains else _RAISED
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from records import empty, regressor
+from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
 from trainwright.options import Options
@@ -94,6 +94,19 @@ def test_an_error_that_would_have_ended_the_run_is_refuted_by_it() -> None:
     record.ended.failure = Failure(type="IndexError", message="Target 3 is out of bounds.", where=AT)
     (report,) = with_review(record, walked)
     assert report.verdict == broken and [f.name for f in report.findings] == ["label-out-of-range"]
+
+
+@pytest.mark.parametrize("has_gradients", [True, False])
+def test_a_step_without_a_gradient_is_refuted_by_weights_that_get_some_and_move(has_gradients: bool) -> None:
+    broken = Verdict(shown=Shown.BROKEN, why="no-gradient")
+    stages = (StageRun(stage=Stage.GRADIENTS, status=Status.FAILED, why="no-gradient"),)
+    walked = replace(WALKED, findings=(found("no-gradient", "TW503", Severity.ERROR),), stages=stages, verdict=broken)
+    record = regressor()
+    record.parameters = parameters(had_gradient=has_gradients)
+    (report,) = with_review(record, walked)
+    assert [f.name for f in report.findings if f.name == "no-gradient"] == ([] if has_gradients else ["no-gradient"])
+    assert report.stages[0].status == (Status.SKIPPED if has_gradients else Status.FAILED)
+    assert (exit_status([report]) == 0) == has_gradients
 
 
 def test_an_exception_that_the_walk_has_explained_is_not_told_again() -> None:

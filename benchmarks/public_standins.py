@@ -99,8 +99,7 @@ def _sentences(seed: int, count: int) -> list[str]:
     what = ["the crown", "the sword", "the letter", "a ghost", "the castle", "the storm", "the truth", "a ring"]
     when = ["at night", "in spring", "before the war", "after supper", "without hope", "with joy"]
     return [
-        f"{chance.choice(who)} {chance.choice(did)} {chance.choice(what)} {chance.choice(when)} ."
-        for _ in range(count)
+        f"{chance.choice(who)} {chance.choice(did)} {chance.choice(what)} {chance.choice(when)} ." for _ in range(count)
     ]
 
 

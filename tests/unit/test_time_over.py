@@ -1,0 +1,31 @@
+"""How a rehearsal ends a script whose time is over."""
+
+import os
+import signal
+
+import pytest
+
+from trainwright.rehearsal.run import TIME_OVER, _raise_out_of_time
+from trainwright.seams.failures.watchdog import OutOfTime
+
+
+class Pool:
+    """Is told while it is deleted: a loader whose workers are shut down."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), TIME_OVER)
+        sum(range(1000))
+
+
+def test_a_signal_within_a_deletion_ends_the_script_behind_it() -> None:
+    before = signal.signal(TIME_OVER, _raise_out_of_time)
+    rounds = 0
+    try:
+        with pytest.raises(OutOfTime):
+            while rounds < 100:
+                made = Pool()
+                del made
+                rounds += 1
+    finally:
+        signal.signal(TIME_OVER, before)
+    assert rounds == 0

@@ -136,7 +136,11 @@ def _with_verdict(report: Report, verdict: Verdict | None, refuted: frozenset[st
 def _refuted_stage(run: StageRun) -> StageRun:
     if run.status == Status.REPAIRED:
         return replace(run, status=Status.PASSED, why="")
-    return replace(run, status=Status.SKIPPED, why="the rehearsal's steps are others") if run.status == Status.FAILED else run
+    return (
+        replace(run, status=Status.SKIPPED, why="the rehearsal's steps are others")
+        if run.status == Status.FAILED
+        else run
+    )
 
 
 def _refuted(record: Record) -> frozenset[str]:

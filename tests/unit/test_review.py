@@ -754,9 +754,7 @@ def test_evaluated_rows_far_above_training_rows_are_told_and_dropout_is_not() ->
     mixed = dataclasses.replace(record, several_targets=UPDATES)
     assert said(mixed) == set()
     fast = dataclasses.replace(classifier(0.45, 0.9), trained_rows={})  # its rows are those of several models
-    fast.answers = [
-        dataclasses.replace(one, is_noisy=one.trains, loss=2.0 - one.update / UPDATES) for one in fast.answers
-    ]
+    fast.answers = [dataclasses.replace(one, loss=2.0 - one.update / UPDATES) for one in fast.answers]
     assert said(fast) == set()
 
 

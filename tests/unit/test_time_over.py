@@ -17,15 +17,19 @@ class Pool:
         sum(range(1000))
 
 
+def delete_one_after_another(rounds: list[int]) -> None:
+    while len(rounds) < 100:
+        made = Pool()
+        del made
+        rounds.append(1)
+
+
 def test_a_signal_within_a_deletion_ends_the_script_behind_it() -> None:
     before = signal.signal(TIME_OVER, _raise_out_of_time)
-    rounds = 0
+    rounds: list[int] = []
     try:
         with pytest.raises(OutOfTime):
-            while rounds < 100:
-                made = Pool()
-                del made
-                rounds += 1
+            delete_one_after_another(rounds)
     finally:
         signal.signal(TIME_OVER, before)
-    assert rounds == 0
+    assert not rounds

@@ -16,7 +16,7 @@ from trainwright.rehearsal.process import Rehearsal, can_run_beside
 from trainwright.rehearsal.record import Record
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
-from trainwright.review._verdict import verdict_of, verdicts
+from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 
@@ -31,6 +31,8 @@ _JUDGED_SHORTLY = frozenset(
 )
 # Errors that end a run at its first batches: a run that went on refutes them.
 _RAISED = frozenset({"label-out-of-range"})
+# Errors of one step that a run whose weights get gradients and move refutes: the step that was walked is not the training's.
+_UNREACHED = frozenset({"no-gradient", "constant-loss"})
 # What becomes of a stage whose exception the run did not raise.
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
@@ -98,8 +100,9 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown: list[Verdict | None] = [*of_trainings]
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
+    is_sure = is_behind_constant(record)
     pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
-    first, *others = (_with_verdict(report, verdict) for report, verdict in pairs)
+    first, *others = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
     if not first.walked and record.updates:
         first = replace(first, message=UNWALKED)
     is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
@@ -118,34 +121,34 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
 def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:
     """The walk's reports without what the run has refuted.
 
-    A run that went on refutes errors that end it at its first batches; one that came to its end, its whole plan done,
-    refutes all exceptions: those were of the walk's own making.
+    A run that went on refutes errors that end it at its first batches; one whose weights get gradients and move, what was
+    said of a single step; one that came to its end, its whole plan done, all exceptions: those were of the walk's own making.
     """
     ended = record.ended
     went_on = record.updates > 0 and ended.failure is None and not ended.status and not ended.own_error
     is_whole = went_on and not ended.is_cut and not any(training.is_cut for training in record.trainings)
-    return [_without_exceptions(report, is_whole) for report in reports] if went_on else list(reports)
+    held = [one for one in record.parameters if one.is_held and one.is_trainable]
+    trains = bool(held) and all(one.had_gradient and one.has_moved for one in held)
+    names = _RAISED | _UNREACHED if trains else _RAISED
+    return [_without_errors(report, names, is_whole) for report in reports] if went_on else list(reports)
 
 
-def _without_exceptions(report: Report, is_whole: bool) -> Report:
-    """A report without the errors of a walk whose run raised none of them."""
-    refuted = {
-        f.name
-        for f in report.findings
-        if f.severity == Severity.ERROR and (f.name in _RAISED or (is_whole and f.is_of_exception))
-    }
+def _without_errors(report: Report, names: frozenset[str], is_whole: bool) -> Report:
+    """A report without findings of these names and, where the run is whole, without exceptions."""
+    refuted = {f.name for f in report.findings if f.name in names or (is_whole and f.is_of_exception)}
     failure = report.failure if is_whole else None
     if not refuted and failure is None:
         return report
     findings = tuple(f for f in report.findings if f.name not in refuted)
     stages = tuple(_without_failure(run, refuted, failure) for run in report.stages)
-    errors = any(f.severity == Severity.ERROR for f in findings)
+    is_left = any(f.severity == Severity.ERROR for f in findings)
+    is_broken = report.verdict is not None and report.verdict.shown == Shown.BROKEN
     return replace(
         report,
         findings=findings,
         stages=stages,
         failure=None if is_whole else report.failure,
-        verdict=report.verdict if errors else None,
+        verdict=None if is_broken and not is_left else report.verdict,
     )
 
 
@@ -158,13 +161,17 @@ def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) 
     return run
 
 
-def _with_verdict(report: Report, verdict: Verdict | None) -> Report:
-    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands."""
+def _with_verdict(report: Report, verdict: Verdict | None, is_sure: bool) -> Report:
+    """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands.
+
+    Args:
+        is_sure: whether the run shows that nothing was learned, as far as it was measured.
+    """
     if _learns(verdict):
         report = replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
     if verdict is None or any(f.severity == Severity.ERROR for f in report.findings):
         return report
-    return replace(report, verdict=_chosen(report.verdict, verdict))
+    return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:
@@ -175,9 +182,11 @@ def _learns(verdict: Verdict | None) -> bool:
     return verdict is not None and verdict.shown == Shown.LEARNS
 
 
-def _chosen(walked: Verdict | None, rehearsed: Verdict) -> Verdict:
+def _chosen(walked: Verdict | None, rehearsed: Verdict, is_sure: bool) -> Verdict:
     """The verdict of the two that shows more: the rehearsal's, unless it could not tell and the walk could."""
     unclear = (Shown.NOT_SHOWN, Shown.CANNOT_BE_JUDGED)
+    if is_sure and _learns(walked):
+        return rehearsed
     if walked is not None and rehearsed.shown in unclear and walked.shown not in unclear:
         return walked
     return rehearsed

@@ -77,7 +77,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
         GradientFacts.unreduced GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
-        GradientFacts.frozen_by_step LossFacts.second_step LossFacts.rebound_at OptimizerFacts.schedule_first"""),
+        GradientFacts.frozen_by_step GradientFacts.idle_rounds LossFacts.second_step LossFacts.rebound_at OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
         ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),
@@ -95,7 +95,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
         EvaluationFacts.kept_graphs EvaluationFacts.kept_of_fewer EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
         EvaluationFacts.kept_weights EvaluationFacts.quotients EvaluationFacts.best_values
-        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.wiped_passes"""),
+        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.idle_rounds GradientFacts.wiped_passes"""),
     ("its library clips, whose limit is clip_at, and unscales before", ("trainer", "keras"), "GradientFacts.window_changes"),
     ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from records import empty, regressor
+from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
 from trainwright.options import Options
@@ -61,6 +61,19 @@ def test_what_thirty_steps_say_of_learning_is_said_only_where_the_run_agrees() -
     assert [f.name for f in report.findings] == ["unlearnable-batch"]
 
 
+def test_a_whole_run_behind_the_constant_answer_outweighs_a_short_one() -> None:
+    learns = replace(WALKED, verdict=Verdict(shown=Shown.LEARNS, why="after 128 updates"))
+    record = regressor()
+    record.answers = [
+        one if one.trains or one.values is None else replace(one, values=one.values + 9) for one in record.answers
+    ]
+    (report,) = with_review(record, learns)
+    assert report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
+    record.trainings[-1] = replace(record.trainings[-1], ends=None, is_cut=True, planned=9999)
+    (report,) = with_review(record, learns)
+    assert report.verdict == learns.verdict
+
+
 def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
     record = regressor()
     record.ended.failure = Failure(type="FileNotFoundError", message="no such folder", where=AT)
@@ -81,6 +94,19 @@ def test_an_error_that_would_have_ended_the_run_is_refuted_by_it() -> None:
     record.ended.failure = Failure(type="IndexError", message="Target 3 is out of bounds.", where=AT)
     (report,) = with_review(record, walked)
     assert report.verdict == broken and [f.name for f in report.findings] == ["label-out-of-range"]
+
+
+@pytest.mark.parametrize("has_gradients", [True, False])
+def test_a_step_without_a_gradient_is_refuted_by_weights_that_get_some_and_move(has_gradients: bool) -> None:
+    broken = Verdict(shown=Shown.BROKEN, why="no-gradient")
+    stages = (StageRun(stage=Stage.GRADIENTS, status=Status.FAILED, why="no-gradient"),)
+    walked = replace(WALKED, findings=(found("no-gradient", "TW503", Severity.ERROR),), stages=stages, verdict=broken)
+    record = regressor()
+    record.parameters = parameters(had_gradient=has_gradients)
+    (report,) = with_review(record, walked)
+    assert [f.name for f in report.findings if f.name == "no-gradient"] == ([] if has_gradients else ["no-gradient"])
+    assert report.stages[0].status == (Status.SKIPPED if has_gradients else Status.FAILED)
+    assert (exit_status([report]) == 0) == has_gradients
 
 
 def test_an_exception_that_the_walk_has_explained_is_not_told_again() -> None:

@@ -250,6 +250,11 @@ def test_one_class_in_training_is_told_for_classes_and_for_yes_and_no() -> None:
     assert said(binary) == set()  # adversarial: nothing says that these are labels of rows
     add_calls(binary, of_values([0.0, 1.0] * 40, [0.1] * 80, update=UPDATES, kind=Kind.BINARY))
     assert "partial-data" in said(binary)
+    wide = empty()  # of so many labels a row only some are read
+    for update, trains in [*((n, True) for n in range(UPDATES)), (UPDATES, False)]:
+        none = np.zeros((8, 64))
+        add_calls(wide, of_values(none, none + 0.1, update=update, trains=trains, kind=Kind.BINARY))
+    assert "partial-data" not in said(wide)
     made = dataclasses.replace(binary, makes_labels=True)
     assert "partial-data" not in said(made)
     queue = empty()  # a queue of others: the first is right
@@ -774,6 +779,9 @@ def test_evaluated_rows_far_above_training_rows_are_told_and_dropout_is_not() ->
     assert said(noisy) == set()
     mixed = dataclasses.replace(record, several_targets=UPDATES)
     assert said(mixed) == set()
+    fast = dataclasses.replace(classifier(0.45, 0.9), trained_rows={})  # its rows are those of several models
+    fast.answers = [dataclasses.replace(one, loss=2.0 - one.update / UPDATES) for one in fast.answers]
+    assert said(fast) == set()
 
 
 def test_a_ranking_below_guessing_is_told() -> None:

@@ -176,6 +176,12 @@ def test_what_stands_out_in_a_classifier_is_marked() -> None:
     assert sheet.pieces[2].how == "6 tensors, those of update 300"
 
 
+def test_a_set_that_was_neither_trained_on_nor_evaluated_is_not_called_held_out() -> None:
+    record = classifier()
+    record.drawn.append(Drawn(data=99, size=100, name="Prompts", draws=Counter(range(100))))
+    assert [row.rows_of for row in sheet_of(record).drawn] == ["training", "held-out", "a set"]
+
+
 def test_a_terminal_shows_it_in_about_one_screen() -> None:
     text = shown(sheet_of(classifier()))
     part = text[text.index("What was seen") :].rstrip().split("\n")

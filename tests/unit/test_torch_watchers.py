@@ -43,6 +43,42 @@ model.load_state_dict(best)
 print(hashlib.sha256(repr(lost).encode()).hexdigest())
 """
 
+WIDE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+pictures = torch.zeros(40, 1, 20, 20)
+pictures[:, :, 4:16, :] = (torch.rand(40, 1, 12, 20) > 0.5).float()
+model = nn.Sequential(nn.Flatten(), nn.Linear(400, 8), nn.ReLU(), nn.Linear(8, 400), nn.Sigmoid())
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for _ in range(5):
+    optimizer.zero_grad()
+    nn.functional.binary_cross_entropy(model(pictures), pictures.view(-1, 400), reduction="sum").backward()
+    optimizer.step()
+"""
+
+SCRIPTED = """
+import torch
+from torch import nn
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@torch.jit.script
+class Doubling:
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return double(x) * self.factor
+
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+nn.functional.mse_loss(Doubling(2.0)(model(torch.ones(4, 2))), torch.zeros(4, 1)).backward()
+optimizer.step()
+"""
+
 CASES = """
 import torch
 from torch import nn
@@ -292,7 +328,26 @@ def test_updates_by_hand() -> None:
     assert record.updates == 5 and [update for update, _ in record.losses] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert [(one.update, one.calls) for one in record.passes] == [(n, 1) for n in (1, 2, 3, 4, 5)]
     assert [(one.begins, one.ends) for one in record.trainings] == [(0, 5)]
+    assert [(one.name, one.is_held, one.has_moved) for one in record.parameters] == [
+        ("weight", True, True),
+        ("bias", True, True),
+    ]
     assert not record.watcher_errors
+
+
+def test_a_scripted_class_finds_the_names_of_its_module() -> None:
+    record, _ = watched(SCRIPTED)
+    assert record.updates == 1
+
+
+def test_wide_rows_are_read_all_over() -> None:
+    """The first numbers of a picture are its border."""
+    record, _ = watched(WIDE)
+    (output,) = record.trained_labels
+    assert output == Output(Kind.BINARY, 64)
+    shares = np.asarray(record.trained_labels[output].total) / record.trained_labels[output].count
+    assert shares[0] == 0 and 0.3 < shares[16:48].mean() < 0.7
+    assert all(one.labels.shape[1] == 64 and one.labels[:, 16:48].any() for one in record.answers)
 
 
 def test_what_no_optimizer_holds(cases: Record) -> None:

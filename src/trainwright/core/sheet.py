@@ -13,7 +13,7 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.core.plain import place, plain, read_place
 
-HELD_OUT, TRAINING = "held-out", "training"
+HELD_OUT, TRAINING, EITHER = "held-out", "training", "a set"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +176,7 @@ class RowsDrawn:
 
     name: str
     rows_of: str
-    """`training`, or `held-out` if no update was made with them."""
+    """`training`; `held-out` if it was evaluated and no update was made with it; `a set` if neither was seen."""
     size: int
     distinct: int
     """How many of its rows were drawn at least once."""

@@ -57,7 +57,7 @@ def sheet_of(record: Record) -> Sheet:
         layers=tuple(map(layer, record.parameters)),
         curves=_curves(record, own),
         pieces=pieces(record),
-        drawn=tuple(map(rows_drawn, record.drawn)),
+        drawn=rows_drawn(record),
         trainings=_trainings(record),
     )
 

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from trainwright.core.sheet import HELD_OUT, TRAINING, Layer, Piece, RowsDrawn
+from trainwright.core.sheet import EITHER, HELD_OUT, TRAINING, Layer, Piece, RowsDrawn
 from trainwright.rehearsal.record import Best, Drawn, Kept, Loaded, Parameter, Pass, Record
 from trainwright.review.partial_data import leaves_rows_out
 
@@ -43,12 +43,18 @@ def _mark_of(seen: Parameter) -> str:
     return ", ".join(marks)
 
 
-def rows_drawn(seen: Drawn) -> RowsDrawn:
-    """How often the rows of a set were drawn."""
+def rows_drawn(record: Record) -> tuple[RowsDrawn, ...]:
+    """How often the rows of each set were drawn."""
+    evaluated = {one.data for one in record.passes} | {one.data for one in record.answers if not one.trains}
+    return tuple(_rows_drawn(one, evaluated) for one in record.drawn)
+
+
+def _rows_drawn(seen: Drawn, evaluated: set[int]) -> RowsDrawn:
+    """A set whose rows met no loss as labels may still be trained on: it is held out only where it is evaluated."""
     distinct, draws = len(seen.draws), seen.draws.total()
     return RowsDrawn(
         name=seen.name,
-        rows_of=TRAINING if seen.trains else HELD_OUT,
+        rows_of=TRAINING if seen.trains else HELD_OUT if seen.data in evaluated else EITHER,
         size=seen.size,
         distinct=distinct,
         draws=draws,

@@ -17,6 +17,7 @@ from trainwright.review._rows import (
     seen,
     trained_rows,
 )
+from trainwright.review._scores import BESIDE
 from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES, rows_at_constant
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
@@ -47,6 +48,15 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
 def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:
     """The verdict of each training of a record, or of the first ones, by itself."""
     return [(training, _judged(record, training)) for training in record.trainings[:most]]
+
+
+def is_behind_constant(record: Record) -> bool:
+    """Whether the plan was run, and by no measure are held-out rows answered better than by a constant: shorter runs, at a
+    rate that the schedule has not lowered yet, cannot show more."""
+    held = held_out_rows(record)
+    scores = [score for one in held for score in one.scores if score.name != BESIDE]
+    is_behind = bool(scores) and all(score.errors <= 0 for score in scores)
+    return is_behind and all(len(one.labels) >= FEWEST_HELD_OUT for one in held) and had_its_chance(record)
 
 
 def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:

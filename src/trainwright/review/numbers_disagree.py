@@ -98,11 +98,16 @@ def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
 
 def _stands(record: Record, rows: Rows) -> bool:
     """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
-    calls = [one for one in record.answers if one.trains and one.output == rows.output and one.loss is not None]
-    calls = [one for one in calls if one.update >= record.updates / 2]
-    values = [one.loss for one in sorted(calls, key=lambda one: one.update) if one.loss is not None]
+    values = _losses(record, rows)
     third = len(values) // 3
     return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
+
+
+def _losses(record: Record, rows: Rows) -> list[float]:
+    """The losses of this output in the second half of the run."""
+    calls = [one for one in record.answers if one.trains and one.output == rows.output]
+    calls = sorted((one for one in calls if one.update >= record.updates / 2), key=lambda one: one.update)
+    return [one.loss for one in calls if one.loss is not None]
 
 
 def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | None:
@@ -119,7 +124,10 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
         high, low = rows.score(name), of_training.score(name)
         if high is None or low is None or not rows.learned or (name == "R2" and high.value < LEAST_R2):
             continue
-        if high.value - low.value > (ABOVE_NOISY if any(one.is_noisy for one in of_training.calls) else ABOVE):
+        is_noisy = any(one.is_noisy for one in of_training.calls)
+        if _losses(record, of_training) and not _stands(record, of_training):
+            continue  # each update makes another model: what dropout hides cannot be told from what is learned since
+        if high.value - low.value > (ABOVE_NOISY if is_noisy else ABOVE):
             told = "have an R2 of" if name == "R2" else "are right at"
             return _finding(
                 f"{of_training.named} {told} {low.value:.2f}, {rows.named} {high.value:.2f}: rows that are trained on should not be "

@@ -26,6 +26,9 @@ FEWEST_LABELS, FEWEST_UPDATES = 50, 20
 # Variety (1 - sum of squared shares) of the classes within an update, of that of all.
 VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
 
+# Of a row with as many labels as this, or more, the watchers read a sample only.
+SAMPLED_WIDTH = 64
+
 
 @rule("TW1004", Severity.WARNING)
 def partial_data(record: Record) -> Iterator[Finding]:
@@ -95,7 +98,7 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
         if output.kind == Kind.CLASSES and output.width > 1:
             total, kinds = sum(labels.classes.values()), len(labels.classes)
             which = f"class {next(iter(labels.classes), 0)}"
-        elif output.kind == Kind.BINARY and labels.total is not None:
+        elif output.kind == Kind.BINARY and output.width < SAMPLED_WIDTH and labels.total is not None:
             total, share = labels.count, labels.total / max(1, labels.count)
             kinds = 1 if bool((share <= 0).all() or (share >= 1).all()) else 2
             which = "yes" if bool((share >= 1).all()) else "no"

@@ -160,6 +160,8 @@ class GradientFacts(Facts):
     in_place: tuple[InPlace, ...] = ()
     backwards: tuple[Place | None, ...] = ()
     """The user's line of each call of backward in one step; None: the framework's own."""
+    idle_rounds: int = 0
+    """Rounds of a loop that were run, none of which reached an update: a buffer is filled first. 0: one did."""
     kept: tuple[KeptTensor, ...] = ()
     second_failure: Failure | None = None
     """The exception of the second step, if the first completed."""

@@ -14,7 +14,7 @@ from trainwright.adapters.loop.accelerate import scalers_of
 from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.gradients import changes_of_window, cuts_of_their_step
 from trainwright.adapters.loop.training import LoopTraining
-from trainwright.adapters.loop.turn import Turn
+from trainwright.adapters.loop.turn import LONGEST_WINDOW, Turn
 from trainwright.adapters.torch.batches import POOLED
 from trainwright.adapters.torch.called_model import Probe, accepted_names
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
@@ -172,8 +172,10 @@ def _gradients(training: LoopTraining, record: StepRecord, passed: Passed, watch
     facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
     wiped = tuple(n for n, p in training.model.named_parameters() if id(p) in passed.wiped)
     passes, at = cleared_between(passed)
+    is_idle = training.body.steps and not {"backward", "step"} & set(training.parts.passed.calls)
     return replace(
         facts,
+        idle_rounds=LONGEST_WINDOW if is_idle else 0,
         cuts=cuts_of_their_step(facts, training.model, passed),
         wiped=wiped,
         wiped_passes=passes,

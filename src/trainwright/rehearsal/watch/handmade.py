@@ -8,6 +8,7 @@ from typing import Any
 
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.watch.optimizers import Optimizers
+from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
 from trainwright.rehearsal.watch.state import State
@@ -19,9 +20,10 @@ MOST_NODES, MOST_LEAVES = 5000, 200
 class Handmade:
     """Looks whether weights have changed since the last `backward`, as long as no optimizer has stepped."""
 
-    def __init__(self, state: State, optimizers: Optimizers) -> None:
+    def __init__(self, state: State, optimizers: Optimizers, parameters: Parameters) -> None:
         self._state = state
         self._optimizers = optimizers
+        self._parameters = parameters
         self._leaves: list[Any] = []
         self._weights: float | None = None
 
@@ -47,6 +49,7 @@ class Handmade:
         if weights == self._weights:
             return False
         self._begin_training()
+        self._parameters.hold_by_hand(self._leaves, self._state.update + 1)
         self._weights = weights
         return True
 

@@ -17,6 +17,8 @@ from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import State
 
+# The place of `_frames_up` among the arguments of `torch.jit.script`.
+_FRAMES_UP_AT = 2
 # How the first argument of each loss function is read, the second being the labels.
 _LOSSES = {
     "cross_entropy": "classes",
@@ -138,11 +140,14 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
 
 
 def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[str, Any]) -> None:
-    """TorchScript compiles functions from their source, and so must find torch's own."""
+    """TorchScript compiles functions from their source, and so must find torch's own; names of classes it looks up in the
+    frame that calls it."""
     script = torch.jit.script
 
     @functools.wraps(script)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= _FRAMES_UP_AT:
+            kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
         for name, function in originals.items():
             setattr(functional, name, function)
         try:

@@ -102,6 +102,17 @@ class Parameters:
         self._of[optimizer] = held
         self._state.held.update(id(p) for p in parameters)
 
+    def hold_by_hand(self, tensors: list[Any], count: int) -> None:
+        """Weights that the script has changed itself are held by it; at the first of its updates and now and then."""
+        if count not in LOOKED_AT and count % 1000:
+            return
+        found = [one for t in tensors if (one := self._known.get(id(t))) is not None and one.ref() is t]
+        self._look_at_movement(found)
+        for one in found:
+            if one.has_moved:
+                one.is_held = one.had_gradient = True
+                one.steps = count
+
     def _look_at_gradients(self, optimizer: Any) -> float | None:
         held = [(one, p.grad) for one in self._of.get(optimizer, ()) if (p := one.ref()) is not None]
         with_gradient = [(one, g.coalesce().values() if g.is_sparse else g) for one, g in held if g is not None]

@@ -17,7 +17,7 @@ from trainwright.rehearsal.watch.state import Call
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
-# Numbers a row that are read.
+# Numbers a row that are read, spread evenly over them.
 MOST_WIDTH = 64
 
 _KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
@@ -72,7 +72,7 @@ def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dic
             return None
         target = target.reshape(answer.shape)
     rows = answer.shape[0] if answer.dim() else 1
-    answer, target = answer.reshape(rows, -1)[:, : output.width], target.reshape(rows, -1)[:, : output.width]
+    answer, target = (_columns(one.reshape(rows, -1), output.width) for one in (answer, target))
     index = _spread(rows, MOST_ROWS)
     answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
     if meeting.form == "logits" or meeting.form == "signs":
@@ -86,8 +86,13 @@ def flat_rows(target: Any, width: int) -> Any:
     """Labels as rows of this width; None where they are none."""
     if target.dim() <= 1:
         return target.reshape(-1, 1).float() if width == 1 else None
-    wide = target.reshape(target.shape[0], -1).float()[:, :width]
+    wide = _columns(target.reshape(target.shape[0], -1), width).float()
     return wide if wide.shape[1] == width else None
+
+
+def _columns(rows: Any, width: int) -> Any:
+    """So many of the rows' numbers, spread evenly: the first ones of a picture are its border."""
+    return rows if rows.shape[1] <= width else rows[:, _spread(rows.shape[1], width).tolist()]
 
 
 def _widens(answer: Any, target: Any) -> bool:

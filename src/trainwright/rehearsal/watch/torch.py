@@ -32,7 +32,7 @@ class TorchWatch:
         self.probes = Probes(self.state)
         self.evaluated = Evaluated(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
-        self.handmade = Handmade(self.state, self.optimizers)
+        self.handmade = Handmade(self.state, self.optimizers, self.parameters)
         self._changed = recorder.watching(self.handmade.has_changed)
         self._changed_before = recorder.watching(self.handmade.begin_backward)
         self.state.look_for_update = self._look_for_update

@@ -76,8 +76,9 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A step that runs no backward pass and leaves no gradient; gradients may also be computed by hand."""
-    if any(g.norm for g in gradients.gradients):
+    """A step that runs no backward pass and leaves no gradient; gradients may also be computed by hand, and rounds without
+    any update tell nothing of the update."""
+    if gradients.idle_rounds or any(g.norm for g in gradients.gradients):
         return
     count = len(gradients.gradients)
     yield Finding(

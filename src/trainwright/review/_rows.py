@@ -32,6 +32,8 @@ LAST_SHARE = 0.25
 TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
 # A run that was ended early had its chance after this share of its plan.
 CHANCE = 0.5
+# A loss falls if its mean is so much lower at the end of the second half of a run than at its beginning.
+FALLS = 0.05
 # Measures that need no explanation, in this order.
 PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
@@ -147,6 +149,25 @@ def rows_of_pass(record: Record, number: int) -> list[Rows]:
     found = _by_output(record, False, None).values()
     joined = [_join(record, calls) for of in found if (calls := [one for one in of if one.evaluation == number])]
     return [one for one in joined if one.scores]
+
+
+def stands(record: Record, rows: Rows) -> bool:
+    """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
+    values = _losses(record, rows)
+    third = len(values) // 3
+    return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
+
+
+def is_falling(record: Record, rows: Rows) -> bool:
+    """Whether it is seen to fall there: the model is still another one after each update."""
+    return bool(_losses(record, rows)) and not stands(record, rows)
+
+
+def _losses(record: Record, rows: Rows) -> list[float]:
+    """The losses of this output in the second half of the run."""
+    calls = [one for one in record.answers if one.trains and one.output == rows.output]
+    calls = sorted((one for one in calls if one.update >= record.updates / 2), key=lambda one: one.update)
+    return [one.loss for one in calls if one.loss is not None]
 
 
 def had_its_chance(record: Record, training: Training | None = None) -> bool:

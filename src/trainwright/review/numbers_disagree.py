@@ -17,10 +17,19 @@ import numpy as np
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
 from trainwright.review._numbers import Series, series_of
-from trainwright.review._rows import Rows, evaluated_rows, held_out_rows, latest, mixes_rows, trained_rows
+from trainwright.review._rows import (
+    Rows,
+    evaluated_rows,
+    held_out_rows,
+    is_falling,
+    latest,
+    mixes_rows,
+    stands,
+    trained_rows,
+)
 
 # The loss is that of guessing (this share of it) beside rows that are right so often, and falls no more.
-GUESSING_SHARE, RIGHT, LEAST_ENTROPY, FALLS = 0.8, 0.8, 0.3, 0.05
+GUESSING_SHARE, RIGHT, LEAST_ENTROPY = 0.8, 0.8, 0.3
 FEWEST_ROWS, FEWEST_HELD_OUT = 100, 50
 # A script's own accuracy is off from that of the same rows by so much, and so many standard errors.
 OFF, OFF_ERRORS = 0.08, 5.0
@@ -84,7 +93,7 @@ def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
             accuracy.value > RIGHT
             and entropy > LEAST_ENTROPY
             and loss > GUESSING_SHARE * entropy
-            and _stands(record, rows)
+            and stands(record, rows)
         ):
             return _finding(
                 f"the training loss stands at {loss:.3g}, that of guessing ({entropy:.3g}), while {rows.named} are right at "
@@ -94,20 +103,6 @@ def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
                 "loss and accuracy of the same outputs and labels",
             )
     return None
-
-
-def _stands(record: Record, rows: Rows) -> bool:
-    """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
-    values = _losses(record, rows)
-    third = len(values) // 3
-    return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
-
-
-def _losses(record: Record, rows: Rows) -> list[float]:
-    """The losses of this output in the second half of the run."""
-    calls = [one for one in record.answers if one.trains and one.output == rows.output]
-    calls = sorted((one for one in calls if one.update >= record.updates / 2), key=lambda one: one.update)
-    return [one.loss for one in calls if one.loss is not None]
 
 
 def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | None:
@@ -125,7 +120,7 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
         if high is None or low is None or not rows.learned or (name == "R2" and high.value < LEAST_R2):
             continue
         is_noisy = any(one.is_noisy for one in of_training.calls)
-        if _losses(record, of_training) and not _stands(record, of_training):
+        if is_falling(record, of_training):
             continue  # each update makes another model: what dropout hides cannot be told from what is learned since
         if high.value - low.value > (ABOVE_NOISY if is_noisy else ABOVE):
             told = "have an R2 of" if name == "R2" else "are right at"

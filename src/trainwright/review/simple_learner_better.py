@@ -3,7 +3,8 @@
 Why it matters: What the labels need reaches the model, and its training does not get it: a schedule in the wrong unit, lost
 gradients, weights that are not loaded, a mask that hides the rows.
 Evidence: Both learners on the rows that the model was trained on, as it received them, and on the same evaluated rows, by
-accuracy and by mean recall; each is controlled on training rows without themselves.
+accuracy and by mean recall; each is controlled on training rows without themselves. It is a note where the loss still falls: the
+training may only be too short.
 Fix (manual): Look at what lies between the inputs and the weights: rate, schedule, gradients, frozen parts, masks.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 from trainwright.review._learner import better_learner
-from trainwright.review._rows import held_out_rows
+from trainwright.review._rows import held_out_rows, is_falling
 
 # Each takes up to a second.
 MOST_SETS = 3
@@ -26,8 +27,10 @@ def simple_learner_better(record: Record) -> Iterator[Finding]:
     for rows in held_out_rows(record)[:MOST_SETS]:
         learner = better_learner(record, rows)
         if learner is not None:
+            falls = is_falling(record, rows)
             yield Finding(
-                message=learner.told,
+                severity=Severity.NOTE if falls else Severity.WARNING,
+                message=f"{learner.told}{'; the loss is still falling' if falls else ''}",
                 measured={"simple_learner": learner.value, "model": learner.model, "rows": learner.rows},
                 where=rows.where,
                 proof=Proof(

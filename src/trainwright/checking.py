@@ -1,4 +1,4 @@
-"""One check of the command line: the walk, the rehearsal beside it, and what becomes of the reports."""
+"""One check of the command line: the walk, the rehearsal with it, and what becomes of the reports."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_program(
         progress() as say,
         own_stdout("-" in targets.given.values()) as stdout,
         standing_in(_copies(copies)),
-        _rehearsing(program, options, rehearsed) as rehearsal,
+        _rehearsing(program, options, say, rehearsed) as rehearsal,
     ):
         showing = _Showing(targets, options, say, stdout, second, rehearsal, train=train, required=required)
         check_script(
@@ -143,12 +143,12 @@ class _Showing:
 
 
 def _rehearsing(
-    program: Program, options: Options, rehearsed: bool
+    program: Program, options: Options, say: Callable[[str], None], rehearsed: bool
 ) -> contextlib.AbstractContextManager[Rehearsing | None]:
     """The rehearsal of a check, or None."""
     from trainwright.rehearsing import rehearsing
 
-    return rehearsing(program, options) if rehearsed else contextlib.nullcontext()
+    return rehearsing(program, options, say) if rehearsed else contextlib.nullcontext()
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:

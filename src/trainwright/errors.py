@@ -37,5 +37,9 @@ class ScriptFailed(TrainwrightError):
     """The user's script raised during or after its real training; its exception is the cause."""
 
 
+class DeviceLost(TrainwrightError):
+    """An assertion on the GPU ended the walk and hides its cause, which a walk on the CPU would show."""
+
+
 class WalkFinished(BaseException):
     """Raised through the user's script once the walk is done; its `except Exception` does not catch it."""

@@ -1,4 +1,4 @@
-"""The rehearsal of a check: beside the walk or after it, and what its review adds to the walk's reports."""
+"""The rehearsal of a check: before the walk, beside it or after it, and what its review adds to the reports."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum, auto
+from pathlib import Path
 
 from trainwright.core import Failure, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.options import Options
-from trainwright.rehearsal.process import Rehearsal, can_run_beside
+from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
@@ -40,21 +42,37 @@ STOPPED = "script-stopped"
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
 
 
-class Rehearsing:
-    """A rehearsal that is under way, or that waits for the walk's end."""
+class When(Enum):
+    """When a rehearsal runs, seen from the walk."""
 
-    def __init__(self, rehearsal: Rehearsal, seconds: float, *, beside: bool) -> None:
+    BEFORE = auto()
+    BESIDE = auto()
+    AFTER = auto()
+
+
+class Rehearsing:
+    """A rehearsal that is over, under way, or that waits for the walk's end."""
+
+    def __init__(self, rehearsal: Rehearsal, seconds: float, when: When, say: Callable[[str], None]) -> None:
         self._rehearsal, self._seconds = rehearsal, seconds
-        self._began = beside
-        if beside:
+        self._began = when != When.AFTER
+        self._record: Record | None = None
+        if self._began:
             rehearsal.start()
+        if when == When.BEFORE:
+            self._record = self._wait(say, 3 * seconds)
 
     def finish(self, reports: Sequence[Report], say: Callable[[str], None]) -> Record:
         """Wait for its end; it is cut where the walk has proven an error."""
+        if self._record is not None:
+            return self._record
         if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
         is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
-        limit = time.monotonic() + (SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+        return self._wait(say, SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+
+    def _wait(self, say: Callable[[str], None], seconds: float) -> Record:
+        limit = time.monotonic() + seconds
         try:
             return self._rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
         except KeyboardInterrupt:  # what was seen so far is reported
@@ -62,11 +80,20 @@ class Rehearsing:
             return self._rehearsal.wait(say)
 
 
+def choose_time(device: str) -> When:
+    """When to rehearse: before the walk where both want the GPU, whose memory may not hold two; else beside it, where a
+    second core is free."""
+    if device != "cpu" and Path("/dev/nvidia0").exists():
+        return When.BEFORE
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return When.BESIDE if cores > 1 else When.AFTER
+
+
 @contextlib.contextmanager
-def rehearsing(program: Program, options: Options) -> Iterator[Rehearsing]:
-    """Rehearse a program while the context lasts: beside the walk where that disturbs nothing, or in `finish`."""
-    beside = can_run_beside()
-    seconds = options.budget if beside else options.budget / 2
+def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -> Iterator[Rehearsing]:
+    """Rehearse a program, at the latest when what is yielded is finished; its process ends with the context."""
+    when = choose_time(options.device)
+    seconds = options.budget if when == When.BESIDE else options.budget / 2
     environment = {}
     if "OMP_NUM_THREADS" not in os.environ:
         environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 2) // 2))
@@ -82,7 +109,7 @@ def rehearsing(program: Program, options: Options) -> Iterator[Rehearsing]:
     )
     with contextlib.ExitStack() as stack:
         stack.push(rehearsal.__exit__)
-        yield Rehearsing(rehearsal, seconds, beside=beside)
+        yield Rehearsing(rehearsal, seconds, when, say)
 
 
 def add_review(reports: Sequence[Report], record: Record, options: Options) -> list[Report]:

@@ -9,7 +9,7 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
-from trainwright.rehearsing import add_review
+from trainwright.rehearsing import Rehearsing, When, add_review
 
 WALKED = Report(
     script="train.py",
@@ -166,3 +166,26 @@ def test_an_exception_of_the_walk_that_the_whole_run_does_not_raise_is_not_the_s
     cut.trainings[0].is_cut = True
     (report,) = with_review(cut, walked)
     assert report.findings == (raised,) and report.verdict == broken and exit_status([report]) == 1
+
+
+class Instant:
+    """A rehearsal whose script ends at once."""
+
+    is_out_of_memory = False
+
+    def __init__(self) -> None:
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
+
+    def wait(self, say: object, *, until: object) -> Record:
+        return Record(updates=self.starts)
+
+
+@pytest.mark.parametrize(("when", "before"), [(When.BEFORE, 1), (When.BESIDE, 1), (When.AFTER, 0)])
+def test_a_rehearsal_runs_once_whenever_it_does(when: When, before: int) -> None:
+    instant = Instant()
+    one = Rehearsing(instant, 1.0, when, print)  # type: ignore[arg-type]
+    assert instant.starts == before
+    assert one.finish([WALKED], print).updates == 1

@@ -1,5 +1,9 @@
 """An accelerator's own error is replayed on the CPU, and the end of its memory is explained."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from walking import said, walk
@@ -69,3 +73,46 @@ def test_memory_that_holds_no_row_is_explained_without_a_repair(tmp_path):
     assert first.name == "out-of-memory", said(report)
     assert "not even one row fits" in first.message
     assert first.repair is None
+
+
+LOST = """
+import sys
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+images, digits = load_digits(return_X_y=True)
+loader = DataLoader(TensorDataset(torch.tensor(images / 16).float(), torch.tensor(digits)), batch_size=64)
+model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 9))
+optimizer = torch.optim.Adam(model.parameters())
+
+
+def lose(*given):
+    def refuse(*given):
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    torch.set_rng_state = refuse
+    refuse()
+
+
+if "--device" not in sys.orig_argv:
+    model[0].register_forward_hook(lose)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_where_the_device_is_lost_with_the_cause_the_check_begins_anew_on_the_cpu(tmp_path):
+    """After an assertion nothing on the device can be read or put back."""
+    (tmp_path / "train.py").write_text(LOST)
+    command = [sys.executable, "-m", "trainwright", "check", "--no-rehearsal", "--json", "report.json", "train.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1, ran.stderr
+    assert "begins anew on the CPU" in ran.stderr and "internal error" not in ran.stderr
+    found = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert [one["name"] for one in found] == ["label-out-of-range"]

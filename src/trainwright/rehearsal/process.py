@@ -264,9 +264,3 @@ def _describe(progress: Progress, seconds: float) -> str:
     loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
     left = max(0.0, seconds - progress.elapsed)
     return f"rehearsing the script: {progress.updates:,} updates{loss}; at most {left:.0f} s left"
-
-
-def can_run_beside() -> bool:
-    """Whether a rehearsal can run beside the walk: a second core is free, and there is no GPU that both would want."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return cores > 1 and not Path("/dev/nvidia0").exists()

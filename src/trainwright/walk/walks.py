@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
 from trainwright.core import Place, Report, cells
-from trainwright.errors import UsageError, WalkFinished
+from trainwright.errors import DeviceLost, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.devices.cpu_for_gpu import Devices
+from trainwright.seams.devices.release import is_device_error
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.silence import away
@@ -143,10 +144,16 @@ class Walks:
                 except Exception as error:  # ours: the user's were caught where their code was called
                     walk.internal_error("the walk", error)
                 finally:
-                    adapter.put_back()
+                    lost = _put_back(adapter)
             said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
-            self._close(walk.report(adapter.framework, versions()))
+            report = walk.report(adapter.framework, versions())
+            if lost is not None and not self._train and self._options.device != "cpu" and report.first_cause is None:
+                self._own_error = DeviceLost(f"the GPU was lost, and with it the cause: {lost}")
+            else:
+                self._close(report)
+            if lost is not None:
+                raise WalkFinished from lost
             self._keep_away()
             return adapter
         except Exception as error:
@@ -358,3 +365,14 @@ class Walks:
 
         with autocast.left_by(loop):
             self._walk_one(training, anew=True)
+
+
+def _put_back(adapter: Adapter) -> RuntimeError | None:
+    """Undo a walk; returns the error of a device that an assertion has ended: nothing of it can be read or written."""
+    try:
+        adapter.put_back()
+    except RuntimeError as error:
+        if not is_device_error(error):
+            raise
+        return error
+    return None

@@ -90,7 +90,8 @@ class Passing:
         return True
 
     def add(self, item: Mapping[str, Any], row: int) -> None:
-        """Record an item."""
+        """Record an item; its tensors as they are in the host's memory."""
+        item = {name: _on_host(value) for name, value in item.items()}
         if not self.items:
             self._begin(item)
         if row in self.sampled:
@@ -134,6 +135,12 @@ class Passing:
             failed_row=self.failed_row,
             **base,
         )
+
+
+def _on_host(value: Any) -> Any:
+    """A tensor on a device as a copy in the host's memory; everything else as it is."""
+    device = getattr(value, "device", None)
+    return value.detach().cpu() if hasattr(value, "detach") and getattr(device, "type", "cpu") != "cpu" else value
 
 
 def size_of(value: Any) -> int:

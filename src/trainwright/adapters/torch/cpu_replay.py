@@ -13,18 +13,6 @@ from torch import nn
 
 from trainwright.seams.torch.state import ModelState
 
-_DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
-
-
-def is_device_error(error: BaseException | None) -> bool:
-    """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
-    text = str(error)
-    return (
-        isinstance(error, RuntimeError)
-        and "out of memory" not in text.lower()
-        and any(word in text for word in _DEVICE_ERRORS)
-    )
-
 
 def on_cpu(model: nn.Module, state: ModelState) -> nn.Module:
     """A copy of the model on the CPU with its saved values; does not access the device."""

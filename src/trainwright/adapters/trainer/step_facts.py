@@ -13,7 +13,6 @@ from torch import nn
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import POOLED, other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
-from trainwright.adapters.torch.cpu_replay import is_device_error
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
 from trainwright.adapters.torch.memory import measure_memory
@@ -28,6 +27,7 @@ from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.adapters.trainer.training import TrainerTraining, type_like
 from trainwright.core.stage import Stage
 from trainwright.seams.devices.memory_owners import is_out_of_memory
+from trainwright.seams.devices.release import is_device_error
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.hearing import step_heard
 from trainwright.seams.listening.seen import Seen

@@ -1,10 +1,22 @@
-"""Releases an accelerator's memory."""
+"""An accelerator's memory is released, and its own errors are told from others."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import sys
+
+_DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
+
+
+def is_device_error(error: BaseException | None) -> bool:
+    """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
+    text = str(error)
+    return (
+        isinstance(error, RuntimeError)
+        and "out of memory" not in text.lower()
+        and any(word in text for word in _DEVICE_ERRORS)
+    )
 
 
 def release_memory() -> None:

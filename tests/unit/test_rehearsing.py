@@ -9,6 +9,7 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
+from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import Rehearsing, When, add_review
 
 WALKED = Report(
@@ -189,3 +190,20 @@ def test_a_rehearsal_runs_once_whenever_it_does(when: When, before: int) -> None
     one = Rehearsing(instant, 1.0, when, print)  # type: ignore[arg-type]
     assert instant.starts == before
     assert one.finish([WALKED], print).updates == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "counted"),
+    [
+        (RuntimeError("CUDA error: device-side assert triggered"), 0),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), 0),
+        (RuntimeError("shapes differ"), 1),
+    ],
+)
+def test_what_a_lost_or_full_device_refuses_a_watcher_is_no_error_of_ours(error: RuntimeError, counted: int) -> None:
+    def read() -> None:
+        raise error
+
+    recorder = Recorder()
+    recorder.guard(read)
+    assert len(recorder.finish().watcher_errors) == counted

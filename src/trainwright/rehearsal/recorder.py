@@ -30,6 +30,7 @@ from trainwright.rehearsal.record import (
     TrainedLabels,
     Training,
 )
+from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -102,6 +103,8 @@ class Recorder:
             self._count_error(function, error)
 
     def _count_error(self, function: Callable[..., Any], error: Exception) -> None:
+        if is_device_error(error) or is_memory_short(error):  # of what the script left on the device, and how much
+            return
         name = getattr(function, "__qualname__", type(function).__name__)
         self._errors[f"{name}: {type(error).__name__}: {error}"[:200]] += 1
 

@@ -11,12 +11,16 @@ _DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_ST
 
 def is_device_error(error: BaseException | None) -> bool:
     """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
-    text = str(error)
     return (
         isinstance(error, RuntimeError)
-        and "out of memory" not in text.lower()
-        and any(word in text for word in _DEVICE_ERRORS)
+        and not is_memory_short(error)
+        and any(word in str(error) for word in _DEVICE_ERRORS)
     )
+
+
+def is_memory_short(error: BaseException | None) -> bool:
+    """Whether an exception says that a device's memory is full."""
+    return "out of memory" in str(error).lower()
 
 
 def release_memory() -> None:

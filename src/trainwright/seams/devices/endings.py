@@ -34,6 +34,8 @@ def lacks_device(error: BaseException) -> bool:
 
 def lacks_launcher(error: BaseException) -> bool:
     """Whether a script needs variables that a launcher of several processes sets."""
+    if isinstance(error, ValueError):  # torch's own: "environment variable RANK expected, but not set"
+        return "environment variable" in str(error) and any(name in str(error) for name in LAUNCHED)
     return isinstance(error, KeyError) and any(name in LAUNCHED for name in error.args)
 
 

@@ -109,8 +109,8 @@ class Redirection:
 
     @property
     def seen(self) -> Redirected | None:
-        """For the report: what was requested; None if the script can do without."""
-        if not self.begun:
+        """For the report: what was requested; None if the script can do without, or a GPU of this machine runs it."""
+        if not self.begun or not (self.forced or self.asked or "cuda" in self.absent):
             return None
         asked = (*self.asked, *self.halved, *self.further)
         why = _KEPT_AWAY if self.forced else _NO_GPU

@@ -147,6 +147,10 @@ def _are_whole(values: torch.Tensor) -> bool:
 
 
 def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
-    """The accuracy of the argmax, or of the side of the midpoint for one score per row."""
+    """The accuracy of the argmax, or of the side of the midpoint for one score per row.
+
+    The scores may still be on the device, where the script has moved its predictions and labels away from it.
+    """
+    labels = labels if scores is None else labels.to(scores.device)
     classes = tensors.predicted_classes(scores, labels)
     return float((classes == labels).float().mean()) if classes is not None else None

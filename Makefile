@@ -59,4 +59,4 @@ test-environments: .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-legacy .environments .results
+	rm -rf .venv .venv-legacy .environments .results lm-demo

@@ -11,8 +11,9 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
-from trainwright.core import Failure, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
+from trainwright.core.trial import LOSS, Outcome
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
@@ -196,9 +197,19 @@ def _with_verdict(report: Report, verdict: Verdict | None, is_sure: bool) -> Rep
     """
     if _learns(verdict):
         report = replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
+    if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
+        report = replace(report, findings=tuple(map(_without_weight, report.findings)))
     if verdict is None or any(f.severity == Severity.ERROR for f in report.findings):
         return report
     return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
+
+
+def _without_weight(finding: Finding) -> Finding:
+    """A warning that rests on the losses of a trial alone, as a note: where losses have no labels of rows (a policy's, a
+    game's), a lower one is no better answer."""
+    proof = finding.proof
+    is_by_loss = isinstance(proof, Outcome) and proof.judged_by == LOSS and not proof.constant
+    return replace(finding, severity=Severity.NOTE) if is_by_loss and finding.severity == Severity.WARNING else finding
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:

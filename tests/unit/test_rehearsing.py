@@ -7,6 +7,7 @@ import pytest
 from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
+from trainwright.core.trial import Outcome
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
 from trainwright.rehearsal.recorder import Recorder
@@ -167,6 +168,18 @@ def test_an_exception_of_the_walk_that_the_whole_run_does_not_raise_is_not_the_s
     cut.trainings[0].is_cut = True
     (report,) = with_review(cut, walked)
     assert report.findings == (raised,) and report.verdict == broken and exit_status([report]) == 1
+
+
+def test_a_lower_loss_alone_is_no_warning_where_losses_have_no_labels() -> None:
+    tried = Outcome(changed="standardise input", before=(12.3, 12.2, 12.1), after=(10.1, 9.9, 9.8), steps=12)
+    found_by_loss = replace(found("unscaled-inputs", "TW106", Severity.WARNING), proof=tried)
+    judged_by_constant = replace(found_by_loss, proof=replace(tried, constant=(11.0, 11.0, 11.0)))
+    walked = replace(WALKED, findings=(found_by_loss, judged_by_constant))
+    (report,) = with_review(Record(updates=60), walked)
+    assert report.verdict is not None and report.verdict.shown == Shown.CANNOT_BE_JUDGED
+    assert [f.severity for f in report.findings] == [Severity.NOTE, Severity.WARNING]
+    (report,) = with_review(regressor(), walked)
+    assert {f.severity for f in report.findings} == {Severity.WARNING}
 
 
 class Instant:

@@ -696,6 +696,19 @@ def test_a_simple_learner_that_is_clearly_better_is_told() -> None:
     assert said(stuck) == {"held-out-at-constant"} and "nearest rows" in first(stuck).message
 
 
+def test_a_simple_learner_is_a_note_while_the_last_training_still_falls() -> None:
+    record = classifier(0.6, 0.5)
+    assert first(record).severity == Severity.WARNING
+    begins = 3 * UPDATES // 4
+    record.trainings = [dataclasses.replace(record.trainings[0], ends=begins)]
+    record.trainings.append(dataclasses.replace(record.trainings[0], begins=begins, ends=None))
+    for n, one in enumerate(record.answers):
+        if one.trains:  # the first has come to rest, low; the second begins high
+            loss = 0.02 if one.update < begins else 2.0 - 1.5 * (one.update - begins) / (UPDATES - begins)
+            record.answers[n] = dataclasses.replace(one, loss=loss)
+    assert first(record).severity == Severity.NOTE
+
+
 def test_a_model_as_good_as_a_simple_learner_and_a_balanced_one_are_no_fault() -> None:
     good = classifier(0.99, 0.97)
     assert said(good) == set()

@@ -164,9 +164,12 @@ def is_falling(record: Record, rows: Rows) -> bool:
 
 
 def _losses(record: Record, rows: Rows) -> list[float]:
-    """The losses of this output in the second half of the run."""
-    calls = [one for one in record.answers if one.trains and one.output == rows.output]
-    calls = sorted((one for one in calls if one.update >= record.updates / 2), key=lambda one: one.update)
+    """The losses of this output in the second half of the training that came before these rows."""
+    begins = max((one.begins for one in record.trainings if one.begins < rows.update), default=0)
+    ends = min((one.begins for one in record.trainings if one.begins >= rows.update), default=record.updates)
+    half = (begins + ends) / 2
+    calls = [one for one in record.answers if one.trains and one.output == rows.output and one.update >= half]
+    calls.sort(key=lambda one: one.update)
     return [one.loss for one in calls if one.loss is not None]
 
 

@@ -179,7 +179,7 @@ def _verified(
     """The report after a second walk, whose start may take up to twice as long as the first one's."""
     from trainwright.fixes.verify import SPARE_SECONDS, verified
 
-    if not report.findings or report.message.startswith("Interrupted"):
+    if not report.findings or report.is_interrupted:
         return report
     say("walking an edited copy")
     seconds = options.budget + 2 * start_seconds + SPARE_SECONDS

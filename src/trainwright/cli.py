@@ -236,6 +236,10 @@ def explain(
     from trainwright.explain.answer import explain as answer
 
     text = sys.stdin.read() if what == "-" else what
+    if not text.strip():
+        raise UsageError(
+            "there is nothing to explain: standard input was empty." if what == "-" else "name what to explain."
+        )
     found, shown = answer(text)
     Console().print(shown)
     return 0 if found else 1
@@ -270,6 +274,7 @@ def main() -> None:
         Console(stderr=True).print(Text.assemble(("trainwright: ", "bold red"), str(error)), soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
+        tell("interrupted; nothing was found until then.")
         sys.exit(INTERRUPTED)
     except Exception:
         traceback.print_exc()

@@ -67,6 +67,10 @@ class Rehearsing:
         """Wait for its end; it is cut where the walk has proven an error."""
         if self._record is not None:
             return self._record
+        if any(report.is_interrupted for report in reports):
+            if not self._began:
+                return Record()
+            self._rehearsal.end()
         if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
         is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)

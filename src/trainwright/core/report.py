@@ -119,6 +119,11 @@ class Report:
     """The reports of all trainings of a script, if there are several and this report stands for them."""
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the walk."""
+        return self.message.startswith("Interrupted")
+
+    @property
     def first_cause(self) -> Finding | None:
         """The earliest stage's error, otherwise warning; findings made without a repair in force take precedence.
 
@@ -167,7 +172,7 @@ def exit_status(reports: Sequence[Report]) -> int:
         return 2
     if any(r.faulty for r in reports):
         return 1
-    if reports and reports[-1].message.startswith("Interrupted"):
+    if reports and reports[-1].is_interrupted:
         return INTERRUPTED
     return 0 if not reports or any(r.walked for r in reports) else 2
 

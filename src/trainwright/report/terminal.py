@@ -64,7 +64,7 @@ def render(report: Report) -> RenderableType:
     first = report.first_cause
     if first is not None:
         parts += [_first_cause(first), Text()]
-    if report.failure is not None:
+    if report.failure is not None and (report.failure.trace or not words.says_failure(report)):
         parts += [_failure(report), Text()]
     if any(s.status != Status.BLOCKED for s in report.stages):
         parts += [_stages(report), Text()]
@@ -197,11 +197,17 @@ def _diff(diff: str) -> Table:
 def _failure(report: Report) -> Panel:
     failure = report.failure
     assert failure is not None
-    lines: list[RenderableType] = [Text(words.raised(failure), style="bold"), Text()]
+    is_said = words.says_failure(report)
+    lines: list[RenderableType] = [] if is_said else [Text(words.raised(failure), style="bold"), Text()]
     lines += [Text(t) for t in failure.trace]
-    told = Text(words.unexplained(failure))
-    lines += [Text(), told] if failure.trace else [told]
-    return Panel(Group(*lines), title="The pipeline raised an error", title_align="left", border_style="red")
+    if told := words.unexplained(report):
+        lines += [Text(), Text(told)] if failure.trace else [Text(told)]
+    return Panel(
+        Group(*lines),
+        title="The way to it" if is_said else "The pipeline raised an error",
+        title_align="left",
+        border_style="red",
+    )
 
 
 def _stages(report: Report) -> Table:

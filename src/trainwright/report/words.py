@@ -38,7 +38,7 @@ def headline(report: Report) -> str:
         return found
     if report.faulty:
         return "a stage failed"
-    if report.message.startswith("Interrupted"):
+    if report.is_interrupted:
         return "interrupted; nothing found so far"
     if not report.walked:
         return "not walked"
@@ -119,14 +119,24 @@ def raised(failure: Failure) -> str:
     return "\n".join([*lines, *(f"raised from {one_line(cause)}" for cause in failure.causes)])
 
 
-def unexplained(failure: Failure) -> str:
+def says_failure(report: Report) -> bool:
+    """Whether a finding has said already that this error ends the script."""
+    return any(finding.name == "script-stopped" for finding in report.findings)
+
+
+def unexplained(report: Report) -> str:
     """The remark on an error that no finding explains: what `trainwright explain` knows of it."""
+    failure = report.failure
+    if failure is None:
+        return ""
     texts = [f"{failure.type}: {failure.message}", *failure.causes]
     names = list(dict.fromkeys(rule.name for text in texts for rule in knowing(text)))
     known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
     quoted = [match for text in texts if (match := best(*text.split(": ", 1))) is not None]
     first = min(quoted, key=lambda match: match.known.wraps, default=None)
     usual = f". Usually: {first.known.paragraph}" if first is not None else "; no cause was proven."
+    if says_failure(report):
+        return f"{usual[2:]}{known}" if first is not None else known.strip()
     return f"Your pipeline raised this error at the stage marked below{usual}{known}"
 
 
@@ -332,7 +342,7 @@ def short(report: Report) -> str:
         if finding.fix is not None:
             lines.append(f"      fix: {finding.fix.does}")
     if report.failure is not None:
-        lines += [f"  raised: {report.failure}", f"      {unexplained(report.failure)}"]
+        lines += [f"  raised: {report.failure}", f"      {unexplained(report)}"]
     for line in warnings(report):
         lines.append(f"  warning{f' at {line.where}' if line.where else ''}: {line.text}: {line.means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 
 
@@ -25,7 +25,7 @@ def script_stopped(record: Record) -> Iterator[Finding]:
             measured={"updates": record.updates},
             where=ended.failure.where,
             proof=Proof(f"it was run to this line: {ended.failure.type}"),
-            fix=Fix(does="mend the line that raises, or what gives it such values"),
+            fix=Fix(does=_mend(ended.failure)),
         )
     elif ended.status and not ended.is_cut:
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
@@ -35,3 +35,10 @@ def script_stopped(record: Record) -> Iterator[Finding]:
             proof=Proof(f"it was run; its process ended {how}"),
             fix=Fix(does="find what ends the process: memory that runs out, a library's crash, an exit in the script"),
         )
+
+
+def _mend(failure: Failure) -> str:
+    """What to do, in a line; the report says more where the message is a known one."""
+    if failure.type == "ModuleNotFoundError":
+        return "install what is missing in the environment that runs the script, or correct its name"
+    return "mend the line that raises, or what gives it such values"

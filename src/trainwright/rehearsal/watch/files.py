@@ -91,9 +91,10 @@ def watch_files(state: State) -> None:
 
     @functools.wraps(save)
     def passed_on_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        result = save(obj, f, *args, **kwargs)
         if not state.is_off():
             keep(obj, "saved", f)
-        return save(obj, f, *args, **kwargs)
+        return result
 
     @functools.wraps(load_state)
     def passed_on_load(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -115,9 +116,10 @@ def watch_safetensors(watch: Any, module: Any) -> None:
     def watched(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def passed_on(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensors, filename, *args, **kwargs)
             if not state.is_off():
                 keep(tensors, "saved", filename)
-            return original(tensors, filename, *args, **kwargs)
+            return result
 
         return passed_on
 

@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from trainwright.core.sheet import Profile
 from trainwright.rehearsal.record import Floats, Integers, Kind, Output, RawRows, Record
 from trainwright.review._learner import (
-    ERRORS, FEWEST_ROWS, GAIN, MOST_TRAINED, ROOM_SHARE, left_out_scores, standardised,
-)  # fmt: skip
+    ERRORS,
+    FEWEST_ROWS,
+    GAIN,
+    MOST_TRAINED,
+    ROOM_SHARE,
+    SHRINKS_ROWS,
+    left_out_scores,
+    standardised,
+)
 from trainwright.review._rows import Rows, evaluated_rows, mixes_rows, trained_rows
 from trainwright.review._scores import errors_of
 
@@ -105,7 +112,9 @@ def _profile(rows: Rows, joined: _Joined) -> Profile | None:
     measure = "R2" if output.kind == Kind.NUMBERS else "accuracy"
     model = rows.score(measure)
     target = _target(output, labels)
-    if model is None or target.std(0).max() == 0 or not np.isfinite(joined.received).all():
+    if model is None or (rows.learned and 1 - model.value < GAIN):
+        return None
+    if target.std(0).max() == 0 or not np.isfinite(joined.received).all():
         return None
     repeats = [name for name, values in joined.raw.items() if _repeats(output, values, target)]
     counted = {name: values for name, values in joined.raw.items() if name not in repeats}
@@ -115,16 +124,16 @@ def _profile(rows: Rows, joined: _Joined) -> Profile | None:
     received = _best(output, [joined.received], labels)
     alone = np.concatenate(list(counted.values()), 1)
     raw = _best(output, [alone, _beside(alone, joined.received)], labels)
-    carriers = _carriers(output, counted, joined, target, constant)
     room = 1.0 - max(float(received.mean()), constant)
     gain = float((raw - received).mean())
     is_more = (
         gain >= max(GAIN, ROOM_SHARE * room)
         and errors_of(raw - received) >= ERRORS
         and float(raw.mean()) - max(model.value, constant) >= GAIN
-        and bool(carriers)
         and _are_controlled(output, alone, joined, constant)
     )
+    carriers = _carriers(output, counted, joined, target, constant) if is_more else []
+    is_more = bool(carriers)
     if not is_more and float(raw.mean()) < constant + CARRIES and not repeats:
         return None  # nothing shows that the raw rows are in the set's order
     return Profile(
@@ -136,7 +145,7 @@ def _profile(rows: Rows, joined: _Joined) -> Profile | None:
         received=float(received.mean()),
         model=float(model.value),
         not_counted=tuple(repeats[:MOST_NAMED]),
-        carriers=tuple(carriers) if is_more else (),
+        carriers=tuple(carriers),
         mark=f"the raw row tells more: {', '.join(carriers)}" if is_more else "",
     )
 
@@ -197,7 +206,7 @@ def _told(column: Floats, target: Floats) -> float:
     else:
         padded = np.concatenate([sorted_target[SIDE:0:-1], sorted_target, sorted_target[-2 : -SIDE - 2 : -1]])
         shifts = [i for i in range(2 * SIDE + 1) if i != SIDE]
-        guess = sum(padded[i : i + len(column)] for i in shifts) / len(shifts)
+        guess = np.mean([padded[i : i + len(column)] for i in shifts], axis=0)
     return 1 - float(((guess - sorted_target) ** 2).mean(0).sum() / total)
 
 
@@ -208,21 +217,28 @@ def _carriers(
     found = []
     for name, values in counted.items():
         if values.shape[1] > WIDE:
-            worth = float(_best(output, [values], joined.labels).mean()) - constant
+            found.append((float(_best(output, [values], joined.labels).mean()) - constant, name))
         else:
-            worth = _told(_code(values), target)
-        if worth >= CARRIES and (values.shape[1] > WIDE or _of_inputs(joined.received, values) < AMONG_INPUTS):
-            found.append((worth, name))
-    return [name for _, name in sorted(found, reverse=True)[:MOST_NAMED]]
+            found.append((_told(_code(values), target), name))
+    worth = [(value, name) for value, name in sorted(found, reverse=True) if value >= CARRIES]
+    narrow = [name for _, name in worth if counted[name].shape[1] <= WIDE]
+    arrived = _arrived(joined.received, [counted[name] for name in narrow])
+    known = {name for name, share in zip(narrow, arrived, strict=True) if share >= AMONG_INPUTS}
+    return [name for _, name in worth if name not in known][:MOST_NAMED]
 
 
-def _of_inputs(received: Floats, values: Floats) -> float:
-    """How much of a column the received rows tell."""
-    number = Output(Kind.NUMBERS, 1)
-    return max(
-        (float(scores.mean()) for one in values.T if one.std() > 0
-         for scores in left_out_scores(number, received, one[:, None])), default=0.0,
-    )  # fmt: skip
+def _arrived(received: Floats, columns: list[Floats]) -> list[float]:
+    """How much of each column a ridge regression on the received rows tells, each row left out."""
+    rows = standardised(received)
+    if rows is None or not columns:
+        return [0.0] * len(columns)
+    inverse = np.linalg.inv(rows @ rows.T + len(rows) * SHRINKS_ROWS * np.eye(len(rows)))
+    shares = []
+    for values in columns:
+        centred = values - values.mean(0)
+        error = (inverse @ centred) / np.diag(inverse)[:, None]
+        shares.append(1 - float((error**2).sum() / max(float((centred**2).sum()), 1e-12)))
+    return shares
 
 
 def _are_controlled(output: Output, raw: Floats, joined: _Joined, constant: float) -> bool:

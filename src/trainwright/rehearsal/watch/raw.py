@@ -61,7 +61,7 @@ class RawTables:
 def _tables(rows: Any, chosen: Integers, scope: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Integers]]:
     """Tables with as many rows as the set, or as one that it wraps, with the places of the chosen rows in them."""
     places, tried = chosen, 0
-    variables = [(k, v) for k, v in scope.items() if not k.startswith("__")]
+    variables = [(k, v) for k, v in scope.items() if not k.startswith("__") and not _is_lone(v)]
     for _ in range(MOST_WRAPPED):
         size = len(rows)
         held = [(type(rows).__name__, rows), *_attributes(rows), *variables]
@@ -83,6 +83,13 @@ def _tables(rows: Any, chosen: Integers, scope: Mapping[str, Any]) -> Iterator[t
 
 def _attributes(rows: Any) -> list[tuple[str, Any]]:
     return [] if _is_table_of_datasets(rows) else list(getattr(rows, "__dict__", {}).items())
+
+
+def _is_lone(value: Any) -> bool:
+    """Whether a variable has one number a row: mostly it is a label in another form, a weight or an order."""
+    if isinstance(value, list):
+        return bool(value) and not isinstance(value[0], str)
+    return ((isinstance(value, np.ndarray) and value.dtype.kind != "O") or _is_tensor(value)) and value.ndim == 1
 
 
 def _is_table_of_datasets(value: Any) -> bool:

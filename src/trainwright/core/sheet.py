@@ -193,6 +193,26 @@ class RowsDrawn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What is known of the labels of one output at each station between the script's own row and the model's answer."""
+
+    name: str
+    """`accuracy` or `R2`."""
+    output: str
+    rows: int
+    constant: float
+    raw: float
+    """What a simple learner reaches on the rows as the script held them, and below as the model received them."""
+    received: float
+    model: float
+    not_counted: tuple[str, ...] = ()
+    """Columns that repeat the label."""
+    carriers: tuple[str, ...] = ()
+    """Columns that tell of the label and that are not among the inputs."""
+    mark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
     """What was seen of a script that ran."""
 
@@ -210,6 +230,7 @@ class Sheet:
     """By the script's own number: after which update it was best; and below, whose weights were kept."""
     kept_update: int | None = None
     scores: tuple[Score, ...] = ()
+    profile: tuple[Profile, ...] = ()
     own: tuple[OwnNumber, ...] = ()
     classes: tuple[ClassRow, ...] = ()
     outputs: tuple[OutputRow, ...] = ()
@@ -229,6 +250,7 @@ class Sheet:
 
 _TABLES: dict[str, type] = {
     "scores": Score,
+    "profile": Profile,
     "own": OwnNumber,
     "classes": ClassRow,
     "outputs": OutputRow,

@@ -213,6 +213,18 @@ class Drawn:
 
 
 @dataclass(kw_only=True)
+class RawRows:
+    """Rows of a set as the script held them before it prepared them."""
+
+    data: int
+    """The set that loaders draw from."""
+    numbers: Integers
+    """(n,) the rows' numbers in that set."""
+    columns: dict[str, Floats]
+    """(n, d) each column by its name: a number, categories as zeros and ones, texts as counts of hashed pieces."""
+
+
+@dataclass(kw_only=True)
 class TrainedLabels:
     """The labels of one output in all training calls."""
 
@@ -338,6 +350,7 @@ class Record(Facts):
     """The classes that each row was trained with, by its output and its key; capped."""
     passes: list[Pass] = field(default_factory=list)
     drawn: list[Drawn] = field(default_factory=list)
+    raw: list[RawRows] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     loaded: list[Loaded] = field(default_factory=list)

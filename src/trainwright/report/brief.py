@@ -10,6 +10,7 @@ from trainwright.core.sheet import HELD_OUT, Layer, Score, Sheet
 from trainwright.report.curves import blocks
 from trainwright.report.sheet import (
     Line,
+    bar_of,
     chosen_of,
     curve,
     drawn_cells,
@@ -43,6 +44,7 @@ def brief(sheet: Sheet) -> list[Part]:
     """What says something, in about one screen."""
     parts = [
         Part(title="score", lines=_brief_scores(sheet)),
+        Part(title="profile", lines=_brief_profile(sheet)),
         Part(title="reported", lines=_brief_own(sheet)),
         Part(title="curves", lines=_brief_curves(sheet)),
         Part(title="classes", lines=_brief_classes(sheet)),
@@ -70,6 +72,25 @@ def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
         cells = ("" if rows == last[0] else rows, name, _way(row.first, row.last), _beside(row))
         lines.append(Line(cells, row.mark if (rows, row.mark) != last else ""))
         last = rows, row.mark
+    return tuple(lines)
+
+
+def _brief_profile(sheet: Sheet) -> tuple[Line, ...]:
+    """The bars of the first output that is marked, or of the first."""
+    lines = list[Line]()
+    for row in chosen_of(sheet.profile, 1):
+        stations = (
+            ("a constant", row.constant),
+            ("simple learner, raw row", row.raw),
+            ("simple learner, received", row.received),
+            ("the model", row.model),
+        )
+        for name, value in stations:
+            lines.append(
+                Line((name, bar_of(value), f"{row.name} {value_of(value)}"), row.mark if value == row.raw else "")
+            )
+        if row.not_counted:
+            lines.append(Line((f"not counted: {', '.join(row.not_counted)} repeats the label",)))
     return tuple(lines)
 
 

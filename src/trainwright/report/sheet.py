@@ -15,6 +15,7 @@ from trainwright.core.sheet import (
     OutputRow,
     OwnNumber,
     Piece,
+    Profile,
     RowsDrawn,
     Score,
     Sheet,
@@ -29,6 +30,8 @@ TITLE = "What was seen in the rehearsal"
 MOST_ROWS = 80
 # Longer tables are folded up, unless one of their rows is marked.
 MOST_OPEN = 12
+# Characters of a bar.
+BAR = 8
 
 
 class _Marked(Protocol):
@@ -95,6 +98,22 @@ def _all(sheet: Sheet, most: int) -> Iterable[Table]:
         ("set", "rows", "score", "first", "last", "a constant", "a simple learner"),
         sheet.scores,
         _score,
+        most,
+    )
+    yield _table(
+        "Profile",
+        (
+            "output",
+            "rows",
+            "score",
+            "a constant",
+            "simple learner, raw row",
+            "on what is received",
+            "the model",
+            "not counted",
+        ),
+        sheet.profile,
+        profile_cells,
         most,
     )
     yield _table(
@@ -174,6 +193,19 @@ def _score(row: Score) -> tuple[str, ...]:
         value_of(row.constant),
         value_of(row.simple),
     )
+
+
+def profile_cells(row: Profile) -> tuple[str, ...]:
+    """A profile's row of its table: each score with its bar."""
+    told = [f"{bar_of(value)} {value_of(value)}" for value in (row.constant, row.raw, row.received, row.model)]
+    repeats = f"repeats the label: {', '.join(row.not_counted)}" if row.not_counted else ""
+    return row.output, f"{row.rows:,}", row.name, *told, repeats
+
+
+def bar_of(share: float) -> str:
+    """A bar for a share of one."""
+    filled = round(BAR * min(max(share, 0.0), 1.0))
+    return "█" * filled + "░" * (BAR - filled)
 
 
 def _own(row: OwnNumber) -> tuple[str, ...]:

@@ -100,6 +100,24 @@ def simple_scores(record: Record, rows: Rows) -> dict[str, float]:
     return {"accuracy": float(best.plain.mean()), **balanced}
 
 
+def left_out_scores(output: Output, rows: Floats, labels: NDArray[Any]) -> list[Floats]:
+    """Row by row, what each simple learner reaches that learned from all other rows: accuracy or R2 as its mean."""
+    prepared = _prepare(rows, rows[:1])
+    if prepared is None:
+        return []
+    shift = 1.0 if output.kind == Kind.NUMBERS else 0.0
+    return [
+        _score(output, labels, left_out).plain + shift
+        for _, _, left_out in _answers(output, prepared[0], labels, prepared[1])
+    ]
+
+
+def standardised(rows: Floats) -> Floats | None:
+    """Each column with a mean of 0 and a deviation of 1; None: all are constant."""
+    prepared = _prepare(rows, rows[:1])
+    return None if prepared is None else prepared[0]
+
+
 def _is_mostly_frozen(record: Record) -> bool:
     """Whether the script trains a small part of its model only: what the rest gives it bounds what can be learned."""
     held = sum(one.is_trainable and one.is_held for one in record.parameters)

@@ -11,6 +11,7 @@ from trainwright.core import Shown
 from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
 from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import TYPED, Series, own_score, series_of
+from trainwright.review._raw import profiles
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
@@ -50,6 +51,7 @@ def sheet_of(record: Record) -> Sheet:
         best_update=judging.updates[best] if judging is not None and best is not None else None,
         kept_update=kept,
         scores=scores(record),
+        profile=profiles(record),
         own=tuple(_own(record, series, kept if series == judging else None) for series in own),
         classes=class_rows(record),
         outputs=output_rows(record),

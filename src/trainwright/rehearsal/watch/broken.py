@@ -58,7 +58,7 @@ class BrokenRows:
                 data=type(rows).__name__,
                 size=size,
             )
-            self._rows, self._scope = rows, dict(_scope(sys._getframe(1)))
+            self._rows, self._scope = rows, dict(scope_of(sys._getframe(1)))
             return True
         return False
 
@@ -79,7 +79,7 @@ class BrokenRows:
                 broken.where = Place(cell.file, cell.line)
 
 
-def _scope(frame: Any) -> Iterator[tuple[str, Any]]:
+def scope_of(frame: Any) -> Iterator[tuple[str, Any]]:
     """The variables of the user's code on the stack; those of its innermost function come last, and so stand."""
     frames = []
     while frame is not None:

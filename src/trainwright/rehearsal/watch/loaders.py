@@ -14,6 +14,7 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.places import place
+from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
 from trainwright.rehearsal.watch.state import Batch, Held, State
 from trainwright.rehearsal.watch.torch import TorchWatch
@@ -37,6 +38,7 @@ class Loaders:
         self._readings: weakref.WeakKeyDictionary[Any, Reading] = weakref.WeakKeyDictionary()
         self._count = 0
         self._identities: dict[Any, Any] = {}
+        self._raw = RawTables(state.recorder)
 
     def begin(self, iterator: Any, loader: Any = None) -> None:
         """A loader is read from its start."""
@@ -62,6 +64,8 @@ class Loaders:
         _collect(columns, "", data, 0)
         number = reading.number if reading is not None else 0
         self._state.batches.append(Batch(columns, drawn, numbers, number, iterator._dataset))
+        if numbers:
+            self._state.recorder.guard(functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size))
 
     def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
         identity = self._identity(data)

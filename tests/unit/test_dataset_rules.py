@@ -235,6 +235,17 @@ def test_garbled_texts(texts: dict, found: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("unknown", "longest", "fix"), [(1.0, 163, "tokenizer that"), (0.0, 3, "max_length to"), (0.0, 163, "only special")]
+)
+def test_texts_that_decode_to_nothing_were_not_always_cut(unknown: float, longest: int, fix: str) -> None:
+    texts = TextFacts(
+        rows=100, empty=100, distinct=1, unknown_share=unknown, longest=longest, source_distinct=100, source_tokens=12
+    )
+    (found,) = garbled_text.function(DatasetFacts(train=_split({0: 100}), texts=texts), SETUP)
+    assert found.fix is not None and fix in found.fix.does
+
+
+@pytest.mark.parametrize(
     ("train", "held", "found", "mended"),
     [
         (("a", "b", "c"), ("a", "b", "c"), False, False),

@@ -68,7 +68,9 @@ def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding
         proof=Proof(_example(texts)),
         fix=Fix(does=f"raise max_length{raise_to} in the tokenizer call", safety=Safety.UNSAFE)
         if _cut(texts) or texts.source_tokens is None
-        else Fix(does="look at a row's input_ids where they are made: nothing was cut, and only special tokens are left"),
+        else Fix(
+            does="look at a row's input_ids where they are made: nothing was cut, and only special tokens are left"
+        ),
     )
 
 

@@ -28,3 +28,11 @@ def test_a_misspelled_name_is_told_with_the_one_that_is_like_it(wrong: Callable[
     with pytest.raises((NameError, AttributeError, KeyError)) as raised:
         wrong()
     assert told(raised.value).message.endswith(end)
+
+
+def test_an_error_that_keras_wraps_in_a_key_error_is_told_as_it_was() -> None:
+    wrapped = KeyError(
+        "Exception encountered when calling Model.call().\n\n\x1b[1mattention_mask\x1b[0m\n\nArguments …"
+    )
+    assert told(wrapped).message == "attention_mask"
+    assert told(KeyError("attention_mask")).message == "'attention_mask'"

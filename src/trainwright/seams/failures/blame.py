@@ -83,7 +83,9 @@ def told(error: BaseException) -> Failure:
         # As Python shows it: the line, and the marker below the error; our own text names the place before it.
         trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
         error = SyntaxError(error.msg)
-    said = telling(str(error)) + (_suggestion(error) if where is not None else "")
+    # A KeyError shows its key by repr, in which the line ends and terminal codes of a longer message are spelled out.
+    long = isinstance(error, KeyError) and "\n" in str(*error.args[:1])
+    said = telling(str(error.args[0] if long else error)) + (_suggestion(error) if where is not None else "")
     causes = tuple(f"{type(c).__name__}: {telling(str(c))}" for c in _causes(error))
     name = type(error).__name__
     return Failure(type=name, message=said, where=where, function=function, trace=tuple(trace), causes=causes)

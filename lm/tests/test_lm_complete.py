@@ -268,6 +268,8 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
         (b"x = [" + b"0, " * 20, None),
         (b"f(__________________x", None),
         (b"# -------------------------------", None),
+        (b"# " + b"-" * 158, None),
+        (b"# " + b"-" * 300, 4),
         (b"a, b = None, None, None, None, None", None),
         (b'"a"' + b', "b"' * 5 + b")\n", 29),
     ],
@@ -295,6 +297,8 @@ def test_where_a_line_ends(written: bytes, end: int | None) -> None:
         ("if a:", b"\n    f(\n1)\n", 10),
         ('s = """\\', b"", None),
         ("f(", b"\nx" + b", y" * 6, 5),
+        ("f(", b"\n    x" + b",\n    y" * 6, 13),
+        ("f(", b"\n    0, 0, 0, 0, 0, 0, 0, 0," * 7, None),
     ],
 )
 def test_where_a_statement_ends(prompt: str, written: bytes, end: int | None) -> None:

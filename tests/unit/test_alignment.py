@@ -60,6 +60,14 @@ def test_a_right_evaluation_set_proves_wrong_training_labels_even_of_pairs():
     assert not train.single and not findings(train) and findings(train, evaluation)
 
 
+@pytest.mark.parametrize(("inputs", "count"), [(("tokens", "text"), 0), (("text", "tokens"), 0), (("text", "text"), 1)])
+def test_a_set_of_texts_and_a_set_of_tokens_are_two_tasks(inputs, count):
+    learned, not_learned = {"score": 9.0, "control_score": 0.0}, {"score": 1.0, "control_score": 0.0}
+    for scores in ((learned, not_learned), (not_learned, learned)):
+        train, evaluation = (Alignment(rows=400, inputs=kind, **s) for kind, s in zip(inputs, scores))
+        assert len(findings(train, evaluation)) == count
+
+
 def parity():
     bits = np.random.default_rng(0).integers(0, 2, (1000, 12))
     return {"x": bits.astype(np.float32), "y": bits.sum(axis=1) % 2}

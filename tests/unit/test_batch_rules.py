@@ -6,7 +6,7 @@ import pytest
 from trainwright.adapters.keras.input.batch import _kind
 from trainwright.adapters.keras.input.fit_data import fit_data
 from trainwright.adapters.keras.words import WORDS
-from trainwright.core.finding import Place, Severity
+from trainwright.core.finding import Failure, Place, Severity
 from trainwright.rules.batch.all_labels_masked import all_labels_masked
 from trainwright.rules.batch.mismatched_mask import mismatched_mask
 from trainwright.rules.batch.mostly_padding import mostly_padding
@@ -76,6 +76,13 @@ def test_only_arrays_of_objects_cannot_become_a_tensor_once_the_batch_is_formed(
     """A list of tensors of several lengths is no fault: forward may pack the sequence itself."""
     batch = _batch(others={"tokens": kind}, item_lengths={"tokens": (3, 5)})
     assert len(_found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)) == count
+
+
+def test_rows_that_numpy_refused_to_stack_are_unequal() -> None:
+    said = "Error in user-defined function passed to MapDataset\nValueError: all input arrays must have the same shape"
+    failure = Failure(type="InvalidArgumentError", message=said, where=None)
+    [found] = _found(ragged_batch, batch=_batch(failure=failure, collator="tf.data"), setup=SETUP, dataset=DATA)
+    assert found.where is not None and "to_tf_dataset" in found.fix.does
 
 
 @pytest.mark.parametrize(("rows", "told"), [([[1, 2], [3]], False), ([[1, 2], [0.5]], True)])

@@ -18,6 +18,8 @@ SAID = {
     "Why is my model not learning anything?": "negligible-learning-rate",
     "loss is constant": "frozen-model",
     "loss is nan": "non-finite-loss",
+    "the loss is NaN": "label-out-of-range",
+    "the model cannot overfit one batch": "unstepped-optimizer",
     "loss becomes NaN after a few steps": "excessive-learning-rate",
     "I get inf in the gradients": "non-finite-gradients",
     "accuracy stuck at chance": "misaligned-labels",
@@ -69,7 +71,8 @@ def test_every_complaint_is_made_by_someone_and_names_rules_that_exist() -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum"]
+    "text",
+    ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum", "overfit one batch"],
 )
 def test_what_is_no_complaint_is_not_answered_as_one(text: str) -> None:
     assert complaint_of(text) is None

@@ -17,9 +17,19 @@ from trainwright.rules.dataset.non_finite_data import non_finite_data
 from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
 from trainwright.rules.dataset.string_labels import string_labels
 from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
+from trainwright.rules.dataset.untokenized_dataset import untokenized_dataset
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import ColumnFacts, DatasetFacts, LabelFacts, LabelSource, SplitFacts, TextFacts
+from trainwright.stages.dataset import (
+    ColumnFacts,
+    DatasetFacts,
+    LabelFacts,
+    LabelSource,
+    Lookalike,
+    SplitFacts,
+    TextFacts,
+    TokenizerFacts,
+)
 from trainwright.stages.equal_rows import Copies
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
@@ -235,6 +245,17 @@ def test_garbled_texts(texts: dict, found: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("unknown", "longest", "fix"), [(1.0, 163, "tokenizer that"), (0.0, 3, "max_length to"), (0.0, 163, "only special")]
+)
+def test_texts_that_decode_to_nothing_were_not_always_cut(unknown: float, longest: int, fix: str) -> None:
+    texts = TextFacts(
+        rows=100, empty=100, distinct=1, unknown_share=unknown, longest=longest, source_distinct=100, source_tokens=12
+    )
+    (found,) = garbled_text.function(DatasetFacts(train=_split({0: 100}), texts=texts), SETUP)
+    assert found.fix is not None and fix in found.fix.does
+
+
+@pytest.mark.parametrize(
     ("train", "held", "found", "mended"),
     [
         (("a", "b", "c"), ("a", "b", "c"), False, False),
@@ -310,3 +331,42 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, **changed):
 )
 def test_a_dominating_class_is_a_warning_where_weights_tell_the_classes_apart(changed, severities):
     assert [f.severity for f in imbalanced(**changed)] == severities
+
+
+FILES = (
+    ColumnFacts(name="repo_name", kind="text", median_length=9, values={"me/repo": 120}),
+    ColumnFacts(name="path", kind="text", median_length=40),
+    ColumnFacts(name="content", kind="text", median_length=3000),
+)
+PAIRS = (
+    ColumnFacts(name="source", kind="text", median_length=9, values={"news": 60, "fiction": 40}),
+    ColumnFacts(name="premise", kind="text", median_length=80),
+    ColumnFacts(name="hypothesis", kind="text", median_length=20),
+    ColumnFacts(name="label", kind="integer"),
+)
+CHUNKS = Lookalike(expression='chunks["train"]', columns=("input_ids",), split="train", same_rows=False)
+
+
+@pytest.mark.parametrize(
+    ("split", "like", "fix"),
+    [
+        (_split(columns=FILES), (), 'tokenizer(rows["content"], truncation'),
+        (_split({0: 60, 1: 40}, columns=PAIRS), (), 'tokenizer(rows["premise"], rows["hypothesis"], truncation'),
+        (_split(columns=FILES), (CHUNKS,), 'pass train_dataset=chunks["train"]'),
+        (_split(columns=FILES), (CHUNKS, replace(CHUNKS, expression='b["train"]')), 'tokenizer(rows["content"]'),
+        (
+            _split(columns=FILES),
+            (CHUNKS, replace(CHUNKS, expression="rows", same_rows=True)),
+            "pass train_dataset=rows",
+        ),
+    ],
+)
+def test_what_is_tokenized_is_a_text_and_not_a_name_or_a_category(split, like, fix) -> None:
+    facts = DatasetFacts(
+        train=split,
+        accepts=("input_ids",),
+        lookalikes=like,
+        tokenizer=TokenizerFacts(expression="tokenizer", pad_id=0, longest_input=512),
+    )
+    (found,) = untokenized_dataset.function(facts, SETUP, None)
+    assert found.fix is not None and fix in found.fix.does

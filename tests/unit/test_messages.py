@@ -63,6 +63,19 @@ def test_the_longest_quotation_comes_first() -> None:
     assert [hit.length for hit in hits] == sorted((hit.length for hit in hits), reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("No gradients provided for any variable: (['dense/kernel:0'],).", "labels-inside-inputs"),
+        ("zero-dimensional tensor (at position 0) cannot be concatenated", "reshape(1)"),
+        ("Blas GEMM launch failed : a.shape=(64, 784)", "nvidia-smi"),
+    ],
+)
+def test_a_message_of_a_course_leads_to_the_cause_it_has_there(said: str, word: str) -> None:
+    match = best("", said)
+    assert match is not None and word in f"{match.known.paragraph} {match.known.rules}"
+
+
 def test_an_error_that_passes_on_another_comes_after_it() -> None:
     said = "Exception encountered when calling Sequential.call().\n\n\x1b[1mInput 0 of layer 'dense' is incompatible with the layer"
     assert [match.known.wraps for match in matches("ValueError", said)] == [False, True]

@@ -363,4 +363,16 @@ def test_one_predicted_class_is_noted_where_several_runs_end_so(of_batch, of_run
     overfit = curve(1.0, 1.0, **{"predicted_classes": 1, "batch_classes": 2, **of_batch})
     seen = baseline(**{"last": 1.0, "constant": 1.0, "predicted_classes": 1, "label_classes": 2, **of_run})
     dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
-    assert len(run(constant_predictions, seen, overfit, dataset, SETUP)[0]) == count
+    assert len(run(constant_predictions, seen, overfit, dataset, optimizer(), SETUP)[0]) == count
+
+
+@pytest.mark.parametrize(("given", "advice"), [(True, "a higher"), (False, "lower or higher")])
+def test_a_default_rate_is_not_advised_to_be_raised_where_none_was_compared(given, advice):
+    labels = LabelFacts(column="label", kind="class", census={0: 50, 1: 50})
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
+    overfit = curve(1.0, 1.0, predicted_classes=1, batch_classes=2)
+    seen = baseline(last=1.0, constant=1.0, predicted_classes=1, label_classes=2)
+    built = optimizer(1e-3, rate_given=given)
+    found = run(constant_predictions, seen, overfit, dataset, built, SETUP)[0]
+    found += run(worse_than_constant, baseline(), curve(1.0, 0.9), built, SETUP, outcome=CUT_OFF)[0]
+    assert [advice in f.fix.does for f in found] == [True, True]

@@ -17,6 +17,7 @@ from trainwright.core.trial import Trial
 from trainwright.core.verdict import Shown, Verdict
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.overfit import OverfitFacts
 
@@ -69,6 +70,15 @@ def test_every_stage_is_walked_in_order() -> None:
     assert pipeline.calls[:6] == ["setup", "dataset", "batch", "forward", "optimizer", "evaluation"]
     assert {s for s in status_of(report).items() if s[1] != "passed"} == {("overfit", "not shown")}  # its loss rises
     assert len(report.stages) == 10
+
+
+@pytest.mark.parametrize(("in_loop", "why"), [(False, "there is no evaluation set"), (True, "no evaluation was seen")])
+def test_a_loop_whose_evaluation_was_not_reached_is_not_said_to_have_none(in_loop: bool, why: str) -> None:
+    class Unseen(Pipeline):
+        def measure_evaluation(self, batches: int) -> EvaluationFacts:
+            return EvaluationFacts(present=False, in_loop=in_loop)
+
+    assert [s.why for s in walked(Unseen()).stages if s.stage == Stage.EVALUATION][0].startswith(why)
 
 
 def test_the_verdict_is_what_was_shown() -> None:

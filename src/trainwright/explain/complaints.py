@@ -37,6 +37,7 @@ COMPLAINTS = (
         answer="NaN or infinity comes from the data, from the model's arithmetic, or from steps that are too large.",
         rules=(
             "non-finite-data",
+            "label-out-of-range",
             "excessive-learning-rate",
             "non-finite-loss",
             "non-finite-activation",
@@ -91,7 +92,7 @@ COMPLAINTS = (
     ),
     Complaint(
         patterns=(
-            r"\bover-?fit",
+            r"\bover-?fit(?!.*\b(?:one|single|1|a) batch)",
             r"generali[sz]",
             rf"{_EVALUATION}.*(?:worse|ris|increas|up\b|low|drop|bad|poor|stuck|not)",
             rf"train.*(?:high|good|perfect|low|decreas|fine|100|but|while).*{_EVALUATION}",
@@ -232,7 +233,7 @@ COMPLAINTS = (
         patterns=(
             rf"{_LOSS}.*\bnot\b.*{_DOWN}",
             rf"{_LOSS}.*\b(?:stuck|constant|flat|plateau\w*|same|stagnat\w*|high|stays)\b",
-            r"\bnot\b.*\b(?:learn|converg|improv|work)",
+            r"\bnot\b.*\b(?:learn|converg|improv|work|over-?fit)",
             r"\bstuck\b",
             r"learn\w* nothing",
             r"underfit",

@@ -55,6 +55,13 @@ class Better:
     """The data that both rates were tried on: one batch, 6 batches."""
 
 
+def rate_to_try(optimizer: OptimizerFacts) -> str:
+    """The advice about the rate where training is slow and no rate was compared: a default may be too high as well."""
+    if optimizer.rate_given:
+        return "a higher learning rate"
+    return f"another learning rate, lower or higher: nobody chose the default of {optimizer.learning_rate:.3g}"
+
+
 def is_stuck(overfit: OverfitFacts) -> bool:
     """Whether memorizing one batch failed: the loss rose along the way, and most of it is left."""
     first = overfit.losses[0]

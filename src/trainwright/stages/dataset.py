@@ -177,12 +177,14 @@ class SplitFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Lookalike:
-    """An object in the script's scope with the same rows and the model's inputs."""
+    """An object in the script's scope with the same rows, or under the same key, and the model's inputs."""
 
     expression: str
     """The script's expression for it: `tokenized_datasets["train"]`."""
     columns: tuple[str, ...]
     split: str
+    same_rows: bool = True
+    """It has as many rows; False: only the same key, in another dictionary."""
 
 
 @dataclass(frozen=True, kw_only=True)

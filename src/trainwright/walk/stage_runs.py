@@ -45,7 +45,9 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
     if stage == Stage.DATASET and not names:
         why += _of_all_rows(walk)
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
-        return StageRun(stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds)
+        in_loop = getattr(measured[0], "in_loop", False)
+        why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
+        return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
     status = Status.UNSHOWN if not names and nothing_learned(measured) else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 

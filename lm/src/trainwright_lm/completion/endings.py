@@ -16,10 +16,12 @@ _PIECE = re.compile(_STRING + rb"|\#[^\n]*|\\\r?\n|[(\[{]|[)\]}]|\n", re.DOTALL)
 
 # Greedy decoding makes small models repeat themselves (Holtzman and others, arXiv 1904.09751). A repeated unit has at
 # most this many bytes and occurs this many times in a row. It must contain a letter and a sign: numbers and rules
-# (`0, 0, 0`, `1000000`, `# -----`, `____`) are legitimate, and `None, None, None` occurs at most five times.
+# (`0, 0, 0`, `1000000`, `# -----`, `____`) are legitimate up to the length of a line, and `None, None, None` occurs at
+# most five times.
 _LONGEST_REPEATED = 48
 _TIMES = 6
-_WORDS_AND_SIGNS = re.compile(rb"(?=.*[A-Za-z])(?=.*\W).+")
+_LONGEST_RULE = 160
+_WORDS_AND_SIGNS = re.compile(rb"(?=.*[A-Za-z])(?=.*\W).+", re.DOTALL)
 # Signs that start the repeated unit if it has one: `, "b"` in `"a", "b", "b"`; the first group takes precedence.
 _BEGINNINGS = (b",;:([{+-*/|&", b".")
 
@@ -32,11 +34,13 @@ def line_end(written: bytes) -> int | None:
 
 
 def repetition(written: bytes) -> int | None:
-    """The end of the first copy if the text ends with six copies of the same unit, otherwise None."""
+    """The end of the first copy if the text ends with six copies of a unit, or with an endless rule; otherwise None."""
     for size in range(2, min(_LONGEST_REPEATED, len(written) // _TIMES) + 1):
         unit = written[-size:]
-        if written.endswith(unit * _TIMES) and _WORDS_AND_SIGNS.fullmatch(unit):
-            start = len(written) - size * _TIMES
+        words = _WORDS_AND_SIGNS.fullmatch(unit)
+        times = _TIMES if words else _LONGEST_RULE // size + 1
+        if written.endswith(unit * times) and (words or b"\n" not in unit):
+            start = len(written) - size * times
             while start and written[start - 1] == written[start - 1 + size]:
                 start -= 1
             places = range(start, start + size)

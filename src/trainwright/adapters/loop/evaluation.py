@@ -85,7 +85,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     if evaluate is not None:
         return _of_framework(training, lambda: evaluate(batches))
     if not isinstance(loop, Loop):
-        return EvaluationFacts(present=False)
+        return EvaluationFacts(present=False, in_loop=True)
     lifted = lifted_pass_of(training, loop)
     try:
         seen = run_passes(training, lifted, batches, frozenset())

@@ -97,6 +97,12 @@ class _Calls:
         self.depth -= not within_transform()
 
 
+def schedules_of(schedules: Sequence[Any], optimizers: Sequence[Any]) -> list[Any]:
+    """The schedules of some optimizers, each made from the optimizer or from Accelerate's wrapper around it."""
+    held = [(s, getattr(s, "optimizer", None)) for s in schedules]
+    return [s for s, by in held if any(by is o or getattr(by, "optimizer", None) is o for o in optimizers)]
+
+
 def unwrapped(module: Any) -> Any:
     """The module inside DistributedDataParallel, or the module itself."""
     return module.module if isinstance(module, nn.parallel.DistributedDataParallel) else module
@@ -141,12 +147,11 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         optimizers = list(training.optimizers) if len(training.optimizers) == 1 else []
     loose = _loose(training, optimizers, held)
     model = owners[0] if len(owners) == 1 and not loose else Together(_named(owners, training.scope), loose)
-    schedules = [s for s in training.schedules if any(getattr(s, "optimizer", None) is o for o in optimizers)]
     return Parts(
         model=model,
         roots=trained or [model],
         optimizers=optimizers,
-        schedules=schedules,
+        schedules=schedules_of(training.schedules, optimizers),
         window=window,
         rounds=rounds,
         lead=lead,

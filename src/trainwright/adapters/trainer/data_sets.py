@@ -71,16 +71,25 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
 
 
 def _lookalikes(training: TrainerTraining) -> Iterator[Lookalike]:
-    """Objects in scope that have the rows of a passed set and a required input that the set lacks."""
+    """Objects in scope with the rows of a passed set, or under its key in another dictionary, and with other columns."""
     passed = {"train": training.trainer.train_dataset, "evaluation": training.evaluation_set()}
+    named = list(objects_in_scope(training.scope))
     for split, data in passed.items():
         columns = getattr(data, "column_names", None)
         if columns is None or (count := length(data)) is None:
             continue
-        for named in objects_in_scope(training.scope):
-            other = getattr(named.value, "column_names", None)
-            if isinstance(other, list) and named.value is not data and length(named.value) == count:
-                yield Lookalike(expression=named.expression, columns=tuple(other), split=split)
+        keys = {_key(n.expression) for n in named if n.value is data} - {""}
+        for name in named:
+            other = getattr(name.value, "column_names", None)
+            if isinstance(other, list) and name.value is not data:
+                same_rows = length(name.value) == count
+                if same_rows or _key(name.expression) in keys:
+                    yield Lookalike(expression=name.expression, columns=tuple(other), split=split, same_rows=same_rows)
+
+
+def _key(expression: str) -> str:
+    """The key with its brackets, of a member of a dictionary."""
+    return "".join(expression.partition("[")[1:])
 
 
 def _shuffles(training: TrainerTraining) -> bool | None:

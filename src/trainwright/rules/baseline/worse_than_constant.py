@@ -5,8 +5,8 @@ was learned from the inputs.
 Evidence: Both losses on the same rows, and the pace of the short run extrapolated over the planned updates. It is more
 than a note if as many updates as the whole training plans leave the loss at twice that of the constant prediction, on
 three seeds.
-Fix (manual): Plan more updates or raise the learning rate. Give targets mean 0 and standard deviation 1, or set the
-last layer's bias to their mean.
+Fix (manual): Plan more updates, or raise the learning rate; if it is a default, choose one. Give targets mean 0 and
+standard deviation 1, or set the last layer's bias to their mean.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Role, Severity, Trial, rule
+from trainwright.rules.rates import rate_to_try
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import BaselineFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
@@ -41,7 +42,8 @@ def worse_than_constant(
         outcome = yield Trial(change=scale_learning_rate(10.0), steps=planned, batches=BATCHES)
         ended = bool(outcome.before) and outcome.steps >= planned and min(outcome.before) > FAR_ABOVE * constant
         outcome = outcome if ended else None
-    yield _finding(baseline, planned, constant, outcome, setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.TRAINER))
+    where = setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.TRAINER)
+    yield _finding(baseline, planned, constant, outcome, where, rate_to_try(optimizer))
 
 
 def _pace(baseline: BaselineFacts) -> float:
@@ -50,7 +52,7 @@ def _pace(baseline: BaselineFacts) -> float:
 
 
 def _finding(
-    baseline: BaselineFacts, planned: int, constant: float, outcome: Outcome | None, where: Place | None
+    baseline: BaselineFacts, planned: int, constant: float, outcome: Outcome | None, where: Place | None, rate: str
 ) -> Finding:
     steps, reached = (baseline.steps, baseline.last) if outcome is None else (planned, fmean(outcome.before))
     share = "as many as the training plans" if outcome else f"of {planned:,} planned"
@@ -68,7 +70,7 @@ def _finding(
         where=where,
         proof=outcome,
         fix=Fix(
-            does="plan more updates or a higher learning rate; for a regression, standardize the "
+            does=f"plan more updates or {rate}; for a regression, standardize the "
             "targets or set the last layer's bias to their mean"
         ),
     )

@@ -5,6 +5,7 @@ Evidence: The lengths of each column in the batch that failed. With padding, the
 Error: `expected sequence of length … at dim 1`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `stack expects each tensor to be equal size`
+Error: `all input arrays must have the same shape`
 Error: `Cannot batch tensors with different shapes in component`
 Error: `Unsupported object type list`
 Error: `Unsupported object type numpy.ndarray`
@@ -24,6 +25,8 @@ from trainwright.rules.padding import PaddingCollator, RowPadding
 from trainwright.rules.repairs import change_batches
 from trainwright.stages import IGNORED_LABEL, BatchFacts, DatasetFacts, SetupFacts, TokenizerFacts
 
+# NumPy's words.
+UNSTACKED = "all input arrays must have the same shape"
 _LABELS = ("labels", "label", "label_ids")
 
 
@@ -35,6 +38,9 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         return
     if batch.failure is None:
         yield from _of_objects(batch, setup)
+        return
+    if not batch.equal_rows_collate and UNSTACKED in batch.failure.message:
+        yield _unstacked(batch, setup)
         return
     if not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
@@ -71,6 +77,20 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
         proof=Proof(f"two rows of one batch have {one} and {other} values"),
         fix=Fix(
             does="pad when batching: .padded_batch(…) instead of .batch(…), or make the rows equally long before that"
+        ),
+    )
+
+
+def _unstacked(batch: BatchFacts, setup: SetupFacts) -> Finding:
+    """NumPy refused to stack the rows, in code that the walk does not run itself."""
+    made = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAIN_CALL)
+    return Finding(
+        message=f"{batch.collator or 'the script'} stacks unequal rows into one array, without padding",
+        measured={"collator": batch.collator},
+        where=(batch.failure.where if batch.failure else None) or setup.place(*made),
+        fix=Fix(
+            does="pad where rows are stacked (in to_tf_dataset: "
+            'collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np")), or make them equally long before that'
         ),
     )
 

@@ -29,15 +29,10 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     texts = dataset.texts
     if texts is None or texts.rows < FEWEST_ROWS:
         return
-    cut = texts.source_tokens is not None and texts.source_tokens >= CUT * max(1, texts.longest - 2)
+    cut = _cut(texts)
     collapsed = texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
     where = setup.place(Role.MAX_LENGTH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER)
-    if texts.empty > HALF * texts.rows:
-        yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
-    elif cut and collapsed:
-        said = f"{texts.source_distinct} different texts of {texts.rows} sampled rows become {texts.distinct} different rows"
-        yield _cut_to_nothing(texts, where, said)
-    elif texts.unknown_share is not None and texts.unknown_share > HALF:
+    if texts.unknown_share is not None and texts.unknown_share > HALF:
         share = texts.unknown_share
         yield Finding(
             message=f"{share:.0%} of the tokens of {texts.rows} sampled rows are the unknown token",
@@ -46,6 +41,15 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
             proof=Proof(_example(texts)),
             fix=Fix(does="use a tokenizer that was made for these texts (language, case, script)"),
         )
+    elif texts.empty > HALF * texts.rows:
+        yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
+    elif cut and collapsed:
+        said = f"{texts.source_distinct} different texts of {texts.rows} sampled rows become {texts.distinct} different rows"
+        yield _cut_to_nothing(texts, where, said)
+
+
+def _cut(texts: TextFacts) -> bool:
+    return texts.source_tokens is not None and texts.source_tokens >= CUT * max(1, texts.longest - 2)
 
 
 def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding:
@@ -62,7 +66,11 @@ def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding
         },
         where=where,
         proof=Proof(_example(texts)),
-        fix=Fix(does=f"raise max_length{raise_to} in the tokenizer call", safety=Safety.UNSAFE),
+        fix=Fix(does=f"raise max_length{raise_to} in the tokenizer call", safety=Safety.UNSAFE)
+        if _cut(texts) or texts.source_tokens is None
+        else Fix(
+            does="look at a row's input_ids where they are made: nothing was cut, and only special tokens are left"
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 Why it matters: The framework drops the text columns, so the model is called with none of its inputs.
 Evidence: The set contains text and none of the model's token inputs, and (if there is one) an object in the script with
-the same rows does contain them.
+the same rows, or the only one under the same key of another dictionary, does contain them.
 Error: `You must specify exactly one of input_ids or inputs_embeds`
 Error: `You should provide an encoding … that includes input_ids`
 Error: `You should supply an encoding … that includes input_ids`
@@ -61,7 +61,8 @@ def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFa
     repair = use_from_scope(roles) if complete else None
     if complete:
         does = "pass " + ", ".join(f"{role}={expression}" for role, expression in roles.items())
-        instead = f"; {' and '.join(roles.values())} {'holds' if one else 'hold'} the same rows with them"
+        rows = "the same rows" if all(like and like.same_rows for like in found.values()) else "this data"
+        instead = f"; {' and '.join(roles.values())} {'holds' if one else 'hold'} {rows} with them"
     else:
         columns = _texts(raw[0])
         reader = (dataset.tokenizer.expression if dataset.tokenizer else "") or "tokenizer"
@@ -109,19 +110,25 @@ def _collated(batch: BatchFacts | None, split: str) -> Collection[str]:
 
 
 def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:
-    """An object with the same rows and the model's token inputs; objects with the same text columns come first."""
+    """An object with the model's token inputs: with the same rows and text columns, or the only one with the same key."""
     fitting = [
         like
         for like in dataset.lookalikes
         if like.split == split.name and any(n in like.columns for n in _TOKEN_INPUTS)
     ]
-    return max(fitting, key=lambda like: len(set(like.columns) & set(split.text_columns)), default=None)
+    same = [like for like in fitting if like.same_rows]
+    if not same:
+        return fitting[0] if len(fitting) == 1 else None
+    return max(same, key=lambda like: len(set(like.columns) & set(split.text_columns)))
 
 
 def _texts(split: SplitFacts) -> tuple[str, ...]:
-    """The text or pair of texts to tokenize."""
+    """The text or pair of texts to tokenize: no categories such as a license, and without labels only the longest."""
     label = split.labels.column if split.labels else None
-    return tuple(c for c in split.text_columns if c != label)[:2]
+    texts = [c for c in split.columns if c.kind == "text" and c.name != label]
+    if label is None:
+        texts = sorted(texts, key=lambda c: c.median_length or 0.0, reverse=True)[:1]
+    return tuple(c.name for c in [c for c in texts if not c.values] or texts)[:2]
 
 
 def _tokenize(roles: list[str], columns: tuple[str, ...], longest: int) -> Repair:

@@ -3,8 +3,8 @@
 Why it matters: An accuracy that equals the share of that class shows that nothing was learned from the inputs.
 Evidence: The predictions in evaluation mode after training on one batch, and after training on several, compared with
 their labels. A model that learns slowly starts like this too, so this is only a note.
-Fix (manual): Use a higher learning_rate or more updates, and check that the information that distinguishes the rows
-reaches the last layer.
+Fix (manual): Use more updates or a higher learning_rate; if it is a default, choose one. Check that the information
+that distinguishes the rows reaches the last layer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Role, Severity, rule
 from trainwright.rules.dataset.imbalanced_classes import DOMINATES
-from trainwright.stages import BaselineFacts, DatasetFacts, OverfitFacts, SetupFacts
+from trainwright.rules.rates import rate_to_try
+from trainwright.stages import BaselineFacts, DatasetFacts, OptimizerFacts, OverfitFacts, SetupFacts
 
 # Fraction of the way from the constant prediction to the floor; with a lower loss, the scores tell rows apart.
 LEAST_PROGRESS = 0.1
@@ -21,7 +22,7 @@ LEAST_PROGRESS = 0.1
 
 @rule("TW713", Severity.NOTE, residual=True)
 def constant_predictions(
-    baseline: BaselineFacts, overfit: OverfitFacts, dataset: DatasetFacts, setup: SetupFacts
+    baseline: BaselineFacts, overfit: OverfitFacts, dataset: DatasetFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
     """One predicted class for all rows, both after training on one batch and after training on several."""
     labels, constant = dataset.train.labels, baseline.constant
@@ -45,6 +46,6 @@ def constant_predictions(
         },
         where=setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.MODEL, Role.TRAINER),
         fix=Fix(
-            does="train with a higher learning_rate or for more updates, and check whether the predictions then differ"
+            does=f"train for more updates or with {rate_to_try(optimizer)}, and check whether the predictions then differ"
         ),
     )

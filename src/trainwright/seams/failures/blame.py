@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import difflib
 import dis
 import linecache
 import re
@@ -37,6 +39,8 @@ _IMPORTING = frozenset({"IMPORT_NAME", "IMPORT_FROM"})
 _OF_THE_DEVICE = re.compile(r"CUDA (error|out of memory)|HIP error|device-side assert|can't allocate memory")
 # Exceptions from a loader's process, or a generator run by TensorFlow: their frames are in the message.
 _ELSEWHERE = re.compile(r'^\s*File "(.+?)", line (\d+), in \S+$', re.MULTILINE)
+# difflib's ratio above which two names count as similar.
+_KIN = 0.75
 _TRACEBACK = "Traceback (most recent call last)"
 
 _kept: list[BaseException] = []
@@ -79,9 +83,28 @@ def told(error: BaseException) -> Failure:
         # As Python shows it: the line, and the marker below the error; our own text names the place before it.
         trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
         error = SyntaxError(error.msg)
-    said, causes = telling(str(error)), tuple(f"{type(c).__name__}: {telling(str(c))}" for c in _causes(error))
+    # A KeyError shows its key by repr, in which the line ends and terminal codes of a longer message are spelled out.
+    long = isinstance(error, KeyError) and "\n" in str(*error.args[:1])
+    said = telling(str(error.args[0] if long else error)) + (_suggestion(error) if where is not None else "")
+    causes = tuple(f"{type(c).__name__}: {telling(str(c))}" for c in _causes(error))
     name = type(error).__name__
     return Failure(type=name, message=said, where=where, function=function, trace=tuple(trace), causes=causes)
+
+
+def _suggestion(error: BaseException) -> str:
+    """The name that Python suggests for a misspelled one; it shows it only below a traceback that nobody catches."""
+    if isinstance(error, NameError):
+        link = error.__traceback__
+        while link is not None and link.tb_next is not None:
+            link = link.tb_next
+        names = [*link.tb_frame.f_locals, *link.tb_frame.f_globals, *dir(builtins)] if link is not None else []
+    elif isinstance(error, AttributeError):
+        names = dir(type(error.obj)) if error.obj is not None else []
+    else:
+        return ""
+    wanted = error.name or ""
+    near = difflib.get_close_matches(wanted, [n for n in names if n != wanted and not n.startswith("_")], 1, _KIN)
+    return f". Did you mean: {near[0]!r}?" if near and "Did you mean" not in str(error) else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -49,6 +49,7 @@ def check_program(
         rehearsed: with a rehearsal.
     """
     targets = checked(targets)
+    options.check()
     tell(program.said)
     announce(program.script)
     program.set_environment()

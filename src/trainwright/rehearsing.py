@@ -135,7 +135,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     is_sure = is_behind_constant(record)
     pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
     first, *others = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
-    if not first.walked and record.updates:
+    if not first.walked and record.updates and not first.is_interrupted:
         first = replace(first, message=UNWALKED)
     is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
     kept = tuple(f for f in found.findings if not options.ignores(f) and not (is_explained and f.name == STOPPED))

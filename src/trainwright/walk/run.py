@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
 from trainwright.options import Options
+from trainwright.seams.isolation.earlier_files import EarlierFiles
 from trainwright.seams.scripts.running import starting
 from trainwright.seams.source.places import show
 from trainwright.walk.relaunch import Anew
@@ -47,10 +49,23 @@ def check_script(
     if not module and not path.is_file():
         raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
-    session = Session(shown, options, train=train, say=say, done=done, leave=leave, strict=strict, every=not train)
+    earlier = EarlierFiles()
+
+    def report_done(report: Report, further: int) -> None:
+        earlier.restore()  # before our own files are written
+        done(report, further)
+
+    def leave_now() -> int | None:
+        earlier.restore()
+        return leave()
+
+    session = Session(
+        shown, options, train=train, say=say, done=report_done, leave=leave_now, strict=strict, every=not train
+    )
     anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
-    with starting(script, arguments, module=module) as start:
+    kept = contextlib.nullcontext() if train else earlier
+    with kept, starting(script, arguments, module=module) as start:
         reports = session.run(start)
     if session.restart:
         del session, start

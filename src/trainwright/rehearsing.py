@@ -79,6 +79,7 @@ def rehearsing(program: Program, options: Options) -> Iterator[Rehearsing]:
         device=options.device,
         seconds=seconds,
         environment=environment,
+        samples=options.samples,
     )
     with contextlib.ExitStack() as stack:
         stack.push(rehearsal.__exit__)

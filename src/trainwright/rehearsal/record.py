@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
+from trainwright.core.sample import SamplePart, Span
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -77,6 +78,8 @@ class Answers:
     """(n,) the class with the highest score; classes only."""
     log_losses: Floats | None = None
     """(n,) minus the logarithm of the label's probability; classes only."""
+    certainties: Floats | None = None
+    """(n,) the probability of the guess; classes only."""
     values: Floats | None = None
     """(n, width) probabilities of yes, or numbers; not for classes."""
     keys: Integers | None = None
@@ -315,6 +318,35 @@ class Broken:
 
 
 @dataclass(kw_only=True)
+class Sampled:
+    """One row that is shown by itself."""
+
+    output: Output
+    update: int
+    trains: bool
+    data: int
+    model: int
+    evaluation: int | None
+    number: int | None
+    """Its number in the set; None: not known."""
+    inputs: list[tuple[str, NDArray[Any]]]
+    """As the model received them; empty once they are `parts`."""
+    labels: NDArray[Any]
+    """Of one row: one class, the numbers, or a label for each place."""
+    ignored: int
+    """The label that does not count."""
+    guess: int | None
+    certainty: float | None
+    values: Floats | None
+    loss: float | None
+    right: tuple[int, int] | None
+    """How many of its answers are right, of how many; None: they are no classes."""
+    why: tuple[str, ...] = ()
+    parts: tuple[SamplePart, ...] = ()
+    target: tuple[Span, ...] = ()
+
+
+@dataclass(kw_only=True)
 class Record(Facts):
     """A run of the script, as its watchers saw it."""
 
@@ -351,6 +383,9 @@ class Record(Facts):
     """Of the script, and what its watchers took of it meanwhile."""
     watching_seconds: float = 0.0
     """Of these, what the watchers took."""
+    samples: list[Sampled] = field(default_factory=list)
+    class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
+    """The names of an output's classes, where the script has some."""
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
     several_targets: int = 0

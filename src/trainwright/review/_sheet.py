@@ -14,6 +14,7 @@ from trainwright.review._numbers import TYPED, Series, own_score, series_of
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
+from trainwright.review._sheet_samples import confused_rows, samples
 from trainwright.review._verdict import verdicts
 
 # Points of a curve: what a line of a terminal holds.
@@ -59,6 +60,8 @@ def sheet_of(record: Record) -> Sheet:
         pieces=pieces(record),
         drawn=rows_drawn(record),
         trainings=_trainings(record),
+        confused=confused_rows(record),
+        samples=samples(record),
     )
 
 

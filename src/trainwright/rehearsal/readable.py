@@ -243,7 +243,10 @@ def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | No
     good = labels[(labels != sample.ignored) & (labels >= 0)].astype(np.int64)
     classes = names.classes_of(sample.output)
     if not len(good):
-        return (Span(text="no label counts", kind=MASKED),)
+        return (Span(text="none", kind=MASKED),)
+    if tokens and len(labels) <= len(tokens[0][1]):
+        if _is_shifted(labels, (labels != sample.ignored) & (labels >= 0), tokens[0][1]):
+            return ()  # the next tokens: what does not count is told in the text itself
     if decoder is not None and tokens and not classes and sample.output.width >= decoder.size > good.max():
         return _cut([Span(text=decoder.decode(good.tolist()))])[0]
     if len(good) > MOST_LABELS:

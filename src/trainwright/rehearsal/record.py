@@ -327,6 +327,7 @@ class Sampled:
     data: int
     model: int
     evaluation: int | None
+    source: Source
     number: int | None
     """Its number in the set; None: not known."""
     inputs: list[tuple[str, NDArray[Any]]]

@@ -56,6 +56,12 @@ class _Set:
     kept: dict[int, Sampled] = field(default_factory=dict)
     before: _Set | None = None
 
+    @property
+    def are_alike(self) -> bool:
+        """Whether all of its rows are equally long."""
+        ends = [self.best[reason][0][0] for reason in ("longest", "shortest") if self.best.get(reason)]
+        return sum(ends) == 0
+
 
 class Sampler:
     """Keeps a few rows of each set and output."""
@@ -84,63 +90,66 @@ class Sampler:
         """The rows that are kept, with their inputs."""
         found = []
         for one in self._sets.values():
-            rare = min(one.classes, key=lambda label: (one.classes[label], label), default=None)
+            shown = one.before if one.before is not None and one.seen < FEWEST_ROWS else one
+            rare = min(shown.classes, key=lambda label: (shown.classes[label], label), default=None)
             reasons: dict[int, list[str]] = {}
-            for reason, best in (one.before or one).best.items() if one.seen < FEWEST_ROWS else one.best.items():
+            for reason, best in shown.best.items():
+                if reason in ("longest", "shortest") and shown.are_alike:
+                    continue
                 is_class = reason.startswith("class ")
-                if is_class and (reason != f"class {rare}" or len(one.classes) < 2):
+                if is_class and (reason != f"class {rare}" or len(shown.classes) < 2):
                     continue
                 for _, number in best:
                     reasons.setdefault(number, []).append("rarest label" if is_class else reason)
-            kept = one.before.kept if one.before is not None and one.seen < FEWEST_ROWS else one.kept
             for number, why in reasons.items():
-                found.append((replace(kept[number], why=tuple(why)), kept[number].inputs))
+                found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
         return found
 
 
 def _choose(known: _Set, offer: Offer) -> None:
-    answers = offer.answers
-    losses, rights = _losses(answers), None if answers.guesses is None else answers.guesses == answers.labels
-    rows = np.unique(offer.rows)
-    many = len(rows) < len(offer.rows) or offer.labels is not None
-    places = {int(row): np.flatnonzero(offer.rows == row) for row in rows.tolist()}
-    numbers = {row: known.seen + i for i, row in enumerate(places)}
-    for row, at in places.items():
-        loss = float(np.mean(losses[at])) if losses is not None else None
-        for reason, score in _reasons(known, offer, row, at, loss, numbers[row], many):
-            most = CHOSEN.get(reason, 1)
-            best = known.best.setdefault(reason, [])
-            if len(best) >= most and score <= best[-1][0]:
-                continue
-            if numbers[row] not in known.kept:
-                made = _sampled(offer, row, at, loss, rights, many)
+    rows, first, place, counts = np.unique(offer.rows, return_index=True, return_inverse=True, return_counts=True)
+    losses = _losses(offer.answers)
+    by_row = None if losses is None else np.bincount(place, losses, len(rows)) / counts
+    many = offer.labels is not None or len(rows) < len(offer.rows)
+    for reason, scores in _reasons(known, offer, rows, first, by_row, many).items():
+        most, best = CHOSEN.get(reason, 1), known.best.setdefault(reason, [])
+        for i in np.argsort(-scores, kind="stable")[:most].tolist():
+            score = float(scores[i])
+            if not np.isfinite(score) or (len(best) >= most and score <= best[-1][0]):
+                break
+            number = known.seen + i
+            if number not in known.kept:
+                made = _sampled(offer, int(rows[i]), np.flatnonzero(place == i), by_row, i, many)
                 if made is None:
-                    break
-                known.kept[numbers[row]] = made
-            best.append((score, numbers[row]))
+                    continue
+                known.kept[number] = made
+            best.append((score, number))
             best.sort(key=lambda one: -one[0])
             del best[most:]
-    known.seen += len(places)
+    known.seen += len(rows)
     wanted = {number for best in known.best.values() for _, number in best}
     known.kept = {number: one for number, one in known.kept.items() if number in wanted}
 
 
 def _reasons(
-    known: _Set, offer: Offer, row: int, at: Integers, loss: float | None, number: int, many: bool
-) -> list[tuple[str, float]]:
-    """Reasons to show a row, each with how well it fits."""
+    known: _Set, offer: Offer, rows: Integers, first: Integers, losses: Floats | None, many: bool
+) -> dict[str, Floats]:
+    """Reasons to show a row, each with how well the rows fit; not finite: not at all."""
     answers = offer.answers
-    key = int(answers.keys[at[0]]) if answers.keys is not None else number + 1
-    mixed = (key * _GOLDEN) & 0xFFFFFFFFFFFFFFFF
-    found = [("at random", float((mixed ^ (mixed >> 29)) & 0xFFFFFFFF))]
+    keys = answers.keys[first] if answers.keys is not None else known.seen + 1 + np.arange(len(rows))
+    mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
+    found = {"at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)}
     if offer.lengths is not None:
-        found += [("longest", float(offer.lengths[row])), ("shortest", -float(offer.lengths[row]))]
-    if loss is not None and np.isfinite(loss):
-        found.append((WORST, loss))
+        lengths = offer.lengths[rows].astype(np.float64)
+        found |= {"longest": lengths, "shortest": -lengths}
+    if losses is not None:
+        found[WORST] = losses
     if answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
-        label = int(np.asarray(answers.labels[at[0]]).reshape(-1)[0])
-        known.classes[label] += 1
-        found.append((f"class {label}", 0.0))
+        labels = answers.labels[first].reshape(len(first), -1)[:, 0]
+        for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
+            if int(label) not in known.classes:
+                found[f"class {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
+            known.classes[int(label)] += count
     return found
 
 
@@ -156,11 +165,12 @@ def _losses(answers: Answers) -> Floats | None:
     return np.asarray(((labels - values) ** 2).mean(1))
 
 
-def _sampled(offer: Offer, row: int, at: Integers, loss: float | None, rights: Any, many: bool) -> Sampled | None:
+def _sampled(offer: Offer, row: int, at: Integers, losses: Floats | None, place: int, many: bool) -> Sampled | None:
     answers, first = offer.answers, int(at[0])
     inputs = offer.take(row)
     if not inputs or sum(array.size for _, array in inputs) > MOST_VALUES:
         return None
+    right = None if answers.guesses is None else int((answers.guesses[at] == answers.labels[at]).sum())
     return Sampled(
         output=answers.output,
         update=answers.update,
@@ -168,6 +178,7 @@ def _sampled(offer: Offer, row: int, at: Integers, loss: float | None, rights: A
         data=answers.data,
         model=answers.model,
         evaluation=answers.evaluation,
+        source=answers.source,
         number=None if answers.numbers is None else int(answers.numbers[first]),
         inputs=inputs,
         labels=offer.labels(row) if offer.labels is not None else np.array(answers.labels[first]).reshape(-1),
@@ -175,6 +186,6 @@ def _sampled(offer: Offer, row: int, at: Integers, loss: float | None, rights: A
         guess=None if many or answers.guesses is None else int(answers.guesses[first]),
         certainty=None if many or answers.certainties is None else float(answers.certainties[first]),
         values=None if answers.values is None else np.array(answers.values[first]).reshape(-1),
-        loss=loss,
-        right=(int(rights[at].sum()), len(at)) if rights is not None else None,
+        loss=None if losses is None else float(losses[place]),
+        right=None if right is None else (right, len(at)),
     )

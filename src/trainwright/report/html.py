@@ -52,7 +52,7 @@ def _sheet(sheet: Sheet) -> str:
     template = _environment().from_string(_text("sheet.html"))
     look = _environment().from_string(_text("samples.html"))
     rows = look.render(sheet=sheet, words=sample_words, curves=curves) if sheet.samples or sheet.classes else ""
-    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen) + rows
+    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(rows))
 
 
 def _environment() -> Environment:

@@ -15,7 +15,7 @@ from trainwright.report.sheet import Line, value_of
 
 TITLE = "Rows as the model received them"
 # Rows of a set in a terminal: as they come, and those with the highest loss; characters of one.
-BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 100
+BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 56
 # Columns of a table in one line of a terminal.
 BRIEF_COLUMNS = 5
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trainwright.core.sample import WORST, ConfusedRow, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
-from trainwright.rehearsal.record import Kind, Output, Record, Sampled
+from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
 from trainwright.review._rows import Rows, evaluated_rows
 
 # Rows of one set and output that are shown, and sets.
@@ -25,6 +25,15 @@ def samples(record: Record) -> tuple[Sample, ...]:
     for one in record.samples:
         groups.setdefault((one.output, one.trains, one.data, one.model), []).append(one)
     evaluated = evaluated_rows(record, scored=False)
+    surest: dict[Any, int] = {}
+    for (output, trains, data, model), of_set in groups.items():
+        shape = output.kind, output.width, trains, data, model
+        surest[shape] = min(surest.get(shape, len(Source)), list(Source).index(of_set[0].source))
+    groups = {
+        of: of_set
+        for of, of_set in groups.items()
+        if list(Source).index(of_set[0].source) == surest[(of[0].kind, of[0].width, *of[1:])]
+    }
     several = len({output for output, _, _, _ in groups}) > 1
     found = []
     for (output, trains, data, model), of_set in groups.items():
@@ -65,8 +74,8 @@ def _sample(record: Record, one: Sampled, of: str, rows_of: str) -> Sample:
 
 def _told(one: Sampled, names: dict[int, str]) -> tuple[str, str, bool | None]:
     """Label, answer, and whether the answer is right."""
-    if one.target:
-        told = "" if one.right is None else f"{one.right[0]:,} of {one.right[1]:,} looked at right"
+    if one.output.kind == Kind.CLASSES and len(one.labels) > 1:
+        told = "" if one.right is None else f"{one.right[0]:,} of {one.right[1]:,} labels right"
         return "", told, None
     if one.output.kind == Kind.CLASSES:
         label = int(one.labels[0])

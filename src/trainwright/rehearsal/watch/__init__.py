@@ -20,7 +20,7 @@ _FOLDER = "trainwright.rehearsal.watch"
 def watch(recorder: Recorder) -> None:
     """Watch the frameworks that the script imports, from when it imports them; nothing is imported for that."""
     watch_logging(recorder)
-    recorder.on_begin.append(recorder.watching(NameSeeker(recorder.names)))
+    recorder.on_begin.append(functools.partial(recorder.guard, NameSeeker(recorder.names)))
     found = _Frameworks(recorder)
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {

@@ -26,10 +26,11 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
         source = source.root
     if source.rows != call.rows or (source.model.takes_outputs and source.root is not None):
         return
-    tensors = [(name, tensor) for name, tensor in _inputs(source)]
+    target = plain(meeting.target)
+    storage = target.untyped_storage().data_ptr()  # a model may take its labels, too
+    tensors = [one for one in _inputs(source) if one[1].untyped_storage().data_ptr() != storage]
     if not tensors:
         return
-    target = plain(meeting.target)
     has_many = answers.output.kind == Kind.CLASSES and per_row > 1 and target.numel() == call.rows * per_row
     if not has_many and (per_row > 1 or len(answers.labels) > call.rows):
         return
@@ -73,11 +74,10 @@ def _take(tensors: list[tuple[str, Any]], row: int) -> Arrays:
 def _lengths(tensors: list[tuple[str, Any]]) -> Integers | None:
     """The lengths of rows of tokens: where their mask is 1, or up to the zeros at their end; None: they are no tokens."""
     whole = [t for _, t in tensors if t.dim() == 2 and t.shape[1] > COLUMNS and not t.is_floating_point()]
-    if not whole:
+    if not whole or not whole[0].numel():
         return None
-    arrays = [t.cpu().numpy() for t in whole]
-    mask = next(
-        (a for a in arrays[1:] if a.shape == arrays[0].shape and a.size and a.min() == 0 and a.max() == 1), None
-    )
-    lengths: Integers = np.count_nonzero(arrays[0] if mask is None else mask, axis=1)
+    first, *others = (t.cpu().numpy() for t in whole)
+    mask = next((a for a in others if a.shape == first.shape and a.min() >= 0 and a.max() == 1 and a[:, 0].all()), None)
+    read = first != 0 if mask is None else mask != 0
+    lengths: Integers = np.where(read.any(1), read.shape[1] - np.argmax(read[:, ::-1], 1), 0)
     return lengths

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 ORDINARY, SPECIAL, PADDING, MASKED = "", "special", "padding", "masked"
 # What is said of the rows for which the loss is highest.
 WORST = "highest loss"
+# And of a row that a finding speaks of.
+NOT_FINITE = "holds a number that is not finite"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -266,7 +266,8 @@ def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:
     if data is None:
         return None
     tables = {name: tuple(_read(row, made) for row in data.get(name, ())) for name, made in _TABLES.items()}
-    return Sheet(**{**_values(data, Sheet), **tables})
+    rest = {name: value for name, value in data.items() if name not in _TABLES}
+    return Sheet(**{**_values(rest, Sheet), **tables})
 
 
 def _read(row: Mapping[str, Any], made: type) -> Any:

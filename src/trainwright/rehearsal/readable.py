@@ -112,9 +112,13 @@ def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None
 
 
 def _is_tokens(array: NDArray[Any], inputs: Arrays) -> bool:
-    return array.dtype.kind in "iu" and array.dtype.itemsize > 1 and array.ndim == 1 and len(array) > FEW and not (
-        array.min() >= 0 and array.max() <= 1 and any(other is not array and other.shape == array.shape for _, other in inputs)
-    ) and bool(array.min() >= 0) and not np.array_equal(array, np.arange(len(array)))  # fmt: skip
+    """Whether it is a row of token ids: whole numbers, no bytes of a picture, no mask or positions beside others."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1 or array.ndim != 1 or len(array) <= FEW:
+        return False
+    beside = any(other is not array and other.shape == array.shape for _, other in inputs)
+    if array.min() < 0 or (beside and array.max() <= 1):
+        return False
+    return not np.array_equal(array, np.arange(len(array)))
 
 
 def _is_aside(array: NDArray[Any], tokens: Arrays) -> bool:
@@ -136,14 +140,17 @@ def _counting(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None
         return None
     good = (labels != sample.ignored) & (labels >= 0)
     counts = np.zeros(len(tokens), dtype=bool)
-    if _is_shifted(labels, good, tokens):
+    if _is_shifted(sample, good, tokens):
         counts[1:] = good[: len(tokens) - 1]
         return counts
-    counts[: len(good)] = good
-    return counts
+    return good if len(good) == len(tokens) and good.any() else None
 
 
-def _is_shifted(labels: NDArray[Any], good: NDArray[np.bool_], tokens: NDArray[Any]) -> bool:
+def _is_shifted(sample: Sampled, good: NDArray[np.bool_], tokens: NDArray[Any]) -> bool:
+    """Whether the labels are the next tokens: those of a language model."""
+    labels = sample.labels
+    if sample.output.width <= tokens.max(initial=0):  # classes of the tokens
+        return False
     following = tokens[1:][: len(labels)]
     counted = good[: len(following)]
     return bool(counted.any()) and bool((labels[: len(following)] == following)[counted].mean() >= SHIFTED)
@@ -245,7 +252,7 @@ def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | No
     if not len(good):
         return (Span(text="none", kind=MASKED),)
     if tokens and len(labels) <= len(tokens[0][1]):
-        if _is_shifted(labels, (labels != sample.ignored) & (labels >= 0), tokens[0][1]):
+        if _is_shifted(sample, (labels != sample.ignored) & (labels >= 0), tokens[0][1]):
             return ()  # the next tokens: what does not count is told in the text itself
     if decoder is not None and tokens and not classes and sample.output.width >= decoder.size > good.max():
         return _cut([Span(text=decoder.decode(good.tolist()))])[0]

@@ -319,7 +319,7 @@ class Broken:
 
 @dataclass(kw_only=True)
 class Sampled:
-    """One row that is shown by itself."""
+    """One row that is shown by itself; `number`: in its set, if known."""
 
     output: Output
     update: int
@@ -329,13 +329,11 @@ class Sampled:
     evaluation: int | None
     source: Source
     number: int | None
-    """Its number in the set; None: not known."""
     inputs: list[tuple[str, NDArray[Any]]]
     """As the model received them; empty once they are `parts`."""
     labels: NDArray[Any]
     """Of one row: one class, the numbers, or a label for each place."""
     ignored: int
-    """The label that does not count."""
     guess: int | None
     certainty: float | None
     values: Floats | None
@@ -386,7 +384,6 @@ class Record(Facts):
     """Of these, what the watchers took."""
     samples: list[Sampled] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
-    """The names of an output's classes, where the script has some."""
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
     several_targets: int = 0

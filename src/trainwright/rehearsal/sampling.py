@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core.sample import WORST
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Sampled
+from trainwright.core.sample import NOT_FINITE, WORST
+from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
 
 # How many rows are kept for each reason.
 CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3}
@@ -23,6 +23,8 @@ MOST_SETS, MOST_VALUES = 8, 1_000_000
 ANEW = 1.5
 # So many rows are seen before those that were chosen before are forgotten.
 FEWEST_ROWS = 32
+# The output of a row of which no answer is known.
+UNKNOWN = Output(Kind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
 
 Arrays = list[tuple[str, NDArray[Any]]]
@@ -68,6 +70,8 @@ class Sampler:
 
     def __init__(self) -> None:
         self._sets: dict[Any, _Set] = {}
+        self.broken: tuple[int | None, Arrays] | None = None
+        """The number and the inputs of the first row that holds a number that is not finite."""
 
     def offer(self, offer: Offer) -> None:
         """Look at the rows of a call; the last evaluation and the last training calls remain."""
@@ -88,7 +92,7 @@ class Sampler:
 
     def chosen(self) -> list[tuple[Sampled, Arrays]]:
         """The rows that are kept, with their inputs."""
-        found = []
+        found = [] if self.broken is None else [(_broken(self.broken[0]), self.broken[1])]
         for one in self._sets.values():
             shown = one.before if one.before is not None and one.seen < FEWEST_ROWS else one
             rare = min(shown.classes, key=lambda label: (shown.classes[label], label), default=None)
@@ -138,7 +142,9 @@ def _reasons(
     answers = offer.answers
     keys = answers.keys[first] if answers.keys is not None else known.seen + 1 + np.arange(len(rows))
     mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
-    found = {"at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)}
+    found: dict[str, Floats] = {
+        "at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)
+    }
     if offer.lengths is not None:
         lengths = offer.lengths[rows].astype(np.float64)
         found |= {"longest": lengths, "shortest": -lengths}
@@ -188,4 +194,27 @@ def _sampled(offer: Offer, row: int, at: Integers, losses: Floats | None, place:
         values=None if answers.values is None else np.array(answers.values[first]).reshape(-1),
         loss=None if losses is None else float(losses[place]),
         right=None if right is None else (right, len(at)),
+    )
+
+
+def _broken(number: int | None) -> Sampled:
+    """A row of training that no answer is known of."""
+    return Sampled(
+        output=UNKNOWN,
+        update=0,
+        trains=True,
+        data=0,
+        model=0,
+        evaluation=None,
+        source=Source.LOADER,
+        number=number,
+        inputs=[],
+        labels=np.zeros(0),
+        ignored=-100,
+        guess=None,
+        certainty=None,
+        values=None,
+        loss=None,
+        right=None,
+        why=(NOT_FINITE,),
     )

@@ -8,16 +8,16 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trainwright.core.sample import MASKED, PADDING, WORST, ConfusedRow, Sample, SamplePart
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, Sample, SamplePart
 from trainwright.core.sheet import HELD_OUT, ClassRow, Sheet
 from trainwright.report.curves import sparkline
 from trainwright.report.sheet import Line, value_of
 
 TITLE = "Rows as the model received them"
 # Rows of a set in a terminal: as they come, and those with the highest loss; characters of one.
-BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 56
+BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 32
 # Columns of a table in one line of a terminal.
-BRIEF_COLUMNS = 5
+BRIEF_COLUMNS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,20 +107,22 @@ def shade(row: ConfusedRow, place: int) -> float:
 def brief_rows(sheet: Sheet) -> tuple[Line, ...]:
     """Two rows of each set in a line each, then the worst of the held-out ones."""
     lines: list[Line] = []
-    if told := same_answer(sheet):
-        lines.append(Line((told,)))
     for number, (title, rows) in enumerate(groups(sheet)[:2]):
-        usual = [row for row in rows if "at random" in row.why][:BRIEF_ROWS]
+        usual = [row for row in rows if NOT_FINITE in row.why or "at random" in row.why][:BRIEF_ROWS]
         worst = [row for row in reversed(rows) if WORST in row.why and row not in usual][: 0 if number else BRIEF_WORST]
-        lines += [_brief(title, row) for row in (*usual, *worst)]
-    return tuple(lines)
+        named = [(title.split(" ")[0].lower(), row) for row in usual] + [("worst", row) for row in worst]
+        lines += [_brief(name, row) for name, row in named]
+    told = same_answer(sheet)
+    return (*((Line((told,)),) if told else ()), *lines)
 
 
-def _brief(title: str, row: Sample) -> Line:
+def _brief(name: str, row: Sample) -> Line:
     shown = "; ".join(part for part in map(_brief_part, row.inputs) if part)
     shown = shown if len(shown) <= BRIEF_CHARACTERS else shown[: BRIEF_CHARACTERS - 1] + "…"
-    why = f"{'held-out' if title.startswith('Held') else 'training'}, {row.why[0] if row.why else ''}"
-    return Line((f"{why}: {shown} → {outcome(row)}",), verdict(row) if row.right is False else "")
+    sure = "" if row.probability is None else f" {row.probability:.0%}"
+    told = [f"label {row.label}"] if row.label else []
+    told += [f"{'answered ' if row.label else ''}{row.answer}{sure}"] if row.answer else []
+    return Line((name, shown, visible(", ".join(told))), "wrong" if row.right is False else "")
 
 
 def _brief_part(part: SamplePart) -> str:

@@ -34,14 +34,14 @@ def samples(record: Record) -> tuple[Sample, ...]:
         for of, of_set in groups.items()
         if list(Source).index(of_set[0].source) == surest[(of[0].kind, of[0].width, *of[1:])]
     }
-    several = len({output for output, _, _, _ in groups}) > 1
+    several = len({output for output, _, _, _ in groups if output.width}) > 1
     found = []
     for (output, trains, data, model), of_set in groups.items():
         known = [rows for rows in evaluated if (rows.output, rows.calls[0].data, rows.model) == (output, data, model)]
         if not trains and not known:  # a pass of another model, or one that nobody scores
             continue
         held_out = not trains and any(rows.is_held_out for rows in known)
-        of = str(output) if several else ""
+        of = str(output) if several and output.width else ""
         rows_of = HELD_OUT if held_out else TRAINING
         # Worst last: what is as usual is read first.
         ordered = sorted(of_set, key=lambda one: (WORST in one.why, -(one.loss or 0.0)))[:MOST_SAMPLES]

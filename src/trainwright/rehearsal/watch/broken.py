@@ -58,6 +58,9 @@ class BrokenRows:
                 data=type(rows).__name__,
                 size=size,
             )
+            if self._recorder.sampler is not None:
+                number = None if numbers is None else int(numbers[found[0]])
+                self._recorder.sampler.broken = number, [(name, np.array(values[found[0]]))]
             self._rows, self._scope = rows, dict(_scope(sys._getframe(1)))
             return True
         return False

@@ -117,10 +117,12 @@ def _choose(known: _Set, offer: Offer) -> None:
     many = offer.labels is not None or len(rows) < len(offer.rows)
     for reason, scores in _reasons(known, offer, rows, first, by_row, many).items():
         most, best = CHOSEN.get(reason, 1), known.best.setdefault(reason, [])
-        for i in np.argsort(-scores, kind="stable")[:most].tolist():
+        for i in np.argsort(-scores, kind="stable")[: 4 * most].tolist():
             score = float(scores[i])
             if not np.isfinite(score) or (len(best) >= most and score <= best[-1][0]):
                 break
+            if any(score == other for other, _ in best):  # the same row, or an equal one
+                continue
             number = known.seen + i
             if number not in known.kept:
                 made = _sampled(offer, int(rows[i]), np.flatnonzero(place == i), by_row, i, many)
@@ -140,7 +142,8 @@ def _reasons(
 ) -> dict[str, Floats]:
     """Reasons to show a row, each with how well the rows fit; not finite: not at all."""
     answers = offer.answers
-    keys = answers.keys[first] if answers.keys is not None else known.seen + 1 + np.arange(len(rows))
+    known_by = answers.numbers if answers.numbers is not None else answers.keys
+    keys = known_by[first] + 1 if known_by is not None else known.seen + 1 + np.arange(len(rows))
     mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
     found: dict[str, Floats] = {
         "at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)

@@ -11,8 +11,10 @@ import pytest
 from rich.console import Console
 
 from trainwright.core.report import Report, from_dict, to_dict
-from trainwright.core.sample import MASKED, PADDING, SPECIAL, WORST, Sample, SamplePart, Span
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, WORST, Sample, SamplePart, Span
 from trainwright.core.sheet import Sheet
+from trainwright.errors import UsageError
+from trainwright.options import Options, with_settings
 from trainwright.rehearsal.pictures import draw
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
@@ -289,6 +291,28 @@ def test_in_a_terminal_rows_are_a_line_each() -> None:
         lines = printed(Report(script="train.py", sheet=sheet_of(recorded())), width).split("\n")
         begin = next(i for i, line in enumerate(lines) if line.startswith("samples"))
         assert len([line for line in lines[begin:] if line.strip()]) <= (15 if width == 80 else 8)
+
+
+@pytest.mark.parametrize(("setting", "shown"), [("samples = false", False), ("samples = true", True), ("", True)])
+def test_a_setting_leaves_rows_out(tmp_path, setting: str, shown: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.trainwright]\n{setting}\n")
+    assert with_settings(Options(), tmp_path / "train.py").samples is shown
+
+
+def test_a_setting_of_another_kind_is_refused(tmp_path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.trainwright]\nsamples = "no"\n')
+    with pytest.raises(UsageError, match="samples must be true or false"):
+        with_settings(Options(), tmp_path / "train.py")
+
+
+def test_a_row_that_a_finding_speaks_of_is_shown() -> None:
+    sampler = Sampler()
+    offered(sampler, classified(trains=True, evaluation=None))
+    sampler.broken = 41, [("0", np.array([1.0, 2.0, 3.0, np.nan]))]
+    record = Record(updates=10, answers=[classified(trains=True)], samples=read_all(sampler.chosen(), Names()))
+    sheet = sheet_of(record)
+    assert [one.row for one in sheet.samples if NOT_FINITE in one.why] == [41]
+    assert "column 4 nan" in printed(Report(script="train.py", sheet=sheet))
 
 
 def test_sources_are_known() -> None:

@@ -122,15 +122,17 @@ def _brief(name: str, row: Sample) -> Line:
     sure = "" if row.probability is None else f" {row.probability:.0%}"
     told = [f"label {row.label}"] if row.label else []
     told += [f"{'answered ' if row.label else ''}{row.answer}{sure}"] if row.answer else []
-    return Line((name, shown, visible(", ".join(told))), "wrong" if row.right is False else "")
+    mark = NOT_FINITE if NOT_FINITE in row.why else "wrong" if row.right is False else ""
+    return Line((name, shown, visible(", ".join(told))), mark)
 
 
 def _brief_part(part: SamplePart) -> str:
     if part.form == "text":
         told = "".join(_marked(span.text, span.kind) for span in part.spans)
     elif part.form == "table":
-        shown = zip(part.names[:BRIEF_COLUMNS], part.values, strict=False)
-        told = ", ".join(f"{name} {value_of(value)}" for name, value in shown)
+        every = sorted(cells(part), key=lambda cell: cell[1] not in ("nan", "inf", "-inf"))
+        shown = every[:BRIEF_COLUMNS]
+        told = ", ".join(f"{name} {value}" for name, value in shown)
         told += " …" if len(part.names) > BRIEF_COLUMNS else ""
     elif part.lines:
         told = sparkline(part.lines[0])

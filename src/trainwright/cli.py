@@ -152,13 +152,13 @@ def check(
         ),
     ] = True,
     samples: Annotated[
-        bool | None,
+        bool,
         Parameter(
             name="--samples",
             negative="--no-samples",
             help="Show single rows of the data in the reports; --no-samples where they may not be shown.",
         ),
-    ] = None,
+    ] = True,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
     """Rehearse a script and walk its pipeline; train nothing for real.
@@ -180,9 +180,7 @@ def check(
     targets = Targets(json=json, html=html, diff=diff)
     rehearsed = rehearsal and training is None and copies is None
     options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
-    options = replace(
-        options, device=device, training=training, samples=options.samples if samples is None else samples
-    )
+    options = replace(options, device=device, training=training, samples=samples and options.samples)
     return check_program(
         program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
     )

@@ -152,6 +152,14 @@ def check(
             help="Also run the whole script in an isolated process of its own, and review what came out.",
         ),
     ] = True,
+    samples: Annotated[
+        bool,
+        Parameter(
+            name="--samples",
+            negative="--no-samples",
+            help="Show single rows of the data in the reports; --no-samples where they may not be shown.",
+        ),
+    ] = True,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
     """Rehearse a script and walk its pipeline; train nothing for real.
@@ -173,7 +181,7 @@ def check(
     targets = Targets(json=json, html=html, diff=diff)
     rehearsed = rehearsal and training is None and copies is None
     options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
-    options = replace(options, device=device, training=training)
+    options = replace(options, device=device, training=training, samples=samples and options.samples)
     return check_program(
         program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
     )

@@ -33,6 +33,8 @@ class Options:
     repair: bool = True
     device: str = "auto"
     """`cpu`: do not use a GPU even if there is one."""
+    samples: bool = True
+    """Whether single rows of the data may be shown."""
     training: int | None = None
     """The number of the script's one training that is walked, counted from 1; None: every training."""
 
@@ -85,7 +87,8 @@ def with_settings(options: Options, script: Path) -> Options:
         settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
         _check_settings(settings, file)
         budget = float(settings.get("budget", options.budget))
-        return replace(options, ignore=(*options.ignore, *settings.get("ignore", ())), budget=budget)
+        ignore = (*options.ignore, *settings.get("ignore", ()))
+        return replace(options, ignore=ignore, budget=budget, samples=settings.get("samples", options.samples))
     return options
 
 
@@ -93,8 +96,10 @@ def _check_settings(settings: Any, file: Path) -> None:
     where = f"{file}: [tool.trainwright]"
     if not isinstance(settings, dict):
         raise UsageError(f"{where} must be a table; got {settings!r}.")
-    if unknown := set(settings) - {"ignore", "budget"}:
-        raise UsageError(f"{where} takes ignore and budget; got {', '.join(sorted(unknown))}.")
+    if unknown := set(settings) - {"ignore", "budget", "samples"}:
+        raise UsageError(f"{where} takes ignore, budget and samples; got {', '.join(sorted(unknown))}.")
+    if not isinstance(settings.get("samples", True), bool):
+        raise UsageError(f"{where} samples must be true or false; got {settings['samples']!r}.")
     ignore, budget = settings.get("ignore", []), settings.get("budget", DEFAULT_BUDGET)
     if not isinstance(ignore, list) or not all(isinstance(n, str) for n in ignore):
         raise UsageError(f"{where} ignore must be a list of rule names; got {ignore!r}.")

@@ -111,6 +111,7 @@ def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -
         device=options.device,
         seconds=seconds,
         environment=environment,
+        samples=options.samples,
     )
     with contextlib.ExitStack() as stack:
         stack.push(rehearsal.__exit__)

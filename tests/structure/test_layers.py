@@ -66,7 +66,7 @@ MAY_IMPORT = {
         "timing",
     },
     # Questions know only the record.
-    "review": {"review", "rehearsal.record", "probes", "core"},
+    "review": {"review", "rehearsal.record", "rehearsal.record_rows", "probes", "core"},
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
@@ -129,8 +129,12 @@ INSIDE = {
     "probes.information": {"probes.labels"},
     "probes.splits": set(),
     "probes.equal_inputs": set(),
-    "rehearsal.record": set(),
-    "rehearsal.recorder": {"rehearsal.record"},
+    "rehearsal.record_rows": set(),
+    "rehearsal.record": {"rehearsal.record_rows"},
+    "rehearsal.pictures": {"rehearsal.record"},
+    "rehearsal.sampling": {"rehearsal.record"},
+    "rehearsal.readable": {"rehearsal.record", "rehearsal.sampling", "rehearsal.pictures"},
+    "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
     "rehearsal.limits": set(),
     "rehearsal.sandbox": set(),
     "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run"},
@@ -141,7 +145,7 @@ INSIDE = {
     "rehearsal.request": set(),
     "rehearsal.seeds": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
-    "rehearsal.watch": {"rehearsal.record", "rehearsal.recorder"},
+    "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable"},
     "trainwright_lm.atomic": set(),
     "trainwright_lm.progress": set(),
     "trainwright_lm.documents": set(),

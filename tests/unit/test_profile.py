@@ -9,7 +9,8 @@ from rich.console import Console
 
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
-from trainwright.rehearsal.record import Answers, Floats, Kind, Output, RawRows, Record, TrainedLabels
+from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
+from trainwright.rehearsal.record_rows import RawRows
 from trainwright.report import html, terminal
 from trainwright.review._raw import profiles
 

@@ -14,6 +14,7 @@ from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Pr
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
+from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
 from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
 from trainwright.core.stage import WALKED, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
@@ -119,6 +120,26 @@ REPORT = Report(
         curves=(Curve(name="loss", updates=(25, 50, 75), values=(1.1, 0.4, float("nan")), mark="not finite after update 74"),),
         pieces=(Piece(what="evaluated", times=3, first_update=25, last_update=75, how="as in evaluation mode", where=Place("train.py", 12)),),
         drawn=(RowsDrawn(name="Dataset", rows_of="training", size=400, distinct=312, draws=1200, most=20),),
+        confused=(
+            ConfusedRow(output="3 classes", label="<0>", answers=("<0>", "2"), counts=(64, 3)),
+            ConfusedRow(output="3 classes", label="2", answers=("<0>", "2"), counts=(33, 0)),
+        ),
+        samples=(
+            Sample(
+                rows_of="held-out", output="", why=("at random",), row=12, update=75, label="<0>", answer="<0>", probability=0.97,
+                right=True, loss=0.03, inputs=(
+                    SamplePart(name="", form="text", note="5 of 8 places, the rest padding",
+                               spans=(Span(text="[CLS]", kind="special"), Span(text=" <b>fine</b>\n"), Span(text="[PAD] × 3", kind="padding"))),
+                ),
+            ),
+            Sample(
+                rows_of="held-out", output="", why=("highest loss",), row=7, update=75, label="2", answer="<0>", probability=0.99,
+                right=False, loss=4.6, inputs=(
+                    SamplePart(name="", form="table", names=("age", "<income>"), values=(31.0, 2500.5)),
+                    SamplePart(name="pulse", form="series", note="3 numbers", lines=((1.0, 3.0, 2.0),)),
+                ),
+            ),
+        ),
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),

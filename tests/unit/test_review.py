@@ -28,7 +28,6 @@ from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, St
 from trainwright.core.rule import load_rules
 from trainwright.rehearsal.record import (
     Best,
-    Broken,
     Drawn,
     Ended,
     Kept,
@@ -42,6 +41,7 @@ from trainwright.rehearsal.record import (
     Training,
     Update,
 )
+from trainwright.rehearsal.record_rows import Broken
 from trainwright.review._review import ask, review
 from trainwright.review._rows import evaluated_rows, held_out_rows
 from trainwright.review._verdict import verdict_of, verdicts

@@ -12,6 +12,7 @@ from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.core.plain import place, plain, read_place
+from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
 
 HELD_OUT, TRAINING, EITHER = "held-out", "training", "a set"
 
@@ -241,6 +242,10 @@ class Sheet:
     drawn: tuple[RowsDrawn, ...] = ()
     trainings: tuple[TrainingRow, ...] = ()
     """Empty: there is one only."""
+    confused: tuple[ConfusedRow, ...] = ()
+    """Of the last evaluation; empty: there are many classes, or none."""
+    samples: tuple[Sample, ...] = ()
+    """Single rows; empty: none may be shown, or none was seen with its label."""
 
     @property
     def share(self) -> float | None:
@@ -260,7 +265,11 @@ _TABLES: dict[str, type] = {
     "pieces": Piece,
     "drawn": RowsDrawn,
     "trainings": TrainingRow,
+    "confused": ConfusedRow,
+    "samples": Sample,
 }
+# What lies inside of these rows.
+_PARTS: dict[str, type] = {"SamplePart": SamplePart, "Span": Span}
 
 
 def sheet_to_dict(sheet: Sheet | None) -> dict[str, Any] | None:
@@ -279,7 +288,8 @@ def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:
     if data is None:
         return None
     tables = {name: tuple(_read(row, made) for row in data.get(name, ())) for name, made in _TABLES.items()}
-    return Sheet(**{**_values(data, Sheet), **tables})
+    rest = {name: value for name, value in data.items() if name not in _TABLES}
+    return Sheet(**{**_values(rest, Sheet), **tables})
 
 
 def _read(row: Mapping[str, Any], made: type) -> Any:
@@ -295,6 +305,8 @@ def _values(data: Mapping[str, Any], made: type) -> dict[str, Any]:
 def _read_value(value: Any, kind: str) -> Any:
     if "Place" in kind:
         return read_place(value)
+    if isinstance(value, dict):
+        return _read(value, next(made for name, made in _PARTS.items() if name in kind))
     if isinstance(value, list):
         return tuple(_read_value(one, kind) for one in value)
     return float(value) if "float" in kind and value is not None else value
@@ -305,5 +317,7 @@ def _plain(value: Any) -> Any:
         return place(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, (SamplePart, Span)):
+        return {name: _plain(held) for name, held in vars(value).items()}
     # Six digits are more than anyone reads, and what a float32 has.
     return plain(float(f"{value:.6g}")) if isinstance(value, float) else value

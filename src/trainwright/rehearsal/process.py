@@ -111,6 +111,7 @@ class Rehearsal:
         seed: moves the script's random seeds (`rehearsal/seeds.py`); 0 changes nothing.
         server: forks the process, which then has the server's environment.
         watched: False: only its end and its seconds are recorded.
+        samples: whether single rows may be shown.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Rehearsal:
         seed: int = 0,
         server: Server | None = None,
         watched: bool = True,
+        samples: bool = True,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
         self._request = Request(
@@ -138,6 +140,7 @@ class Rehearsal:
             isolation=KERNEL if sys.platform.startswith("linux") else PYTHON,
             seed=seed,
             watched=watched,
+            samples=samples,
         )
         self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()

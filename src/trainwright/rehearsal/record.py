@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
+from trainwright.core.sample import SamplePart, Span
+from trainwright.rehearsal.record_rows import Broken, RawRows
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -77,6 +79,8 @@ class Answers:
     """(n,) the class with the highest score; classes only."""
     log_losses: Floats | None = None
     """(n,) minus the logarithm of the label's probability; classes only."""
+    certainties: Floats | None = None
+    """(n,) the probability of the guess; classes only."""
     values: Floats | None = None
     """(n, width) probabilities of yes, or numbers; not for classes."""
     keys: Integers | None = None
@@ -213,18 +217,6 @@ class Drawn:
 
 
 @dataclass(kw_only=True)
-class RawRows:
-    """Rows of a set as the script held them before it prepared them."""
-
-    data: int
-    """The set that loaders draw from."""
-    numbers: Integers
-    """(n,) the rows' numbers in that set."""
-    columns: dict[str, Floats]
-    """(n, d) each column by its name: a number, categories as zeros and ones, texts as counts of hashed pieces."""
-
-
-@dataclass(kw_only=True)
 class TrainedLabels:
     """The labels of one output in all training calls."""
 
@@ -305,25 +297,31 @@ class Ended:
 
 
 @dataclass(kw_only=True)
-class Broken:
-    """The rows with which a loss first stopped being finite."""
+class Sampled:
+    """One row that is shown by itself; `number`: in its set, if known."""
 
-    rows: tuple[int, ...] = ()
-    """The first that hold such a value; none: their numbers are finite."""
-    count: int = 0
-    """How many rows do."""
-    is_numbered: bool = False
-    """Whether the rows are numbered in their set; otherwise in the batch."""
-    column: str = ""
-    position: int = 0
-    """The place in the first row's column, counted over all its dimensions."""
-    value: float = 0.0
-    data: str = ""
-    """The set's class, and below its rows."""
-    size: int = 0
-    origin: str = ""
-    """The table of the script that the first row came from, and below the line of its file."""
-    where: Place | None = None
+    output: Output
+    update: int
+    trains: bool
+    data: int
+    model: int
+    evaluation: int | None
+    source: Source
+    number: int | None
+    inputs: list[tuple[str, NDArray[Any]]]
+    """As the model received them; empty once they are `parts`."""
+    labels: NDArray[Any]
+    """Of one row: one class, the numbers, or a label for each place."""
+    ignored: int
+    guess: int | None
+    certainty: float | None
+    values: Floats | None
+    loss: float | None
+    right: tuple[int, int] | None
+    """How many of its answers are right, of how many; None: they are no classes."""
+    why: tuple[str, ...] = ()
+    parts: tuple[SamplePart, ...] = ()
+    target: tuple[Span, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -364,6 +362,8 @@ class Record(Facts):
     """Of the script, and what its watchers took of it meanwhile."""
     watching_seconds: float = 0.0
     """Of these, what the watchers took."""
+    samples: list[Sampled] = field(default_factory=list)
+    class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
     several_targets: int = 0

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.rehearsal.readable import Names, read_all
 from trainwright.rehearsal.record import (
     Answers,
     Drawn,
@@ -30,6 +31,7 @@ from trainwright.rehearsal.record import (
     TrainedLabels,
     Training,
 )
+from trainwright.rehearsal.sampling import Sampler
 from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,6 +56,9 @@ class Recorder:
 
     def __init__(self) -> None:
         self.record = Record()
+        self.sampler: Sampler | None = Sampler()
+        """Keeps the rows that are shown one by one; None: no row is to be shown."""
+        self.names = Names()
         self.busy = False
         """Whether a watcher is at work: what it calls itself is not recorded."""
         self.on_update: list[Callable[[], None]] = []
@@ -249,6 +254,14 @@ class Recorder:
             if inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
                 rows[key] = inputs[index], labels[index]
 
+    def _read_samples(self) -> None:
+        """Turn the rows that are shown into what a person reads, and give classes their names."""
+        outputs = {one.output for one in self.record.answers}
+        named = {output: self.names.classes_of(output) for output in outputs}
+        self.record.class_names = {output: names for output, names in named.items() if names}
+        if self.sampler is not None:
+            self.record.samples = read_all(self.sampler.chosen(), self.names)
+
     def finish(self) -> Record:
         """The record, with what was collected on the way."""
         record = self.record
@@ -263,6 +276,7 @@ class Recorder:
                 keys: Integers = np.array(list(same), dtype=np.int64)
                 inputs = np.stack([x for x, _ in same.values()])
                 record.trained_rows[output] = inputs, np.stack([y for _, y in same.values()]), keys
+        self.guard(self._read_samples)
         record.watcher_errors = dict(self._errors)
         record.seconds = self.seconds
         return record

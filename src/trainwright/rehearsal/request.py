@@ -29,6 +29,9 @@ class Request:
     watched: bool = True
     """Without watchers only the end and the seconds are recorded: what watching costs is measured so."""
 
+    samples: bool = True
+    """Whether single rows may be shown."""
+
     @property
     def record(self) -> Path:
         """Where the record is written."""

@@ -63,6 +63,8 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     recorder.on_update += [telling, LoopEnding(recorder)]
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
+    if not request.samples:
+        recorder.sampler = None
     if request.watched:
         install()
         watch.watch(recorder)

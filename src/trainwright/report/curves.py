@@ -56,6 +56,27 @@ def lines(curve: Curve, updates: int) -> list[str]:
     return [" ".join(part) for part in parts if part]
 
 
+def series(values: Sequence[float], least: float, most: float) -> str:
+    """The points of a row's numbers, from left to right; those that are not finite are left out."""
+    span, last = most - least or 1.0, max(len(values) - 1, 1)
+    return " ".join(
+        f"{EDGE + (WIDTH - 2 * EDGE) * i / last:.1f},{EDGE + (HEIGHT - 2 * EDGE) * (1 - (value - least) / span):.1f}"
+        for i, value in enumerate(values)
+        if math.isfinite(value)
+    )
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A row's numbers as one line of block characters."""
+    parts = [values[i * len(values) // CHARACTERS : (i + 1) * len(values) // CHARACTERS] for i in range(CHARACTERS)]
+    known = [value for value in values if math.isfinite(value)]
+    least, span = min(known, default=0.0), (max(known, default=0.0) - min(known, default=0.0)) or 1.0
+    shown = parts if len(values) > CHARACTERS else [[value] for value in values]
+    return "".join(
+        _block([(value - least) / span if math.isfinite(value) else None for value in part]) for part in shown if part
+    )
+
+
 def across(update: int, updates: int) -> float:
     """How far to the right an update is."""
     return EDGE + (WIDTH - 2 * EDGE) * min(update / max(updates, 1), 1.0)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
 from trainwright.report import curves, words
+from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
 from trainwright.report.source import excerpt
 
@@ -49,7 +50,9 @@ def _sheet(sheet: Sheet) -> str:
     moments = [(sheet.best_update, "best"), (sheet.kept_update, "kept"), (sheet.cut_at, "cut")]
     seen = [(update, kind) for update, kind in moments if update is not None]
     template = _environment().from_string(_text("sheet.html"))
-    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen)
+    look = _environment().from_string(_text("samples.html"))
+    rows = look.render(sheet=sheet, words=sample_words, curves=curves) if sheet.samples or sheet.classes else ""
+    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(rows))
 
 
 def _environment() -> Environment:

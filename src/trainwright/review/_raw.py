@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sheet import Profile
-from trainwright.rehearsal.record import Floats, Integers, Kind, Output, RawRows, Record
+from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Record
+from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._learner import (
     ERRORS,
     FEWEST_ROWS,

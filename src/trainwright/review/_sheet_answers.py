@@ -14,6 +14,7 @@ from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, 
 from trainwright.review import _scores
 from trainwright.review._learner import simple_scores
 from trainwright.review._rows import Rows, evaluated_rows, trained_rows
+from trainwright.review._sheet_samples import named_classes
 
 # Classes, and numbers of an output, that are shown one by one: those of a language model are not.
 MOST_CLASSES, MOST_NUMBERS = 20, 20
@@ -122,11 +123,15 @@ def class_rows(record: Record) -> tuple[ClassRow, ...]:
         shown.setdefault(seen.rows.output, seen)
     several = len(shown) > 1
     return tuple(
-        row for seen in shown.values() for row in _class_rows(seen.rows, str(seen.rows.output) if several else "")
+        row
+        for seen in shown.values()
+        for row in _class_rows(
+            seen.rows, str(seen.rows.output) if several else "", named_classes(record, seen.rows.output)
+        )
     )
 
 
-def _class_rows(rows: Rows, of: str) -> list[ClassRow]:
+def _class_rows(rows: Rows, of: str, named: dict[int, str]) -> list[ClassRow]:
     found = _decided(rows)
     if found is None:
         return []
@@ -136,6 +141,7 @@ def _class_rows(rows: Rows, of: str) -> list[ClassRow]:
     if len(known) > MOST_CLASSES:
         return []
     names = {0: "no", 1: "yes"} if rows.output.kind == Kind.BINARY else {one: str(one) for one in known}
+    names |= named
     made = [_class_row(one, of, labels, guesses, drawn, names) for one in known]
     return sorted(made, key=lambda row: (not row.mark, 2.0 if row.right is None else row.right))
 

@@ -11,6 +11,7 @@ import wrapt
 
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.names import NameSeeker
 from trainwright.rehearsal.watch.numbers import watch_logging
 
 _FOLDER = "trainwright.rehearsal.watch"
@@ -19,6 +20,7 @@ _FOLDER = "trainwright.rehearsal.watch"
 def watch(recorder: Recorder) -> None:
     """Watch the frameworks that the script imports, from when it imports them; nothing is imported for that."""
     watch_logging(recorder)
+    recorder.on_begin.append(functools.partial(recorder.guard, NameSeeker(recorder.names)))
     found = _Frameworks(recorder)
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {

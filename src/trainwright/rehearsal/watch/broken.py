@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.data.source_cells import find_origin
 from trainwright.core import Place
-from trainwright.rehearsal.record import Broken
+from trainwright.rehearsal.record_rows import Broken
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.source.places import is_users
 
@@ -58,6 +58,9 @@ class BrokenRows:
                 data=type(rows).__name__,
                 size=size,
             )
+            if self._recorder.sampler is not None:
+                number = None if numbers is None else int(numbers[found[0]])
+                self._recorder.sampler.broken = number, [(name, np.array(values[found[0]]))]
             self._rows, self._scope = rows, dict(scope_of(sys._getframe(1)))
             return True
         return False

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder
+from trainwright.rehearsal.sampling import Offer
 from trainwright.rehearsal.watch.keras_losses import Expected, class_labels, compare, expected_by, is_widened
 from trainwright.rehearsal.watch.keras_rows import (
+    FEW,
     Rows,
     inputs_of,
     joined,
@@ -31,6 +33,12 @@ from trainwright.rehearsal.watch.keras_weights import values_of
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
+
+
+def as_whole(row: NDArray[Any], reads_tokens: bool) -> NDArray[Any]:
+    """A row as it is shown: token ids that were given as floats are whole."""
+    is_whole = reads_tokens and row.ndim == 1 and len(row) > FEW and row.dtype.kind == "f"
+    return row.astype(np.int64) if is_whole and bool((row == np.round(row)).all()) else row
 
 
 @dataclass(kw_only=True)
@@ -124,25 +132,43 @@ class Asking:
                 self._count(output, head, question.labels if question.labels is not None else rows.y)
                 if single:
                     self._note_trained(output, head, rows, question, reads_tokens, set(at[found.kept].tolist()))
-            self.recorder.add_answers(
-                Answers(
-                    output=output,
-                    update=question.update,
-                    trains=question.trains,
-                    labels=found.labels,
-                    guesses=found.guesses,
-                    log_losses=found.log_losses,
-                    values=found.values,
-                    keys=keys_of(part.x) if single else None,
-                    numbers=part.numbers if single else None,
-                    inputs=inputs_of(part.x, reads_tokens) if single else None,
-                    total=rows.total,
-                    model=question.number,
-                    evaluation=question.evaluation,
-                    data=question.data,
-                    source=Source.FIT,
-                )
+            answers = Answers(
+                output=output,
+                update=question.update,
+                trains=question.trains,
+                labels=found.labels,
+                guesses=found.guesses,
+                log_losses=found.log_losses,
+                certainties=found.certainties,
+                values=found.values,
+                keys=keys_of(part.x) if single else None,
+                numbers=part.numbers if single else None,
+                inputs=inputs_of(part.x, reads_tokens) if single else None,
+                total=rows.total,
+                model=question.number,
+                evaluation=question.evaluation,
+                data=question.data,
+                source=Source.FIT,
             )
+            self.recorder.add_answers(answers)
+            self._offer(answers, part, reads_tokens)
+
+    def _offer(self, answers: Answers, part: Rows, reads_tokens: bool) -> None:
+        """Let some rows be shown; those with several labels each are not told apart here."""
+        if self.recorder.sampler is None or len(answers.labels) != part.count:
+            return
+        names = [str(name) for name in part.x] if isinstance(part.x, Mapping) else []
+        inputs = leaves(part.x)
+        names = names if len(names) == len(inputs) else [str(i + 1) for i in range(len(inputs))]
+        tokens = next((a for a in inputs if reads_tokens and a.ndim == 2 and a.shape[1] > FEW), None)
+        self.recorder.sampler.offer(
+            Offer(
+                answers=answers,
+                rows=np.arange(part.count),
+                take=lambda row: [(n, as_whole(a[row], reads_tokens)) for n, a in zip(names, inputs)],
+                lengths=None if tokens is None else np.count_nonzero(tokens, axis=1),
+            )
+        )
 
     def _part(self, rows: Rows, at: Any) -> Rows:
         def pick(array: NDArray[Any]) -> Any:

@@ -66,6 +66,7 @@ class Compared:
     labels: NDArray[Any]
     guesses: Integers | None = None
     log_losses: Floats | None = None
+    certainties: Floats | None = None
     values: Floats | None = None
     kept: Integers | None = None
     """The rows that count, of those that were given; None: there are several labels in a row."""
@@ -150,5 +151,6 @@ def _compare_classes(
         labels=right,
         guesses=scores.argmax(-1).astype(np.int64),
         log_losses=-np.log(np.clip(own, LEAST, 1.0)),
+        certainties=shares.max(-1, initial=0.0),
         kept=kept if is_single else None,
     )

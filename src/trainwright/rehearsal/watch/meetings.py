@@ -15,6 +15,7 @@ from trainwright.rehearsal.watch.batches import batch_with
 from trainwright.rehearsal.watch.passes import pass_of
 from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
 from trainwright.rehearsal.watch.rows import read_rows
+from trainwright.rehearsal.watch.shown_rows import offer_rows
 from trainwright.rehearsal.watch.state import Call, State
 
 # Meetings that wait for `backward`, and the values of their outputs.
@@ -215,7 +216,9 @@ class Meetings:
                 return
             index, total, per_row, values = found
             if len(index):
-                self.state.recorder.add_answers(self._answers(meeting, output, trains, index, total, per_row, values))
+                answers = self._answers(meeting, output, trains, index, total, per_row, values)
+                self.state.recorder.add_answers(answers)
+                offer_rows(self.state.recorder, meeting, answers, index // max(1, per_row), per_row)
 
     def _answers(
         self, meeting: Meeting, output: Output, trains: bool, index: Any, total: int, per_row: int, values: Any

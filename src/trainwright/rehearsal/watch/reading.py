@@ -123,8 +123,9 @@ def _classes(
     index = places[_spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
     labels: NDArray[Any] = known[index].astype(np.int64)
     raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
-    losses: Floats = _log_losses(raw, labels, meeting.form == "log classes")
-    values = {"labels": labels, "guesses": raw.argmax(1) if len(raw) else np.zeros(0, np.int64), "log_losses": losses}
+    guesses: Integers = raw.argmax(1) if len(raw) else np.zeros(0, np.int64)
+    losses, own = (_log_losses(raw, of, meeting.form == "log classes") for of in (labels, guesses))
+    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": np.exp(-own)}
     return index, len(places), per_row, values
 
 

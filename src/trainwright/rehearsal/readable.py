@@ -1,0 +1,268 @@
+"""Turns rows that a model received back into what a person reads."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
+from trainwright.rehearsal.pictures import draw, layout_of
+from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
+from trainwright.rehearsal.sampling import Arrays
+
+# Characters of a text, columns of a table, points of a line and lines of a series that are shown.
+MOST_CHARACTERS, MOST_COLUMNS, MOST_POINTS, MOST_LINES = 400, 24, 120, 6
+# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`), numbers in a row up to which
+# they are a table, and from which on they are a wave.
+FEW, TABLE, WAVE = 4, 64, 1000
+# Share of the labels that equal the next tokens of a language model's input.
+SHIFTED = 0.8
+# Labels of one row that are told one by one.
+MOST_LABELS = 60
+
+
+@dataclass(kw_only=True)
+class Decoder:
+    """Turns token ids into text."""
+
+    decode: Callable[[list[int]], str]
+    size: int
+    special: frozenset[int] = frozenset()
+    padding: int | None = None
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> Decoder:
+        """By a list of words; single characters are joined without spaces."""
+        short = sum(len(word) == 1 for word in words) > 0.8 * len(words)
+        known = tuple(words)
+        return cls(decode=lambda ids: ("" if short else " ").join(known[i] for i in ids), size=len(known), words=known)
+
+
+@dataclass(kw_only=True)
+class Names:
+    """What the script's variables say of its numbers."""
+
+    decoders: list[Decoder] = field(default_factory=list)
+    classes: list[tuple[str, ...]] = field(default_factory=list)
+    columns: list[tuple[str, ...]] = field(default_factory=list)
+    normalizations: list[tuple[Floats, Floats]] = field(default_factory=list)
+
+    def add_classes(self, words: Iterable[str]) -> None:
+        """Names of classes."""
+        self.classes.append(tuple(words))
+
+    def add_columns(self, words: Iterable[str]) -> None:
+        """Names of columns."""
+        self.columns.append(tuple(words))
+
+    def classes_of(self, output: Output) -> tuple[str, ...]:
+        """The names of an output's classes; empty: they are not known, or not for sure."""
+        count = 2 if output.kind == Kind.BINARY and output.width == 1 else output.width
+        return () if output.kind == Kind.NUMBERS else _only(self.classes, count)
+
+    def columns_of(self, width: int) -> tuple[str, ...]:
+        """The names of so many columns; the same."""
+        return _only(self.columns, width)
+
+    def decoder(self, highest: int) -> Decoder | None:
+        """What turns ids up to this one into text: a tokenizer before a list of words, the largest of these."""
+        fit = [one for one in self.decoders if one.size > highest]
+        return next((one for one in reversed(fit) if not one.words), max(fit, key=lambda one: one.size, default=None))
+
+
+def _only(known: list[tuple[str, ...]], count: int) -> tuple[str, ...]:
+    fit = {one for one in known if len(one) == count}
+    return fit.pop() if len(fit) == 1 else ()
+
+
+def read_all(samples: list[tuple[Sampled, Arrays]], names: Names) -> list[Sampled]:
+    """The samples, readable and without their numbers."""
+    wholes = [array for _, inputs in samples for _, array in inputs if _is_tokens(array, inputs)]
+    highest = max((int(array.max(initial=0)) for array in wholes), default=0)
+    return [_read(sample, inputs, names, names.decoder(highest)) for sample, inputs in samples]
+
+
+def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None) -> Sampled:
+    tokens = [(name, array.reshape(-1)) for name, array in inputs if _is_tokens(array, inputs)]
+    several = len({array.shape for _, array in inputs if array.dtype.kind == "f"}) > 1
+    parts = []
+    for name, array in inputs:
+        if _is_tokens(array, inputs):
+            counts = _counting(sample, array.reshape(-1)) if name == tokens[0][0] else None
+            parts.append(
+                _text(name if len(tokens) > 1 else "", array.reshape(-1), _mask(array, inputs), counts, decoder)
+            )
+        elif array.dtype.kind in "OSU":
+            text = " ".join(
+                one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in array.flat
+            )
+            parts.append(
+                SamplePart(name=name, form="text", spans=_cut([Span(text=text)])[0], note=_cut([Span(text=text)])[1])
+            )
+        elif array.size and array.dtype.kind in "fiub" and not _is_aside(array, tokens):
+            parts.append(_numbers(name if several or len(inputs) > 1 else "", array, names))
+    return replace(sample, inputs=[], parts=tuple(parts), target=_target(sample, tokens, names, decoder))
+
+
+def _is_tokens(array: NDArray[Any], inputs: Arrays) -> bool:
+    """Whether it is a row of token ids: whole numbers, no bytes of a picture, no mask or positions beside others."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1 or array.ndim != 1 or len(array) <= FEW:
+        return False
+    beside = any(other is not array and other.shape == array.shape for _, other in inputs)
+    if array.min() < 0 or (beside and array.max() <= 1):
+        return False
+    return not np.array_equal(array, np.arange(len(array)))
+
+
+def _is_aside(array: NDArray[Any], tokens: Arrays) -> bool:
+    """Whether it stands beside tokens: a mask, types or positions."""
+    return array.dtype.kind in "iub" and any(other.size == array.size for _, other in tokens)
+
+
+def _mask(array: NDArray[Any], inputs: Arrays) -> NDArray[Any] | None:
+    """Which of the tokens are no padding: an input of zeros and ones beside them, its first token read."""
+    same = [one for _, one in inputs if one.shape == array.shape and one is not array and one.dtype.kind in "iufb"]
+    found = [one for one in same if set(np.unique(one).tolist()) <= {0, 1} and one.any()]
+    return next((one for one in found if one[0] or one[-1]), None)
+
+
+def _counting(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which tokens the loss counts, of a row that has a label for each; None: it has not."""
+    labels = sample.labels
+    if len(labels) < 2 or len(labels) not in (len(tokens), len(tokens) - 1):
+        return None
+    good = (labels != sample.ignored) & (labels >= 0)
+    counts = np.zeros(len(tokens), dtype=bool)
+    if _is_shifted(sample, good, tokens):
+        counts[1:] = good[: len(tokens) - 1]
+        return counts
+    return good if len(good) == len(tokens) and good.any() else None
+
+
+def _is_shifted(sample: Sampled, good: NDArray[np.bool_], tokens: NDArray[Any]) -> bool:
+    """Whether the labels are the next tokens: those of a language model."""
+    labels = sample.labels
+    if sample.output.width <= tokens.max(initial=0):  # classes of the tokens
+        return False
+    following = tokens[1:][: len(labels)]
+    counted = good[: len(following)]
+    return bool(counted.any()) and bool((labels[: len(following)] == following)[counted].mean() >= SHIFTED)
+
+
+def _text(
+    name: str, ids: NDArray[Any], mask: NDArray[Any] | None, counts: NDArray[np.bool_] | None, decoder: Decoder | None
+) -> SamplePart:
+    kinds = []
+    for place, token in enumerate(ids.tolist()):
+        if (mask is not None and not mask[place]) or (
+            decoder is not None and token == decoder.padding and mask is None
+        ):
+            kinds.append(PADDING)
+        elif decoder is not None and token in decoder.special:
+            kinds.append(SPECIAL)
+        else:
+            kinds.append(ORDINARY if counts is None or counts[place] else MASKED)
+    if decoder is None and mask is None:  # the same id to the end is padding
+        end = len(ids) - next((i for i, token in enumerate(ids[::-1].tolist()) if token != 0), len(ids))
+        kinds[end:] = [PADDING] * (len(ids) - end)
+    spans, at = [], 0
+    for kind, run in itertools.groupby(kinds):
+        count = len(list(run))
+        part = ids[at : at + count].tolist()
+        at += count
+        spans.append(Span(text=_padding(part, decoder) if kind == PADDING else _decoded(part, decoder), kind=kind))
+    shown, cut = _cut(spans)
+    real = sum(kind != PADDING for kind in kinds)
+    notes = [f"{real:,} tokens" if real == len(ids) else f"{real:,} of {len(ids):,} places, the rest padding"]
+    notes += [f"{int(counts.sum()):,} counted in the loss"] if counts is not None else []
+    notes += ["ids: no tokenizer was found"] if decoder is None else []
+    return SamplePart(name=name, form="text", note=", ".join([*notes, *([cut] if cut else [])]), spans=shown)
+
+
+def _decoded(ids: list[int], decoder: Decoder | None) -> str:
+    return " ".join(map(str, ids)) + " " if decoder is None else decoder.decode(ids)
+
+
+def _padding(ids: list[int], decoder: Decoder | None) -> str:
+    return f" {_decoded(ids[:1], decoder).strip()}{f' × {len(ids):,}' if len(ids) > 1 else ''} "
+
+
+def _cut(spans: list[Span]) -> tuple[tuple[Span, ...], str]:
+    """The spans up to the limit, and how many characters follow; padding is short, and stays."""
+    shown, left, dropped = [], MOST_CHARACTERS, 0
+    for span in spans:
+        text = span.text if span.kind == PADDING else span.text[:left]
+        dropped += len(span.text) - len(text)
+        left -= 0 if span.kind == PADDING else len(text)
+        shown += [Span(text=text, kind=span.kind)] if text else []
+    return tuple(shown), f"{dropped:,} more characters" if dropped else ""
+
+
+def _numbers(name: str, array: NDArray[Any], names: Names) -> SamplePart:
+    array = array[None] if not array.ndim else array
+    shape = "×".join(map(str, array.shape))
+    if layout_of(array.shape):
+        picture, note = draw(array, names.normalizations)
+        return SamplePart(name=name, form="picture", note=note, picture=picture)
+    flat = array.reshape(-1).astype(np.float64)
+    if array.ndim == 1 and len(flat) <= TABLE:
+        columns = names.columns_of(len(flat)) or tuple(f"column {i + 1}" for i in range(len(flat)))
+        more = f"{len(flat) - MOST_COLUMNS:,} more columns" if len(flat) > MOST_COLUMNS else ""
+        return SamplePart(
+            name=name, form="table", note=more, names=columns[:MOST_COLUMNS], values=tuple(flat[:MOST_COLUMNS].tolist())
+        )
+    long = [size for size in array.shape if size > 1]
+    if len(long) == 1:
+        form = "wave" if len(flat) >= WAVE else "series"
+        return SamplePart(name=name, form=form, note=f"{shape} numbers", lines=(_thinned(flat),))
+    if len(long) == 2:
+        table = array.reshape(long).astype(np.float64)
+        table = (
+            table if long[0] < long[1] and long[1] > WAVE / 10 else table.T
+        )  # steps come first, unless they are many more
+        more = f", {len(table) - MOST_LINES:,} more lines" if len(table) > MOST_LINES else ""
+        lines = tuple(map(_thinned, table[:MOST_LINES]))
+        return SamplePart(name=name, form="series", note=f"{shape} numbers{more}", lines=lines)
+    told = f"{shape} numbers from {flat.min():.3g} to {flat.max():.3g}, mean {flat.mean():.3g}"
+    return SamplePart(name=name, form="numbers", note=told)
+
+
+def _thinned(values: Floats) -> tuple[float, ...]:
+    """The values; of many the least and the greatest of each part, in turns."""
+    if len(values) <= MOST_POINTS:
+        return tuple(values.tolist())
+    parts = np.array_split(values, MOST_POINTS // 2)
+    return tuple(float(one) for part in parts for one in (part.min(), part.max()))
+
+
+def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | None) -> tuple[Span, ...]:
+    """The labels that count, of a row that has many: as text where they are tokens, otherwise by name."""
+    labels = sample.labels
+    if sample.output.kind != Kind.CLASSES or len(labels) < 2:
+        return ()
+    good = labels[(labels != sample.ignored) & (labels >= 0)].astype(np.int64)
+    classes = names.classes_of(sample.output)
+    if not len(good):
+        return (Span(text="none", kind=MASKED),)
+    if tokens and len(labels) <= len(tokens[0][1]):
+        if _is_shifted(sample, (labels != sample.ignored) & (labels >= 0), tokens[0][1]):
+            return ()  # the next tokens: what does not count is told in the text itself
+    if decoder is not None and tokens and not classes and sample.output.width >= decoder.size > good.max():
+        return _cut([Span(text=decoder.decode(good.tolist()))])[0]
+    if len(good) > MOST_LABELS:
+        told = ", ".join(
+            f"{_named(one, classes)} {n / len(good):.0%}" for one, n in Counter(good.tolist()).most_common(8)
+        )
+        return (Span(text=f"{len(good):,} labels: {told}"),)
+    return (Span(text=" ".join(_named(one, classes) for one in good.tolist())),)
+
+
+def _named(number: int, classes: tuple[str, ...]) -> str:
+    return classes[number] if classes else str(number)

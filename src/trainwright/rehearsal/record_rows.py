@@ -1,0 +1,48 @@
+"""Rows that a record holds beside the calls: as the script had them before it prepared them, and those that broke a training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core import Place
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+
+
+@dataclass(kw_only=True)
+class RawRows:
+    """Rows of a set as the script held them before it prepared them."""
+
+    data: int
+    """The set that loaders draw from."""
+    numbers: Integers
+    """(n,) the rows' numbers in that set."""
+    columns: dict[str, Floats]
+    """(n, d) each column by its name: a number, categories as zeros and ones, texts as counts of hashed pieces."""
+
+
+@dataclass(kw_only=True)
+class Broken:
+    """The rows with which a loss first stopped being finite."""
+
+    rows: tuple[int, ...] = ()
+    """The first that hold such a value; none: their numbers are finite."""
+    count: int = 0
+    """How many rows do."""
+    is_numbered: bool = False
+    """Whether the rows are numbered in their set; otherwise in the batch."""
+    column: str = ""
+    position: int = 0
+    """The place in the first row's column, counted over all its dimensions."""
+    value: float = 0.0
+    data: str = ""
+    """The set's class, and below its rows."""
+    size: int = 0
+    origin: str = ""
+    """The table of the script that the first row came from, and below the line of its file."""
+    where: Place | None = None

@@ -1,0 +1,223 @@
+"""Chooses the few rows of each set that are shown one by one, while the script runs; no random numbers are drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core.sample import NOT_FINITE, WORST
+from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
+
+# How many rows are kept for each reason.
+CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3}
+# Classes of which a row is kept, so that there is one of the rarest.
+MOST_CLASSES = 20
+# Sets and outputs whose rows are kept, and values of one row.
+MOST_SETS, MOST_VALUES = 8, 1_000_000
+# Training rows are those of the last calls: after this growth of the updates they are chosen anew.
+ANEW = 1.5
+# So many rows are seen before those that were chosen before are forgotten.
+FEWEST_ROWS = 32
+# The output of a row of which no answer is known.
+UNKNOWN = Output(Kind.NUMBERS, 0)
+_GOLDEN = 0x9E3779B97F4A7C15
+
+Arrays = list[tuple[str, NDArray[Any]]]
+
+
+@dataclass(kw_only=True)
+class Offer:
+    """The rows of a call that was answered."""
+
+    answers: Answers
+    rows: Integers
+    """(n,) the row of the call that each answer is of."""
+    take: Callable[[int], Arrays]
+    """The inputs of a row of the call."""
+    lengths: Integers | None = None
+    """How long each row of the call is; None: all are alike."""
+    labels: Callable[[int], NDArray[Any]] | None = None
+    """All labels of a row of the call; None: it has one."""
+    ignored: int = -100
+
+
+@dataclass
+class _Set:
+    """The rows that are chosen of one set."""
+
+    begins: int
+    evaluation: int | None
+    seen: int = 0
+    classes: Counter[int] = field(default_factory=Counter)
+    best: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+    kept: dict[int, Sampled] = field(default_factory=dict)
+    before: _Set | None = None
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all of its rows are equally long."""
+        ends = [self.best[reason][0][0] for reason in ("longest", "shortest") if self.best.get(reason)]
+        return sum(ends) == 0
+
+
+class Sampler:
+    """Keeps a few rows of each set and output."""
+
+    def __init__(self) -> None:
+        self._sets: dict[Any, _Set] = {}
+        self.broken: tuple[int | None, Arrays] | None = None
+        """The number and the inputs of the first row that holds a number that is not finite."""
+
+    def offer(self, offer: Offer) -> None:
+        """Look at the rows of a call; the last evaluation and the last training calls remain."""
+        answers = offer.answers
+        of = (answers.output, answers.trains, answers.data, answers.model)
+        if of not in self._sets and len(self._sets) >= MOST_SETS:
+            return
+        known = self._sets.get(of)
+        is_other = known is not None and (
+            answers.update > ANEW * known.begins + 1 if answers.trains else answers.evaluation != known.evaluation
+        )
+        if known is None or is_other:
+            before = None if known is None else known if known.seen >= FEWEST_ROWS else known.before
+            known = self._sets[of] = _Set(answers.update, answers.evaluation, before=before)
+        if known.seen >= FEWEST_ROWS:
+            known.before = None
+        _choose(known, offer)
+
+    def chosen(self) -> list[tuple[Sampled, Arrays]]:
+        """The rows that are kept, with their inputs."""
+        found = [] if self.broken is None else [(_broken(self.broken[0]), self.broken[1])]
+        for one in self._sets.values():
+            shown = one.before if one.before is not None and one.seen < FEWEST_ROWS else one
+            rare = min(shown.classes, key=lambda label: (shown.classes[label], label), default=None)
+            reasons: dict[int, list[str]] = {}
+            for reason, best in shown.best.items():
+                if reason in ("longest", "shortest") and shown.are_alike:
+                    continue
+                is_class = reason.startswith("class ")
+                if is_class and (reason != f"class {rare}" or len(shown.classes) < 2):
+                    continue
+                for _, number in best:
+                    reasons.setdefault(number, []).append("rarest label" if is_class else reason)
+            for number, why in reasons.items():
+                found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
+        return found
+
+
+def _choose(known: _Set, offer: Offer) -> None:
+    rows, first, place, counts = np.unique(offer.rows, return_index=True, return_inverse=True, return_counts=True)
+    losses = _losses(offer.answers)
+    by_row = None if losses is None else np.bincount(place, losses, len(rows)) / counts
+    many = offer.labels is not None or len(rows) < len(offer.rows)
+    for reason, scores in _reasons(known, offer, rows, first, by_row, many).items():
+        most, best = CHOSEN.get(reason, 1), known.best.setdefault(reason, [])
+        for i in np.argsort(-scores, kind="stable")[: 4 * most].tolist():
+            score = float(scores[i])
+            if not np.isfinite(score) or (len(best) >= most and score <= best[-1][0]):
+                break
+            if any(score == other for other, _ in best):  # the same row, or an equal one
+                continue
+            number = known.seen + i
+            if number not in known.kept:
+                made = _sampled(offer, int(rows[i]), np.flatnonzero(place == i), by_row, i, many)
+                if made is None:
+                    continue
+                known.kept[number] = made
+            best.append((score, number))
+            best.sort(key=lambda one: -one[0])
+            del best[most:]
+    known.seen += len(rows)
+    wanted = {number for best in known.best.values() for _, number in best}
+    known.kept = {number: one for number, one in known.kept.items() if number in wanted}
+
+
+def _reasons(
+    known: _Set, offer: Offer, rows: Integers, first: Integers, losses: Floats | None, many: bool
+) -> dict[str, Floats]:
+    """Reasons to show a row, each with how well the rows fit; not finite: not at all."""
+    answers = offer.answers
+    known_by = answers.numbers if answers.numbers is not None else answers.keys
+    keys = known_by[first] + 1 if known_by is not None else known.seen + 1 + np.arange(len(rows))
+    mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
+    found: dict[str, Floats] = {
+        "at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)
+    }
+    if offer.lengths is not None:
+        lengths = offer.lengths[rows].astype(np.float64)
+        found |= {"longest": lengths, "shortest": -lengths}
+    if losses is not None:
+        found[WORST] = losses
+    if answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
+        labels = answers.labels[first].reshape(len(first), -1)[:, 0]
+        for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
+            if int(label) not in known.classes:
+                found[f"class {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
+            known.classes[int(label)] += count
+    return found
+
+
+def _losses(answers: Answers) -> Floats | None:
+    """A loss for each answer, by what its kind means."""
+    if answers.output.kind == Kind.CLASSES or answers.values is None:
+        return answers.log_losses
+    labels = answers.labels.reshape(len(answers.labels), -1).astype(np.float64)
+    values = answers.values.reshape(labels.shape).astype(np.float64)
+    if answers.output.kind == Kind.BINARY:
+        sure = np.clip(np.where(labels > 0.5, values, 1 - values), 1e-7, 1.0)
+        return np.asarray(-np.log(sure).mean(1))
+    return np.asarray(((labels - values) ** 2).mean(1))
+
+
+def _sampled(offer: Offer, row: int, at: Integers, losses: Floats | None, place: int, many: bool) -> Sampled | None:
+    answers, first = offer.answers, int(at[0])
+    inputs = offer.take(row)
+    if not inputs or sum(array.size for _, array in inputs) > MOST_VALUES:
+        return None
+    right = None if answers.guesses is None else int((answers.guesses[at] == answers.labels[at]).sum())
+    return Sampled(
+        output=answers.output,
+        update=answers.update,
+        trains=answers.trains,
+        data=answers.data,
+        model=answers.model,
+        evaluation=answers.evaluation,
+        source=answers.source,
+        number=None if answers.numbers is None else int(answers.numbers[first]),
+        inputs=inputs,
+        labels=offer.labels(row) if offer.labels is not None else np.array(answers.labels[first]).reshape(-1),
+        ignored=offer.ignored,
+        guess=None if many or answers.guesses is None else int(answers.guesses[first]),
+        certainty=None if many or answers.certainties is None else float(answers.certainties[first]),
+        values=None if answers.values is None else np.array(answers.values[first]).reshape(-1),
+        loss=None if losses is None else float(losses[place]),
+        right=None if right is None else (right, len(at)),
+    )
+
+
+def _broken(number: int | None) -> Sampled:
+    """A row of training that no answer is known of."""
+    return Sampled(
+        output=UNKNOWN,
+        update=0,
+        trains=True,
+        data=0,
+        model=0,
+        evaluation=None,
+        source=Source.LOADER,
+        number=number,
+        inputs=[],
+        labels=np.zeros(0),
+        ignored=-100,
+        guess=None,
+        certainty=None,
+        values=None,
+        loss=None,
+        right=None,
+        why=(NOT_FINITE,),
+    )

@@ -1,0 +1,169 @@
+"""Single rows, what was answered, and the classes, in words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, Sample, SamplePart
+from trainwright.core.sheet import HELD_OUT, ClassRow, Sheet
+from trainwright.report.curves import sparkline
+from trainwright.report.sheet import Line, value_of
+
+TITLE = "Rows as the model received them"
+# Rows of a set in a terminal: as they come, and those with the highest loss; characters of one.
+BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 32
+# Columns of a table in one line of a terminal.
+BRIEF_COLUMNS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One class, with its rows as a share of the most frequent one's."""
+
+    name: str
+    drawn: str
+    evaluated: str
+    share_drawn: float
+    share_evaluated: float
+
+
+def groups(sheet: Sheet) -> list[tuple[str, list[Sample]]]:
+    """The rows by their set and output, each with a title."""
+    by_set = itertools.groupby(sheet.samples, key=lambda one: (one.rows_of, one.output))
+    return [(f"{_of(rows_of)}{f', {of}' if of else ''}", list(rows)) for (rows_of, of), rows in by_set]
+
+
+def _of(rows_of: str) -> str:
+    return "Held-out rows" if rows_of == HELD_OUT else "Training rows"
+
+
+def head(sample: Sample) -> str:
+    """Which row it is, and why it is shown."""
+    number = "" if sample.row is None else f"row {sample.row:,}, "
+    return number + ", ".join(sample.why)
+
+
+def outcome(sample: Sample) -> str:
+    """Label and answer."""
+    parts = [f"label {sample.label}"] if sample.label else []
+    sure = "" if sample.probability is None else f" ({sample.probability:.0%})"
+    parts += [f"{'answered ' if sample.label else ''}{sample.answer}{sure}"] if sample.answer else []
+    parts += [] if sample.loss is None else [f"loss {value_of(sample.loss)}"]
+    return ", ".join(parts)
+
+
+def verdict(sample: Sample) -> str:
+    """`right`, `wrong` or nothing."""
+    return "" if sample.right is None else "right" if sample.right else "wrong"
+
+
+def extent(part: SamplePart) -> tuple[float, float]:
+    """The least and the greatest number of a part's lines."""
+    known = [value for line in part.lines for value in line if math.isfinite(value)]
+    return min(known, default=0.0), max(known, default=0.0)
+
+
+def same_answer(sheet: Sheet) -> str:
+    """Said where all rows of the last evaluation got one answer."""
+    rows = sheet.confused
+    if len(rows) < 2 or sum(any(row.counts) for row in rows) < 2:
+        return ""
+    total = [sum(row.counts[i] for row in rows) for i in range(len(rows))]
+    given = [i for i, count in enumerate(total) if count]
+    return f"It always answers {rows[0].answers[given[0]]}: all {sum(total):,} rows." if len(given) == 1 else ""
+
+
+def bars(sheet: Sheet) -> list[Bar]:
+    """The labels of training and of the last evaluation; by their number or name."""
+    rows = sorted(sheet.classes, key=_order)
+    drawn = max((row.drawn or 0 for row in rows), default=0) or 1
+    evaluated = max((row.evaluated for row in rows), default=0) or 1
+    return [
+        Bar(
+            name=f"{row.label} ({row.output})" if row.output else row.label,
+            drawn="" if row.drawn is None else f"{row.drawn:,}",
+            evaluated=f"{row.evaluated:,}",
+            share_drawn=(row.drawn or 0) / drawn,
+            share_evaluated=row.evaluated / evaluated,
+        )
+        for row in rows
+    ]
+
+
+def _order(row: ClassRow) -> tuple[str, int, str]:
+    first = row.label.split(" ")[0]
+    return row.output, int(first) if first.isdigit() else 0, row.label
+
+
+def shade(row: ConfusedRow, place: int) -> float:
+    """How dark a cell of the table of confusions is: its share of the row."""
+    return row.counts[place] / max(sum(row.counts), 1)
+
+
+def brief_rows(sheet: Sheet) -> tuple[Line, ...]:
+    """Two rows of each set in a line each, then the worst of the held-out ones."""
+    lines: list[Line] = []
+    for number, (title, rows) in enumerate(groups(sheet)[:2]):
+        usual = [row for row in rows if NOT_FINITE in row.why or "at random" in row.why][:BRIEF_ROWS]
+        worst = [row for row in reversed(rows) if WORST in row.why and row not in usual][: 0 if number else BRIEF_WORST]
+        named = [(title.split(" ")[0].lower(), row) for row in usual] + [("worst", row) for row in worst]
+        lines += [_brief(name, row) for name, row in named]
+    told = same_answer(sheet)
+    return (*((Line((told,)),) if told else ()), *lines)
+
+
+def _brief(name: str, row: Sample) -> Line:
+    shown = "; ".join(part for part in map(_brief_part, row.inputs) if part)
+    shown = shown if len(shown) <= BRIEF_CHARACTERS else shown[: BRIEF_CHARACTERS - 1] + "…"
+    sure = "" if row.probability is None else f" {row.probability:.0%}"
+    told = [f"label {row.label}"] if row.label else []
+    told += [f"{'answered ' if row.label else ''}{row.answer}{sure}"] if row.answer else []
+    mark = NOT_FINITE if NOT_FINITE in row.why else "wrong" if row.right is False else ""
+    return Line((name, shown, visible(", ".join(told))), mark)
+
+
+def _brief_part(part: SamplePart) -> str:
+    if part.form == "text":
+        told = "".join(_marked(span.text, span.kind) for span in part.spans)
+    elif part.form == "table":
+        every = sorted(cells(part), key=lambda cell: cell[1] not in ("nan", "inf", "-inf"))
+        shown = every[:BRIEF_COLUMNS]
+        told = ", ".join(f"{name} {value}" for name, value in shown)
+        told += " …" if len(part.names) > BRIEF_COLUMNS else ""
+    elif part.lines:
+        told = sparkline(part.lines[0])
+    else:
+        told = f"{'picture' if part.form == 'picture' else ''} {part.note}".strip()
+    return f"{part.name} {visible(told)}" if part.name and part.form != "table" else visible(told)
+
+
+def _marked(text: str, kind: str) -> str:
+    """Padding is left out in a line, and what the loss does not count stands in brackets."""
+    return "" if kind == PADDING else f"⟨{text}⟩" if kind == MASKED else text
+
+
+def visible(text: str) -> str:
+    """The text in one line, with a stand-in for each control character."""
+    return "".join(_stand_in(one) for one in " ".join(text.split(" ")))
+
+
+def _stand_in(character: str) -> str:
+    if character == "\n":
+        return "⏎"
+    if character == "\t":
+        return " "
+    return "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else character
+
+
+def cells(part: SamplePart) -> Iterable[tuple[str, str]]:
+    """The columns of a table with their values."""
+    return ((name, value_of(value)) for name, value in zip(part.names, part.values, strict=True))
+
+
+def short(names: Sequence[str]) -> list[str]:
+    """The heads of narrow columns."""
+    return [name if len(name) <= 14 else name[:13] + "…" for name in names]

@@ -1,0 +1,156 @@
+"""Rows as a script's model received them, from its own run: text, tokens of a language model, pictures and a table."""
+
+from pathlib import Path
+
+import pytest
+
+from trainwright.core.report import Report
+from trainwright.core.sample import MASKED, PADDING, SPECIAL
+from trainwright.core.sheet import Sheet
+from trainwright.rehearsal.process import Rehearsal
+from trainwright.report import html
+from trainwright.review._sheet import sheet_of
+
+TOKENIZER = """
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+def build():
+    words = ["[PAD]", "[CLS]", "[UNK]", "good", "bad", "film", "a", "very", "the", "end"]
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="[PAD]", cls_token="[CLS]", unk_token="[UNK]")
+"""
+TEXT = (
+    TOKENIZER
+    + """
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+def main():
+    tokenizer = build()
+    texts = ["a very good film", "a bad film", "the very good end of it", "bad end"] * 16
+    rows = [{**tokenizer(text), "labels": int("good" in text)} for text in texts]
+    config = BertConfig(vocab_size=10, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+                        id2label={0: "negative", 1: "positive"}, label2id={"negative": 0, "positive": 1})
+    trainer = Trainer(
+        model=BertForSequenceClassification(config),
+        args=TrainingArguments("out", num_train_epochs=1, per_device_train_batch_size=8, report_to="none", use_cpu=True),
+        train_dataset=rows, eval_dataset=rows[:40], processing_class=tokenizer,
+    )
+    trainer.train()
+    trainer.evaluate()
+
+main()
+"""
+)
+LANGUAGE = (
+    TOKENIZER
+    + """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+tokenizer = build()
+ids = torch.tensor([tokenizer(text)["input_ids"] for text in ["a very good film the end", "the very bad film the end"] * 16])
+labels = ids.clone()
+labels[:, :3] = -100  # a prompt
+model = GPT2LMHeadModel(GPT2Config(vocab_size=10, n_embd=16, n_layer=1, n_head=2, n_positions=16))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+for step in range(30):
+    loss = model(input_ids=ids, labels=labels).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+)
+PICTURES = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Normalize:
+    def __init__(self, mean, std):
+        self.mean, self.std = mean, std
+
+    def __call__(self, picture):
+        return (picture - self.mean) / self.std
+
+class Squares(Dataset):
+    classes = None
+
+    def __init__(self, transform):
+        self.transform, self.classes = transform, ["dark", "light"]
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, row):
+        return self.transform(torch.full((1, 12, 12), 0.2 + 0.6 * (row % 2))), row % 2
+
+loader = DataLoader(Squares(Normalize(0.5, 0.25)), batch_size=16, shuffle=True)
+model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(144, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(3):
+    for pictures, labels in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(pictures), labels).backward()
+        optimizer.step()
+"""
+TABLE = """
+import keras
+import numpy as np
+
+feature_names = ["age", "income", "debt"]
+x = np.random.default_rng(0).normal(size=(200, 3)).astype("float32")
+y = (x[:, 0] > 0).astype("int64")
+model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(2, activation="softmax")])
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(x, y, validation_data=(x[:50], y[:50]), epochs=2, verbose=0)
+"""
+
+
+def sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, samples: bool = True) -> Sheet:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(text, encoding="utf-8")
+    with Rehearsal("train.py", seconds=30.0, samples=samples) as rehearsal:
+        record = rehearsal.wait()
+    assert record.ended.failure is None and not record.watcher_errors
+    return sheet_of(record)
+
+
+def test_text_is_read_by_the_tokenizer_of_the_script(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TEXT)
+    spans = [span for one in found.samples for part in one.inputs for span in part.spans]
+    assert "[CLS]" in {span.text.strip() for span in spans if span.kind == SPECIAL}
+    assert any(span.kind == PADDING for span in spans) and any("very good film" in span.text for span in spans)
+    assert {one.label for one in found.samples} <= {"0 (negative)", "1 (positive)"}
+    assert all(one.probability is not None and one.loss is not None for one in found.samples)
+
+
+def test_what_a_language_models_loss_does_not_count_is_grey(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, LANGUAGE)
+    one = found.samples[0]
+    assert [span.kind for span in one.inputs[0].spans] == [SPECIAL, MASKED, ""]
+    assert [span.text.strip() for span in one.inputs[0].spans][1:] in (
+        ["a very", "good film the end"],
+        ["the very", "bad film the end"],
+    )
+    assert '<span class="masked">' in html.render(Report(script="train.py", sheet=found))
+
+
+def test_pictures_are_pictures_and_classes_have_names(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, PICTURES)
+    parts = [part for one in found.samples for part in one.inputs]
+    assert parts and all(part.picture.startswith("data:image/png;base64,") for part in parts)
+    assert {part.note for part in parts} == {"1×12×12, normalization undone"}
+    assert {one.label for one in found.samples} <= {"0 (dark)", "1 (light)"} and found.classes[0].label.endswith(")")
+
+
+def test_columns_of_a_table_have_their_names(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TABLE)
+    assert {part.names for one in found.samples for part in one.inputs} == {("age", "income", "debt")}
+    assert {one.right for one in found.samples} <= {True, False}
+
+
+def test_no_row_is_kept_where_none_may_be_shown(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, LANGUAGE, samples=False)
+    assert found.updates == 30 and found.samples == ()

@@ -78,7 +78,7 @@ def test_a_loop_whose_evaluation_was_not_reached_is_not_said_to_have_none(in_loo
         def measure_evaluation(self, batches: int) -> EvaluationFacts:
             return EvaluationFacts(present=False, in_loop=in_loop)
 
-    assert [s.why for s in walked(Unseen()).stages if s.stage == Stage.EVALUATION][0].startswith(why)
+    assert next(s.why for s in walked(Unseen()).stages if s.stage == Stage.EVALUATION).startswith(why)
 
 
 def test_the_verdict_is_what_was_shown() -> None:

@@ -30,6 +30,7 @@ from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.batch import BatchFacts, LabelMaskFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.describe import describe
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.overfit import OverfitFacts
@@ -420,3 +421,8 @@ def test_labels_are_missed_only_by_a_decoder_that_has_no_other_inputs(given, sha
     forward = ForwardFacts(given=given, failure=failure, output=tensor(scores) if scores else None)
     found = run(two_losses, batch=batch, forward=forward, setup=SETUP)
     assert [f.severity for f in found] == severities
+
+
+@pytest.mark.parametrize(("whole", "told"), [(18683.0, True), (1.2, False)])
+def test_chance_is_compared_with_the_term_that_it_is_the_chance_of(whole, told):
+    assert ("cross_entropy alone is 0.8000" in describe(facts(call(value=0.8), value=whole))) == told

@@ -78,6 +78,10 @@ def _(facts: ForwardFacts) -> str:
     return f"output {facts.output.shape} {facts.output.dtype}" if facts.output else "no scores seen"
 
 
+# Chance is that of the loss call; what is minimized may be that many times larger, by other terms or a factor.
+_MOSTLY_OTHER = 2.0
+
+
 @describe.register
 def _(facts: LossFacts) -> str:
     value = f"{facts.value:.4f}" if facts.value is not None else "none"
@@ -85,6 +89,8 @@ def _(facts: LossFacts) -> str:
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
         unweighted = ", unweighted" if facts.call and facts.call.options.get("has_weight") else ""
         value += f" ({plain:.4f} nats per label{unweighted})"
+    elif facts.chance_nats and (one := facts.call) and (facts.value or 0.0) > _MOSTLY_OTHER * (one.value or 0.0) > 0:
+        value += f" ({one.function} alone is {one.value:.4f})"
     if facts.chance_nats:
         return f"{value}; chance is {facts.chance_nats:.4f} over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None

@@ -67,7 +67,8 @@ def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) 
 def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
     views = [training.view(turn) for turn in turns]
     key = training.label_key(views[0])
-    own = key == "labels" and key not in _parameters_of(training.model)  # only the loss received it
+    # Only the loss received it, even if the model would take labels, too.
+    own = key == "labels" and (training.labels_of_loss or key not in _parameters_of(training.model))
     given = [{k: v for k, v in view.items() if not (own and k == key)} for view in views]
     return Probe(
         model=training.model,

@@ -66,6 +66,7 @@ class LoopTraining:
         self.views: dict[int, dict[str, Any]] = {}
         self.known_parts: Parts | None = None
         self._label_key: str | None = None
+        self.labels_of_loss = False
         self._item_names: dict[str, str] | None = None
         self.collating: list[Repair] = []
         self.silent: set[int] = set()
@@ -131,7 +132,8 @@ class LoopTraining:
         with left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
             run_body(self, Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
-        if name is None and record.targets is not None:
+        self.labels_of_loss = name is None and record.targets is not None
+        if self.labels_of_loss:
             name, seen["labels"] = "labels", record.targets
         self._label_key = name or self._label_key  # a batch that raises has none
         self.views[turn.number] = {k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()}

@@ -24,7 +24,15 @@ FORUMS = {
 # Among these, the package nearest to the user's code comes first.
 _NEAREST = ("lightning", "transformers", "keras", "datasets", "accelerate", "tensorflow", "torch", "jax")
 # With these, a library refuses what it is given.
-_REFUSALS = ("TypeError", "ValueError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "OSError", "ValidationError")
+_REFUSALS = (
+    "TypeError",
+    "ValueError",
+    "FileNotFoundError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "OSError",
+    "ValidationError",
+)
 # Labels of addresses in a package's metadata, the best first.
 _LABELS = ("issue", "bug", "tracker", "source", "repository", "code", "github", "homepage")
 
@@ -44,7 +52,9 @@ def blame(report: Report) -> Blame:
     """Whose fault a report looks like."""
     forum = next((FORUMS[p] for p in _NEAREST if p in report.versions), "a forum of the framework")
     if report.internal_errors:
-        return Blame(whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"), package="trainwright")
+        return Blame(
+            whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"), package="trainwright"
+        )
     first, failure = report.first_cause, report.failure
     if first is not None:
         at = f", at {first.where}" if first.where else ""
@@ -53,7 +63,9 @@ def blame(report: Report) -> Blame:
         return Blame(whose="unknown", why="nothing was found, and nothing was raised.", post=forum)
     kind = failure.type.rpartition(".")[2]
     if best(failure.type, failure.message) is not None:
-        return Blame(whose="script", why=f"the {kind} has a known cause in scripts (`trainwright explain`).", post=forum)
+        return Blame(
+            whose="script", why=f"the {kind} has a known cause in scripts (`trainwright explain`).", post=forum
+        )
     package = failure.function.partition(".")[0]
     owner = _distribution(package)
     if not owner:
@@ -80,7 +92,9 @@ def _tracker(name: str) -> str:
         metadata = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-    pairs = list(_addresses(metadata.get_all("Project-URL") or [], metadata.get("Home-page")))
+    pairs = list(
+        _addresses(metadata.get_all("Project-URL") or [], next(iter(metadata.get_all("Home-page") or ()), None))
+    )
     for wanted in _LABELS:
         for label, address in pairs:
             if wanted in label.lower():

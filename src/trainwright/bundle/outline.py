@@ -23,7 +23,10 @@ def outline(value: Any) -> str:
 def first_rows(value: Any) -> str:
     """The outline, and the value's first rows."""
     with contextlib.suppress(Exception):  # as above
-        rows = [value.iloc[i].to_dict() if hasattr(value, "iloc") and hasattr(value, "columns") else value[i] for i in range(min(_ROWS, len(value)))]
+        rows = [
+            value.iloc[i].to_dict() if hasattr(value, "iloc") and hasattr(value, "columns") else value[i]
+            for i in range(min(_ROWS, len(value)))
+        ]
         return f"{_outline(value)}; begins {' '.join(repr(rows).split())[:_LONGEST]}"
     return outline(value)
 
@@ -32,11 +35,17 @@ def _outline(value: Any) -> str:
     name = type(value).__name__
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-        return f"{name} {tuple(value.shape)} {str(value.dtype).rpartition('.')[2]}{_range(value.float().numpy())}" if value.ndim else ""
+        return (
+            f"{name} {tuple(value.shape)} {str(value.dtype).rpartition('.')[2]}{_range(value.float().numpy())}"
+            if value.ndim
+            else ""
+        )
     if isinstance(value, np.ndarray):
         return f"{name} {value.shape} {value.dtype}{_range(value)}" if value.ndim else ""
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
-        return f"{name} of {len(value)} rows: " + ", ".join(f"{k} {value[k].dtype}{_range(value[k].to_numpy())}" for k in value.columns)
+        return f"{name} of {len(value)} rows: " + ", ".join(
+            f"{k} {value[k].dtype}{_range(value[k].to_numpy())}" for k in value.columns
+        )
     if hasattr(value, "features") and hasattr(value, "with_format"):
         return f"{name} of {len(value)} rows: " + ", ".join(f"{k} {v}" for k, v in value.features.items())
     if isinstance(value, str | dict) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):

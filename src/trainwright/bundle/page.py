@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from trainwright import __version__
@@ -19,7 +20,7 @@ MARK = "<!-- made by trainwright bundle -->"
 """The first line of the page; a folder whose page begins so is a bundle."""
 # Quoted texts of at least so many characters may be data.
 _SHORTEST_QUOTED = 25
-_QUOTED = re.compile(r"([\"'“])([^\"'”\n]{%d,})([\"'”])" % _SHORTEST_QUOTED)
+_QUOTED = re.compile(rf"([\"'“])([^\"'”\n]{{{_SHORTEST_QUOTED},}})([\"'”])")
 _HEADINGS = {
     "script": "It looks like a fault of the script",
     "library": "It looks like a fault of a library",
@@ -37,11 +38,24 @@ def page(report: Report, blamed: Blame, script: str, what: str, values: Mapping[
         values: the data in outline, by name.
     """
     yield from (MARK, f"# {_title(report)}", "")
-    yield from (f"{_HEADINGS[blamed.whose]}: {blamed.why}", "", f"Where to post it: {blamed.post}", "", "## What happened", "")
+    yield from (
+        f"{_HEADINGS[blamed.whose]}: {blamed.why}",
+        "",
+        f"Where to post it: {blamed.post}",
+        "",
+        "## What happened",
+        "",
+    )
     yield from _happened(report)
     yield from ("", "## Smallest script that shows it", "")
     if script:
-        yield from (f"Verified by being run ({what}): `trainwright check reproduce.py`", "", "```python", script.rstrip(), "```")
+        yield from (
+            f"Verified by being run ({what}): `trainwright check reproduce.py`",
+            "",
+            "```python",
+            script.rstrip(),
+            "```",
+        )
     else:
         yield f"There is none: {what}."
     if values:
@@ -55,7 +69,11 @@ def page(report: Report, blamed: Blame, script: str, what: str, values: Mapping[
 
 def environment(report: Report) -> dict[str, str]:
     """Versions, platform and devices; nothing that names a person or a machine."""
-    found = {**report.versions, "trainwright": __version__, "platform": f"{platform.system()} {platform.release()} {platform.machine()}"}
+    found = {
+        **report.versions,
+        "trainwright": __version__,
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
     found["processors"] = str(os.cpu_count())
     found["devices"] = "; ".join(_devices()) or "no NVIDIA GPU"
     if report.redirected:
@@ -66,11 +84,13 @@ def environment(report: Report) -> dict[str, str]:
 def without_data(value: Any) -> Any:
     """The report's data without what may be quoted from rows."""
     if isinstance(value, str):
-        return _QUOTED.sub(lambda found: f"<text of {len(found[2])} characters>", value)
+        return _QUOTED.sub(lambda found: f"{found[1]}<text of {len(found[2])} characters>{found[3]}", value)
     if isinstance(value, list):
         return [without_data(v) for v in value]
     if isinstance(value, dict):
-        return {k: without_data(v) if k not in ("sheet", "diff") else None if k == "sheet" else v for k, v in value.items()}
+        return {
+            k: without_data(v) if k not in ("sheet", "diff") else None if k == "sheet" else v for k, v in value.items()
+        }
     return value
 
 
@@ -107,8 +127,7 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 def _source(where: Place) -> str:
     try:
-        with open(where.file, encoding="utf-8") as file:
-            return file.read().splitlines()[where.line - 1].strip() if where.cell is None else ""
+        return Path(where.file).read_text("utf-8").splitlines()[where.line - 1].strip() if where.cell is None else ""
     except (OSError, UnicodeDecodeError, IndexError):
         return ""
 
@@ -124,6 +143,8 @@ def _devices() -> Iterator[str]:
         return
     words = [tool, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:
-        yield from subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout.strip().splitlines()
+        yield from (
+            subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout.strip().splitlines()
+        )
     except (OSError, subprocess.SubprocessError):
         return

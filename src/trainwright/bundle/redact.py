@@ -30,7 +30,9 @@ _LIBRARY = re.compile(r"(?<![\w.])[\w./\\:~+@\-]*?(?:site|dist)-packages[/\\]")
 _SHORTEST_SECRET = 6
 _SHORTEST_NAME = 3
 # Names that say nothing of a person, and are words of ordinary texts.
-_COMMON_NAMES = frozenset({"root", "user", "users", "home", "ubuntu", "admin", "localhost", "runner", "jovyan", "train", "test"})
+_COMMON_NAMES = frozenset(
+    {"root", "user", "users", "home", "ubuntu", "admin", "localhost", "runner", "jovyan", "train", "test"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)

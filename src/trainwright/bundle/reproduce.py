@@ -22,10 +22,12 @@ from trainwright.bundle.values import DRAW, imports_for
 from trainwright.core import Place, Stage
 from trainwright.core.report import Report, from_dict
 
-# Rows of made-up data: one or two batches; and enough for questions about a set.
-FEW, MANY = 64, 1000
+# Rows of made-up data: one or two batches; and all of a usual set, for scripts that cut it at a row's number.
+FEW, MANY = 64, 20_000
 # A script for others to read.
 MOST_LINES = 60
+# Methods that train, or take part in it.
+_TRAINS = frozenset({"train", "fit", "backward", "step", "apply_gradients", "train_on_batch"})
 # Seconds that a walk of a candidate may take, beside the start of its frameworks.
 WALK_SECONDS, START_SECONDS = 20.0, 90.0
 
@@ -100,13 +102,15 @@ class Search:
         again = from_dict(answer["report"]) if answer.get("report") else None
         if again is not None and self.seen.is_shown(again):
             places += [s for s in _at(starts, again, self.seen, self.script) if s not in places]
+        if self.seen.rule or not places:
+            places += [s for s in _train(statements) if s not in places]
         if not places:
             return "", "the finding names no line of the script"
         own = needed(statements, places)
         few, many = (_with_values(statements, values, str(rows), places) for rows in (FEW, MANY))
         ways = [
             ("made-up values in one batch's size", few),
-            ("made-up values", many),
+            ("made-up values, as many as the script has", many),
             ("the script's own values", own),
             ("all of the script's statements", statements),
         ]
@@ -115,7 +119,7 @@ class Search:
             text = text_of(narrowed(chosen))
             if text in failed:
                 continue
-            if self.left < 0:
+            if self.left < 0 and self.tried:
                 return "", f"the time was over after {self.tried} candidates; none showed it"
             self.say(f"trying a script with {what}")
             if self._shows(chosen):
@@ -127,14 +131,19 @@ class Search:
         from trainwright.seams.scripts.notebook import text_of as notebook_text
 
         text = notebook_text(self.script) if self.script.suffix == ".ipynb" else self.script.read_text("utf-8")
-        folders = [Path(f) for f in os.environ.get("PYTHONPATH", "").split(os.pathsep) if f and not (Path(f) / "trainwright").is_dir()]
+        folders = [
+            Path(f)
+            for f in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+            if f and not (Path(f) / "trainwright").is_dir()
+        ]
         return read_statements(text or "", self.script, [*folders, Path.cwd()])
 
     def _cut(self, chosen: list[Statement], what: str) -> tuple[str, str]:
         """The script cut down while there is time; if it is short, nothing is left out but what is easily seen."""
         chosen = smaller(chosen, lambda fewer: self.left > 0 and self._shows(fewer))
         shown = f"the rule {self.seen.rule}" if self.seen.rule else self.seen.error
-        text = self.redact(f"# The smallest script found that shows {shown}; the values of its data are made up.\n{text_of(narrowed(chosen))}")
+        head = f"# Shows {shown}, with {what}; cut down from a longer script."
+        text = self.redact(f"{head}\n{text_of(narrowed(chosen))}")
         lines = text.count("\n")
         long = f"; {lines} lines, more than the {MOST_LINES} that it should have" if lines > MOST_LINES else ""
         return text, f"with {what}, found after {self.tried} runs{long}"
@@ -189,7 +198,11 @@ def _at(ends: Sequence[tuple[int, Statement]], report: Report, seen: Seen, scrip
     places = [f.where for r in found for f in r.findings if f.name == seen.rule]
     places += [r.begins for r in found] + [r.failure.where for r in found if r.failure and not seen.rule]
     lines = [p.in_text().line for p in places if p is not None and Path(p.file).resolve() == script.resolve()]
-    return list(dict.fromkeys(one for line in lines for end, one in ends if line <= end and line > end - one.text.count("\n") - 1))
+    return list(
+        dict.fromkeys(
+            one for line in lines for end, one in ends if line <= end and line > end - one.text.count("\n") - 1
+        )
+    )
 
 
 def _with_values(
@@ -198,16 +211,22 @@ def _with_values(
     """What the places need, with the last value of each name of data written out."""
     last = max(statements.index(s) for s in places)
     known = {name: by[rows] for name, by in values.items() if rows in by}
-    final = {n: max(i for i, s in enumerate(statements[: last + 1]) if n in s.binds) for n in known if any(n in s.binds for s in statements[: last + 1])}
+    final = {n: i for i, s in enumerate(statements[: last + 1]) for n in s.binds if n in known}
+    made = {n for n in final if f"{DRAW}." in known[n] or "np." in known[n]}
     changed: list[Statement] = []
+    wanted: list[Statement] = []
     for i, one in enumerate(statements):
-        mine = [n for n in sorted(one.binds) if final.get(n) == i]
-        if mine and set(mine) == one.binds and isinstance(one.node, ast.Assign | ast.AnnAssign | ast.AugAssign) and one not in places and not _is_short(one):
-            lines = [f"{n} = {known[n]}" for n in mine]
-            changed += [Statement(ast.copy_location(ast.parse(line).body[0], one.node), one.file) for line in lines]
-        elif one in places or not isinstance(one.node, ast.Expr | ast.Assign | ast.AugAssign) or not one.changes & {n for n in final if final[n] < i and _is_data(known[n])}:
-            changed.append(one)
-    chosen = needed(changed, [s for s in changed if s in places])
+        new = [one]
+        is_made = bool(one.binds) and all(final.get(n) == i for n in one.binds) and not _is_written_out(one)
+        if is_made and (one not in places or one.binds <= made):
+            lines = [f"{n} = {known[n]}" for n in sorted(one.binds)]
+            new = [Statement(ast.copy_location(ast.parse(line).body[0], one.node), one.file) for line in lines]
+        elif one not in places and isinstance(one.node, ast.Expr | ast.Assign | ast.AugAssign):
+            # Its effect is in the value that is written out before it.
+            new = [] if any(final[n] < i for n in one.changes & made) and not one.binds else [one]
+        changed += new
+        wanted += new if one in places else []
+    chosen = needed(changed, wanted)
     text = text_of([s for s in chosen if s not in statements])
     head = [Statement(ast.parse(line).body[0], "") for line in imports_for(text)]
     if f"{DRAW}." in text:
@@ -216,18 +235,27 @@ def _with_values(
     return [*chosen[:first], *head, *chosen[first:]]
 
 
-def _is_data(text: str) -> bool:
-    return f"{DRAW}." in text or "np." in text
+def _is_written_out(one: Statement) -> bool:
+    """Whether it is no assignment, or its value is a literal already."""
+    if not isinstance(one.node, ast.Assign | ast.AnnAssign):
+        return not isinstance(one.node, ast.AugAssign)
+    return one.node.value is not None and not any(isinstance(n, ast.Name) for n in ast.walk(one.node.value))
 
 
-def _is_short(one: Statement) -> bool:
-    """Whether it is written out already."""
-    value = getattr(one.node, "value", None)
-    return value is not None and not isinstance(one.node, ast.AugAssign) and not any(isinstance(n, ast.Name) for n in ast.walk(value))
+def _train(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements that train, or call a function that does."""
+    functions = {n for s in statements if s.is_definition and _calls(s, _TRAINS) for n in s.binds}
+    return [
+        s for s in statements if not s.is_definition and (_calls(s, _TRAINS) or (functions & s.loads and not s.binds))
+    ]
+
+
+def _calls(one: Statement, methods: frozenset[str]) -> bool:
+    calls = (n.func for n in ast.walk(one.node) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Attribute) and f.attr in methods for f in calls)
 
 
 def _alike(message: str, other: str) -> bool:
     """Whether two messages say the same of other numbers."""
     first, second = (re.sub(r"\d+", "0", m.strip().partition("\n")[0]) for m in (message, other))
     return first == second
-

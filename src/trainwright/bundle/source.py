@@ -106,7 +106,8 @@ def _behind(statements: Sequence[Statement], name: str, before: int) -> Iterator
 
 def text_of(statements: Sequence[Statement]) -> str:
     """The statements as source."""
-    parts, was_import = [], True
+    parts: list[str] = []
+    was_import = True
     for one in statements:
         gap = one.is_definition or (was_import and not one.is_import)
         parts.append(("\n" if gap and parts else "") + one.text)
@@ -163,7 +164,16 @@ def _inner(node: ast.AST) -> set[str]:
     found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     found |= {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     found |= {n.name for n in ast.walk(node) if isinstance(n, ast.ExceptHandler) and n.name}
-    return found | {(a.asname or a.name.partition(".")[0]) for n in ast.walk(node) for a in getattr(n, "names", ()) if isinstance(a, ast.alias)} | {"__class__"}
+    return (
+        found
+        | {
+            (a.asname or a.name.partition(".")[0])
+            for n in ast.walk(node)
+            for a in getattr(n, "names", ())
+            if isinstance(a, ast.alias)
+        }
+        | {"__class__"}
+    )
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -216,7 +226,8 @@ def _opened(body: list[ast.stmt]) -> list[ast.stmt]:
             found += _opened_calls(one.body, functions)
         else:
             found += _opened_calls([one], functions)
-    return found
+    called = {n.id for s in found for n in ast.walk(s) if isinstance(n, ast.Name)}
+    return [s for s in found if not (isinstance(s, ast.FunctionDef) and _can_open(s) and s.name not in called)]
 
 
 def _opened_calls(body: list[ast.stmt], functions: dict[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
@@ -237,17 +248,26 @@ def _can_open(made: ast.FunctionDef) -> bool:
         return False
     inner = [n for s in made.body for n in ast.walk(s) if isinstance(n, ast.FunctionDef | ast.Lambda | ast.ClassDef)]
     theirs = {id(n) for one in inner for n in ast.walk(one)}
-    ways_out = [n for s in made.body for n in ast.walk(s) if isinstance(n, ast.Return | ast.Yield | ast.Await) and id(n) not in theirs]
+    ways_out = [
+        n
+        for s in made.body
+        for n in ast.walk(s)
+        if isinstance(n, ast.Return | ast.Yield | ast.Await) and id(n) not in theirs
+    ]
     return all(n is made.body[-1] for n in ways_out)
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     first = body[0] if body else None
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    is_text = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
     return body[1:] if is_text else body
 
 
-def _put_in(body: list[ast.stmt], file: Path, folders: Sequence[Path], done: set[Path], depth: int) -> Iterator[Statement]:
+def _put_in(
+    body: list[ast.stmt], file: Path, folders: Sequence[Path], done: set[Path], depth: int
+) -> Iterator[Statement]:
     for node in body:
         source = _module(node, file, folders) if isinstance(node, ast.ImportFrom) and depth < _DEEPEST else None
         if source is None or not isinstance(node, ast.ImportFrom):
@@ -255,7 +275,11 @@ def _put_in(body: list[ast.stmt], file: Path, folders: Sequence[Path], done: set
             continue
         if source not in done:
             done.add(source)
-            inside = [s for s in _without_docstring(ast.parse(source.read_text("utf-8")).body) if "__name__ ==" not in ast.unparse(s)[:40]]
+            inside = [
+                s
+                for s in _without_docstring(ast.parse(source.read_text("utf-8")).body)
+                if "__name__ ==" not in ast.unparse(s)[:40]
+            ]
             yield from _put_in(inside, source, folders, done, depth + 1)
         for alias in node.names:
             if alias.asname and alias.asname != alias.name:

@@ -52,15 +52,29 @@ def _expression(value: Any, rows: int) -> str | None:
     if library == "pandas" and name in ("DataFrame", "Series"):
         return _table(value, rows, name)
     if library == "datasets" and name in ("Dataset", "DatasetDict"):
-        return _dataset(value, rows) if name == "Dataset" else _named("DatasetDict", {k: _dataset(v, rows) for k, v in value.items()})
+        return (
+            _dataset(value, rows)
+            if name == "Dataset"
+            else _named("DatasetDict", {k: _dataset(v, rows) for k, v in value.items()})
+        )
     if isinstance(value, list | tuple) and len(value) >= _SHORTEST_DATA:
         return _list(value, rows)
     if isinstance(value, argument_like := types.SimpleNamespace) or name == "Namespace":
-        return f"{argument_like.__name__}({', '.join(f'{k}={v!r}' for k, v in vars(value).items())})" if all(map(_is_plain, vars(value).values())) else None
+        return (
+            f"{argument_like.__name__}({', '.join(f'{k}={v!r}' for k, v in vars(value).items())})"
+            if all(map(_is_plain, vars(value).values()))
+            else None
+        )
     if _is_plain(value):
         return repr(value)
     is_own = library not in (*SHOWN, "tokenizers", "builtins") or kind.__module__.startswith("torch.utils.data.dataset")
-    if is_own and name not in ("TensorDataset",) and hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not hasattr(value, "parameters"):
+    if (
+        is_own
+        and name not in ("TensorDataset",)
+        and hasattr(kind, "__getitem__")
+        and hasattr(kind, "__len__")
+        and not hasattr(value, "parameters")
+    ):
         return _list([value[i] for i in range(min(len(value), _ROWS))], rows, total=len(value))
     return None
 
@@ -69,21 +83,25 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple | set):
         return all(map(_is_plain, value)) and len(repr(value)) <= _LONGEST_LITERAL
     if isinstance(value, dict):
-        return all(isinstance(k, str) and _is_plain(v) for k, v in value.items()) and len(repr(value)) <= _LONGEST_LITERAL
+        return (
+            all(isinstance(k, str) and _is_plain(v) for k, v in value.items()) and len(repr(value)) <= _LONGEST_LITERAL
+        )
     is_finite = not isinstance(value, float) or math.isfinite(value)
-    return value is None or (type(value) in (bool, int, float, str) and is_finite and len(repr(value)) <= _LONGEST_LITERAL)
+    return value is None or (
+        type(value) in (bool, int, float, str) and is_finite and len(repr(value)) <= _LONGEST_LITERAL
+    )
 
 
 def _array(value: NDArray[Any], rows: int, *, is_item: bool = False) -> str:
     shape = value.shape if is_item else (min(value.shape[0], rows), *value.shape[1:])
     if value.dtype.kind in "OUS":
-        return f"np.array({_words([str(v) for v in value.reshape(-1)[:_LOOKED_AT]], math.prod(shape))}).reshape({shape})"
+        return (
+            f"np.array({_words([str(v) for v in value.reshape(-1)[:_LOOKED_AT]], math.prod(shape))}).reshape({shape})"
+        )
     if value.dtype.kind == "b":
         return f"({DRAW}.random({shape}) < {float(value.mean()):.3g})"
-    if value.dtype.kind in "iu":
-        text = _integers(value, shape)
-    else:
-        text = _floats(value.astype("float64"), shape)
+    is_whole = value.dtype.kind in "iu"
+    text = _integers(value, shape) if is_whole else _floats(value.astype("float64"), shape)
     usual = "int64" if value.dtype.kind in "iu" else "float64"
     return text if value.dtype.name == usual else f'{text}.astype("{value.dtype.name}")'
 
@@ -176,7 +194,11 @@ def _list(value: Any, rows: int, *, total: int = 0, sizes: dict[str, str] | None
     if isinstance(first, str):
         return _words(list(value), count)
     if isinstance(first, bool | int | float | np.number) or first is None:
-        return f"{_array(np.array(value), count)}.tolist()" if total == 0 else f"{_array(np.resize(np.array(value), count), count)}.tolist()"
+        return (
+            f"{_array(np.array(value), count)}.tolist()"
+            if total == 0
+            else f"{_array(np.resize(np.array(value), count), count)}.tolist()"
+        )
     if isinstance(first, list) and first and isinstance(first[0], int | float):
         if len({len(v) for v in value}) == 1:
             return f"{_array(np.array(value), count)}.tolist()"

@@ -138,6 +138,13 @@ def test_made_up_texts_hold_no_word_of_the_given_ones() -> None:
     assert len(made) == 40 and not set(" ".join(made).split()) & set(" ".join(texts).split())
 
 
+def test_made_up_lists_of_unequal_length_fit_each_other() -> None:
+    ids = [list(range(n)) for n in (3, 9, 5, 7) * 5]
+    names = {"np": np, "draw": np.random.default_rng(0)}
+    first, second = (eval(expression(v, 64) or "", dict(names)) for v in (ids, [[1] * len(v) for v in ids]))
+    assert [len(v) for v in first] == [len(v) for v in second] and {x for v in second for x in v} == {1}
+
+
 def test_an_outline_has_no_numbers_of_rows_unless_asked_for() -> None:
     value = np.array([3, 1, 4, 1, 5])
     assert outline(value) == "ndarray (5,) int64, 1 to 5"

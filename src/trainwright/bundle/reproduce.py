@@ -163,9 +163,14 @@ class Search:
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             asked, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
             request = {
-                "script": str(script), "text": text, "arguments": list(self.arguments) if is_own else [], "names": list(names),
-                "rows": [FEW, MANY], "trains": trains, "budget": WALK_SECONDS,
-            }  # fmt: skip
+                "script": str(script),
+                "text": text,
+                "arguments": list(self.arguments) if is_own else [],
+                "names": list(names),
+                "rows": [FEW, MANY],
+                "trains": trains,
+                "budget": WALK_SECONDS,
+            }
             asked.write_text(json.dumps(request), "utf-8")
             with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
                 subprocess.run(

@@ -174,8 +174,7 @@ def _table(value: Any, rows: int, name: str) -> str | None:
 def _dataset(value: Any, rows: int) -> str | None:
     form = value.format["type"]
     read = value.with_format(None)[: max(rows, _ROWS)]
-    sizes: dict[str, str] = {}
-    columns = {name: _list(list(column), rows, sizes=sizes) for name, column in read.items()}
+    columns = {name: _list(list(column), rows) for name, column in read.items()}
     made = _named("Dataset.from_dict", columns)
     return made if made is None or form is None else f'{made}.with_format("{form}")'
 
@@ -188,7 +187,7 @@ def _as_dict(parts: Mapping[str, str | None]) -> str:
     return "{" + ", ".join(f"{k!r}: {v}" for k, v in parts.items()) + "}"
 
 
-def _list(value: Any, rows: int, *, total: int = 0, sizes: dict[str, str] | None = None) -> str | None:
+def _list(value: Any, rows: int, *, total: int = 0) -> str | None:
     """A list like this one: of numbers, texts, lists of unequal length, or of rows with several parts."""
     count, first = min(total or len(value), rows), value[0]
     if isinstance(first, str):
@@ -202,19 +201,15 @@ def _list(value: Any, rows: int, *, total: int = 0, sizes: dict[str, str] | None
     if isinstance(first, list) and first and isinstance(first[0], int | float):
         if len({len(v) for v in value}) == 1:
             return f"{_array(np.array(value), count)}.tolist()"
-        return _unequal(value, count, {} if sizes is None else sizes)
+        return _unequal(value, count)
     one = _item(list(value[:_ROWS]))
     return None if one is None else f"[{one} for _ in range({count})]"
 
 
-def _unequal(value: Any, count: int, sizes: dict[str, str]) -> str:
-    lengths = str([len(v) for v in value[:count]])
-    if lengths in sizes:
-        each = sizes[lengths]
-    else:
-        sizes[lengths] = f"sizes{len(sizes) or ''}"
-        found = [len(v) for v in value]
-        each = f"({sizes[lengths]} := {DRAW}.integers({min(found)}, {max(found) + 1}, {count}))"
+def _unequal(value: Any, count: int) -> str:
+    """Lists of unequal length; columns of equal lengths get equal ones, by a seed of their own."""
+    found = [len(v) for v in value]
+    each = f"np.random.default_rng(1).integers({min(found)}, {max(found) + 1}, {count})"
     numbers = np.concatenate([np.asarray(v) for v in value])
     text = _array(numbers, len(numbers)).replace(f"({len(numbers)},)", "n")
     return f"[{text}.tolist() for n in {each}]"

@@ -23,16 +23,11 @@ FORUMS = {
 }
 # Among these, the package nearest to the user's code comes first.
 _NEAREST = ("lightning", "transformers", "keras", "datasets", "accelerate", "tensorflow", "torch", "jax")
-# With these, a library refuses what it is given.
+# With these, a library refuses what it is given, or cannot work with its numbers.
 _REFUSALS = (
-    "TypeError",
-    "ValueError",
-    "FileNotFoundError",
-    "ImportError",
-    "ModuleNotFoundError",
-    "OSError",
-    "ValidationError",
-)
+    "TypeError", "ValueError", "IndexError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "OSError",
+    "ValidationError", "LinAlgError", "_LinAlgError", "OutOfMemoryError", "OverflowError", "FloatingPointError",
+)  # fmt: skip
 # Labels of addresses in a package's metadata, the best first.
 _LABELS = ("issue", "bug", "tracker", "source", "repository", "code", "github", "homepage")
 
@@ -67,14 +62,18 @@ def blame(report: Report) -> Blame:
             whose="script", why=f"the {kind} has a known cause in scripts (`trainwright explain`).", post=forum
         )
     package = failure.function.partition(".")[0]
+    called = failure.function
+    if package in ("trainwright", ""):  # a function without Python code, called through a watcher
+        package = next((p for p in reversed(_NEAREST) if p in report.versions), "")
+        called = "compiled code"
     owner = _distribution(package)
     if not owner:
         return Blame(whose="script", why=f"the {kind} was raised by the script's own code.", post=forum)
     if kind in _REFUSALS:
-        why = f"{failure.function} of {owner} refused what it was given ({kind})."
+        why = f"{called} of {owner} refused what it was given ({kind})."
         return Blame(whose="script", why=why, post=forum, package=owner)
     version = importlib.metadata.version(owner)
-    why = f"the {kind} was raised inside {failure.function} of {owner} {version}, and no rule finds a fault in the script."
+    why = f"the {kind} was raised inside {called} of {owner} {version}, and no rule finds a fault in the script."
     return Blame(whose="library", why=why, post=_tracker(owner) or forum, package=owner)
 
 

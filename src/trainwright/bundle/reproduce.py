@@ -88,6 +88,8 @@ class Search:
 
     def run(self) -> tuple[str, str]:
         """The smallest script found, and in words what was done; the script is empty if none shows the finding."""
+        if self.seen.stage == Stage.REHEARSAL:
+            return "", "the finding is one of the whole run, and candidates are only walked"
         try:
             statements = self._read()
         except (SyntaxError, OSError, UnicodeDecodeError) as error:
@@ -102,7 +104,7 @@ class Search:
         again = from_dict(answer["report"]) if answer.get("report") else None
         if again is not None and self.seen.is_shown(again):
             places += [s for s in _at(starts, again, self.seen, self.script) if s not in places]
-        if self.seen.rule or not places:
+        if self.seen.rule or all(s.is_definition for s in places):
             places += [s for s in _train(statements) if s not in places]
         if not places:
             return "", "the finding names no line of the script"

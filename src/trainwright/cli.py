@@ -18,7 +18,7 @@ from trainwright.checking import WALK_SHARE, check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
 from trainwright.errors import DeviceLost, ScriptFailed, TrainwrightError, UsageError
-from trainwright.output import Targets, tell
+from trainwright.output import Targets, progress, tell
 from trainwright.start.command_line import Option, arranged
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
@@ -37,6 +37,7 @@ app = App(
     trainwright check --json report.json train.py
     trainwright check train.ipynb
     trainwright check -- torchrun --nproc_per_node 4 train.py --epochs 3
+    trainwright bundle train.py                ask for help: a page to paste, and the smallest script
     trainwright run train.py                   check it; if there are no errors, train
     python train.py 2>&1 | trainwright explain -
 """,
@@ -226,6 +227,52 @@ def _options(
     options = Options(budget=DEFAULT_BUDGET / walks, seed=seed, ignore=tuple(ignore or ()), repair=repair)
     options = with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
     return options if budget is None else replace(options, budget=budget)
+
+
+@app.command
+def bundle(
+    script: Script,
+    /,
+    *arguments: Tokens,
+    output: Annotated[
+        Path, Parameter(name="--output", help="The folder to write; an older bundle there is replaced, nothing else.")
+    ] = Path("trainwright-bundle"),
+    with_data: Annotated[
+        bool,
+        Parameter(name="--with-data", negative=(), help="Also the first rows of the data, and texts quoted from rows."),
+    ] = False,
+    limit: Annotated[
+        float, Parameter(name="--limit", help="Time limit in seconds for the search of the smallest script.")
+    ] = 300.0,
+    budget: Budget = None,
+    seed: Seed = 0,
+    ignore: Ignore = None,
+    rehearsal: Annotated[
+        bool,
+        Parameter(
+            name="--rehearsal",
+            negative="--no-rehearsal",
+            env_var="TRAINWRIGHT_REHEARSAL",
+            help="As in check: also run the whole script in an isolated process of its own.",
+        ),
+    ] = True,
+) -> int:
+    """Check a script, and put what others need to help into a folder: a page to paste, and the smallest script.
+
+    The page has what was found, the smallest script that shows the same (made-up values of the same shapes and types;
+    verified by being run), whose fault it looks like, where to post it, versions and devices.
+    Secrets, names of users and machines, absolute paths and values of rows are left out. Read it before you post it.
+
+    Exit status: 0 the folder was written; 2 wrong usage, or the check made no report.
+    """
+    from trainwright.bundling import bundle_program
+
+    program = program_of(script, arguments, module=False)
+    words = ["--seed", str(seed), *([] if rehearsal else ["--no-rehearsal"])]
+    words += [] if budget is None else ["--budget", str(budget)]
+    words += [word for name in ignore or () for word in ("--ignore", name)]
+    with progress() as say:
+        return bundle_program(program, output, words, seconds=limit, with_data=with_data, say=say)
 
 
 @app.command

@@ -75,6 +75,8 @@ MAY_IMPORT = {
     "report": {"report", "frameworks.messages", "core"},
     "options": {"core", "errors"},
     "explain": {"explain", "frameworks", "core"},
+    # A script's walk for others: it runs the walk, and edits nothing.
+    "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
     "errors": set(),
     "console": set(),
     "timing": set(),
@@ -171,6 +173,7 @@ FREE = {
     "__init__",
     "api",
     "rehearsing",
+    "bundling",
 }  # on top: they put the parts together
 
 

@@ -1,0 +1,1 @@
+"""A report for others: what was found, the smallest script that shows it, and nothing that is private."""

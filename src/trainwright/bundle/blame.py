@@ -1,0 +1,115 @@
+"""Says whether a fault looks like the script's or a library's, and where to ask."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainwright.core.report import Report
+from trainwright.frameworks.messages import best
+
+# Where users of a framework help each other.
+FORUMS = {
+    "torch": "https://discuss.pytorch.org",
+    "transformers": "https://discuss.huggingface.co",
+    "accelerate": "https://discuss.huggingface.co",
+    "datasets": "https://discuss.huggingface.co",
+    "lightning": "https://github.com/Lightning-AI/pytorch-lightning/discussions",
+    "keras": "https://github.com/keras-team/keras/discussions",
+    "tensorflow": "https://discuss.ai.google.dev",
+    "jax": "https://github.com/jax-ml/jax/discussions",
+}
+# Among these, the package nearest to the user's code comes first.
+_NEAREST = ("lightning", "transformers", "keras", "datasets", "accelerate", "tensorflow", "torch", "jax")
+# With these, a library refuses what it is given, or cannot work with its numbers.
+_REFUSALS = (
+    "TypeError", "ValueError", "IndexError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "OSError",
+    "ValidationError", "LinAlgError", "_LinAlgError", "OutOfMemoryError", "OverflowError", "FloatingPointError",
+)  # fmt: skip
+# Labels of addresses in a package's metadata, the best first.
+_LABELS = ("issue", "bug", "tracker", "source", "repository", "code", "github", "homepage")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blame:
+    """Whose fault it looks like, why, and where to post."""
+
+    whose: str
+    """`script`, `library`, `trainwright` or `unknown`."""
+    why: str
+    post: str
+    package: str = ""
+
+
+def blame(report: Report) -> Blame:
+    """Whose fault a report looks like."""
+    forum = next((FORUMS[p] for p in _NEAREST if p in report.versions), "a forum of the framework")
+    if report.internal_errors:
+        return Blame(
+            whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"), package="trainwright"
+        )
+    first, failure = report.first_cause, report.failure
+    if first is not None:
+        at = f", at {first.where}" if first.where else ""
+        return Blame(whose="script", why=f"the rule {first.name} names its cause{at}.", post=forum)
+    if failure is None:
+        return Blame(whose="unknown", why="nothing was found, and nothing was raised.", post=forum)
+    kind = failure.type.rpartition(".")[2]
+    if best(failure.type, failure.message) is not None:
+        return Blame(
+            whose="script", why=f"the {kind} has a known cause in scripts (`trainwright explain`).", post=forum
+        )
+    package = failure.function.partition(".")[0]
+    called = failure.function
+    if package in ("trainwright", ""):  # a function without Python code, called through a watcher
+        package = next((p for p in reversed(_NEAREST) if p in report.versions), "")
+        called = "compiled code"
+    owner = _distribution(package)
+    if not owner:
+        return Blame(whose="script", why=f"the {kind} was raised by the script's own code.", post=forum)
+    if kind in _REFUSALS:
+        why = f"{called} of {owner} refused what it was given ({kind})."
+        return Blame(whose="script", why=why, post=forum, package=owner)
+    version = importlib.metadata.version(owner)
+    why = f"the {kind} was raised inside {called} of {owner} {version}, and no rule finds a fault in the script."
+    return Blame(whose="library", why=why, post=_tracker(owner) or forum, package=owner)
+
+
+def _distribution(package: str) -> str:
+    """The installed package that holds a module; empty if none does."""
+    try:
+        return importlib.metadata.distribution(package).name
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return next(iter(importlib.metadata.packages_distributions().get(package, ())), "")
+
+
+def _tracker(name: str) -> str:
+    """The address of a package's issues, by its metadata; empty if it names none."""
+    try:
+        metadata = importlib.metadata.metadata(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    pairs = list(
+        _addresses(metadata.get_all("Project-URL") or [], next(iter(metadata.get_all("Home-page") or ()), None))
+    )
+    for wanted in _LABELS:
+        for label, address in pairs:
+            if wanted in label.lower():
+                return _issues(address)
+    return pairs[0][1] if pairs else ""
+
+
+def _addresses(given: list[str], home: str | None) -> Iterator[tuple[str, str]]:
+    for one in given:
+        label, _, address = one.partition(",")
+        yield label.strip(), address.strip()
+    if home:
+        yield "homepage", home
+
+
+def _issues(address: str) -> str:
+    """The issues of a repository's address; another address as it is."""
+    found = re.fullmatch(r"(https://(?:github|gitlab)\.com/[\w.\-]+/[\w.\-]+?)(?:\.git)?/?", address)
+    return f"{found[1]}/issues" if found else address

@@ -1,0 +1,268 @@
+"""The smallest script that shows the same finding: candidates, each run in a process of its own, and cut down."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainwright.bundle.look import HAND_OVER
+from trainwright.bundle.source import Statement, narrowed, needed, read_statements, smaller, text_of
+from trainwright.bundle.values import DRAW, imports_for
+from trainwright.core import Place, Stage
+from trainwright.core.report import Report, from_dict
+
+# Rows of made-up data: one or two batches; and all of a usual set, for scripts that cut it at a row's number.
+FEW, MANY = 64, 20_000
+# A script for others to read.
+MOST_LINES = 60
+# Methods that train, or take part in it.
+_TRAINS = frozenset({"train", "fit", "backward", "step", "apply_gradients", "train_on_batch"})
+# Seconds that a walk of a candidate may take, beside the start of its frameworks.
+WALK_SECONDS, START_SECONDS = 20.0, 90.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a candidate must show again."""
+
+    rule: str = ""
+    """The name of the rule; empty: an exception."""
+    error: str = ""
+    message: str = ""
+    places: tuple[Place, ...] = ()
+    """Lines of the user's code that take part."""
+    stage: Stage | None = None
+
+    def is_shown(self, report: Report | None) -> bool:
+        """Whether a report shows it."""
+        found = [r for r in ((report, *report.trainings) if report else ()) if r is not None]
+        if self.rule:
+            return any(f.name == self.rule for r in found for f in r.findings)
+        failures = [r.failure for r in found if r.failure]
+        return any(f.type == self.error and _alike(f.message, self.message) for f in failures)
+
+
+def seen_in(report: Report) -> Seen | None:
+    """What a report names first: the finding, otherwise the exception; None if it names neither."""
+    begins = (report.begins,) if report.begins else ()
+    first = report.first_cause
+    if first is not None:
+        return Seen(rule=first.name, places=(*((first.where,) if first.where else ()), *begins), stage=first.stage)
+    if report.failure is not None:
+        where = (report.failure.where,) if report.failure.where else ()
+        return Seen(error=report.failure.type, message=report.failure.message, places=(*where, *begins))
+    return None
+
+
+@dataclass(kw_only=True)
+class Search:
+    """Looks for the smallest script until its time is over."""
+
+    script: Path
+    arguments: Sequence[str]
+    seen: Seen
+    seconds: float
+    say: Callable[[str], None]
+    redact: Callable[[str], str] = str
+    """Takes what is private out of a script before it is tried."""
+    tried: int = 0
+    outlines: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The script's data, as `outline` and `rows`, by name."""
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.seconds - (time.monotonic() - self._started)
+
+    def run(self) -> tuple[str, str]:
+        """The smallest script found, and in words what was done; the script is empty if none shows the finding."""
+        if self.seen.stage == Stage.REHEARSAL:
+            return "", "the finding is one of the whole run, and candidates are only walked"
+        try:
+            statements = self._read()
+        except (SyntaxError, OSError, UnicodeDecodeError) as error:
+            return "", f"the script could not be read ({type(error).__name__})"
+        names = sorted({n for s in statements if not s.is_import and not s.is_definition for n in s.binds})
+        self.say("looking at the script's values")
+        text, starts = _handing_over(statements)
+        answer = self._look(self.script, text, names)
+        values = answer.get("values", {})
+        self.outlines = {name: by for name, by in values.items() if "outline" in by}
+        places = [s for s in statements if any(s.holds(str(Path(p.file).resolve()), p.line) for p in self.seen.places)]
+        again = from_dict(answer["report"]) if answer.get("report") else None
+        if again is not None and self.seen.is_shown(again):
+            places += [s for s in _at(starts, again, self.seen, self.script) if s not in places]
+        if self.seen.rule or all(s.is_definition for s in places):
+            places += [s for s in _train(statements) if s not in places]
+        if not places:
+            return "", "the finding names no line of the script"
+        own = needed(statements, places)
+        few, many = (_with_values(statements, values, str(rows), places) for rows in (FEW, MANY))
+        ways = [
+            ("made-up values in one batch's size", few),
+            ("made-up values, as many as the script has", many),
+            ("the script's own values", own),
+            ("all of the script's statements", statements),
+        ]
+        failed: set[str] = set()
+        for what, chosen in ways:
+            text = text_of(narrowed(chosen))
+            if text in failed:
+                continue
+            if self.left < 0 and self.tried:
+                return "", f"the time was over after {self.tried} candidates; none showed it"
+            self.say(f"trying a script with {what}")
+            if self._shows(chosen):
+                return self._cut(list(narrowed(chosen)), what)
+            failed.add(text)
+        return "", f"none of {self.tried} candidates shows it"
+
+    def _read(self) -> list[Statement]:
+        from trainwright.seams.scripts.notebook import text_of as notebook_text
+
+        text = notebook_text(self.script) if self.script.suffix == ".ipynb" else self.script.read_text("utf-8")
+        folders = [
+            Path(f)
+            for f in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+            if f and not (Path(f) / "trainwright").is_dir()
+        ]
+        return read_statements(text or "", self.script, [*folders, Path.cwd()])
+
+    def _cut(self, chosen: list[Statement], what: str) -> tuple[str, str]:
+        """The script cut down while there is time; if it is short, nothing is left out but what is easily seen."""
+        chosen = smaller(chosen, lambda fewer: self.left > 0 and self._shows(fewer))
+        shown = f"the rule {self.seen.rule}" if self.seen.rule else self.seen.error
+        head = f"# Shows {shown}, with {what}; cut down from a longer script."
+        text = self.redact(f"{head}\n{text_of(narrowed(chosen))}")
+        lines = text.count("\n")
+        long = f"; {lines} lines, more than the {MOST_LINES} that it should have" if lines > MOST_LINES else ""
+        return text, f"with {what}, found after {self.tried} runs{long}"
+
+    def _shows(self, chosen: list[Statement]) -> bool:
+        self.tried += 1
+        with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
+            file = Path(folder) / "reproduce.py"
+            file.write_text(self.redact(text_of(narrowed(chosen))), "utf-8")
+            data = self._look(file, "", ()).get("report")
+            return self.seen.is_shown(from_dict(data) if data else None)
+
+    def _look(self, script: Path, text: str, names: Sequence[str]) -> dict[str, Any]:
+        """What `look` answers; empty if it does not come to an end."""
+        is_own = script == self.script
+        trains = self.seen.stage is not None and self.seen.stage >= Stage.OVERFIT
+        with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
+            asked, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+            request = {
+                "script": str(script),
+                "text": text,
+                "arguments": list(self.arguments) if is_own else [],
+                "names": list(names),
+                "rows": [FEW, MANY],
+                "trains": trains,
+                "budget": WALK_SECONDS,
+            }
+            asked.write_text(json.dumps(request), "utf-8")
+            with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+                subprocess.run(
+                    [sys.executable, "-m", "trainwright.bundle.look", str(asked), str(answer)],
+                    cwd=None if is_own else script.parent,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=WALK_SECONDS + START_SECONDS,
+                    check=False,
+                )
+                found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+                return found
+        return {}
+
+
+def _handing_over(statements: Sequence[Statement]) -> tuple[str, list[tuple[int, Statement]]]:
+    """The script in one row, which hands over its names, and the line at which each statement ends."""
+    futures = [s for s in statements if isinstance(s.node, ast.ImportFrom) and s.node.module == "__future__"]
+    text, ends = f"{text_of(futures)}{HAND_OVER}\n", list[tuple[int, Statement]]()
+    for one in statements[len(futures) :]:
+        text += f"{one.text}\n"
+        ends.append((text.count("\n"), one))
+    return text, ends
+
+
+def _at(ends: Sequence[tuple[int, Statement]], report: Report, seen: Seen, script: Path) -> list[Statement]:
+    """The statements at the places that a report of the script in one row names."""
+    found = [r for r in (report, *report.trainings) if seen.is_shown(r)]
+    places = [f.where for r in found for f in r.findings if f.name == seen.rule]
+    places += [r.begins for r in found] + [r.failure.where for r in found if r.failure and not seen.rule]
+    lines = [p.in_text().line for p in places if p is not None and Path(p.file).resolve() == script.resolve()]
+    return list(
+        dict.fromkeys(
+            one for line in lines for end, one in ends if line <= end and line > end - one.text.count("\n") - 1
+        )
+    )
+
+
+def _with_values(
+    statements: Sequence[Statement], values: dict[str, dict[str, str]], rows: str, places: Sequence[Statement]
+) -> list[Statement]:
+    """What the places need, with the last value of each name of data written out."""
+    last = max(statements.index(s) for s in places)
+    known = {name: by[rows] for name, by in values.items() if rows in by}
+    final = {n: i for i, s in enumerate(statements[: last + 1]) for n in s.binds if n in known}
+    made = {n for n in final if f"{DRAW}." in known[n] or "np." in known[n]}
+    changed: list[Statement] = []
+    wanted: list[Statement] = []
+    for i, one in enumerate(statements):
+        new = [one]
+        is_made = bool(one.binds) and all(final.get(n) == i for n in one.binds) and not _is_written_out(one)
+        if is_made and (one not in places or one.binds <= made):
+            lines = [f"{n} = {known[n]}" for n in sorted(one.binds)]
+            new = [Statement(ast.copy_location(ast.parse(line).body[0], one.node), one.file) for line in lines]
+        elif one not in places and isinstance(one.node, ast.Expr | ast.Assign | ast.AugAssign):
+            # Its effect is in the value that is written out before it.
+            new = [] if any(final[n] < i for n in one.changes & made) and not one.binds else [one]
+        changed += new
+        wanted += new if one in places else []
+    chosen = needed(changed, wanted)
+    text = text_of([s for s in chosen if s not in statements])
+    head = [Statement(ast.parse(line).body[0], "") for line in imports_for(text)]
+    if f"{DRAW}." in text:
+        head.append(Statement(ast.parse(f"{DRAW} = np.random.default_rng(0)").body[0], ""))
+    first = next((i for i, s in enumerate(chosen) if not s.is_import), len(chosen))
+    return [*chosen[:first], *head, *chosen[first:]]
+
+
+def _is_written_out(one: Statement) -> bool:
+    """Whether it is no assignment, or its value is a literal already."""
+    if not isinstance(one.node, ast.Assign | ast.AnnAssign):
+        return not isinstance(one.node, ast.AugAssign)
+    return one.node.value is not None and not any(isinstance(n, ast.Name) for n in ast.walk(one.node.value))
+
+
+def _train(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements that train, or call a function that does."""
+    functions = {n for s in statements if s.is_definition and _calls(s, _TRAINS) for n in s.binds}
+    return [
+        s for s in statements if not s.is_definition and (_calls(s, _TRAINS) or (functions & s.loads and not s.binds))
+    ]
+
+
+def _calls(one: Statement, methods: frozenset[str]) -> bool:
+    calls = (n.func for n in ast.walk(one.node) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Attribute) and f.attr in methods for f in calls)
+
+
+def _alike(message: str, other: str) -> bool:
+    """Whether two messages say the same of other numbers."""
+    first, second = (re.sub(r"\d+", "0", m.strip().partition("\n")[0]) for m in (message, other))
+    return first == second

@@ -55,11 +55,11 @@ def losses_of(ids):
     return torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none").mean(dim=1)
 
 
-@torch.no_grad()
 def evaluate():
     """The loss over all validation blocks, each counted once, and its perplexity."""
     model.eval()
-    losses = [accelerator.gather_for_metrics(losses_of(batch["input_ids"])) for batch in valid_loader]
+    with torch.no_grad():
+        losses = [accelerator.gather_for_metrics(losses_of(batch["input_ids"])) for batch in valid_loader]
     model.train()
     loss = torch.cat(losses).mean()
     return {"loss/eval": loss.item(), "perplexity": loss.exp().item()}
@@ -82,7 +82,7 @@ def log(values, step):
 
 log(evaluate(), step=0)
 update, seen = 0, []
-for epoch in range(args.epochs):
+for _epoch in range(args.epochs):
     for batch in train_loader:
         with accelerator.accumulate(model):
             loss = (losses_of(batch["input_ids"]) * batch["weight"]).mean()

@@ -12,13 +12,13 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, p
 
 LIBRARIES = ("pandas", "sklearn", "matplotlib", "seaborn")
 ARRAYS = "# create some data\nx = np.random.randn(100)\ny = np.random.randn(100)\n\n"
+FRAME = "# dataframe with profession, income and name\ndf = pd.DataFrame({'profession': x, 'income':y, 'name': z})\n\n"
+FOREST = "# import random forest regressor from scikit-learn\nfrom sklearn.ensemble import RandomForestRegressor\n\n"
 PROMPTS = (
     ARRAYS + "# create scatter plot with x, y\n",
     ARRAYS + "# create dataframe from x and y\n",
-    "# dataframe with profession, income and name\ndf = pd.DataFrame({'profession': x, 'income':y, 'name': z})\n\n"
-    "# calculate the mean income per profession\n",
-    "# import random forest regressor from scikit-learn\nfrom sklearn.ensemble import RandomForestRegressor\n\n"
-    "# fit random forest model with 300 estimators on X, y:\n",
+    FRAME + "# calculate the mean income per profession\n",
+    FOREST + "# fit random forest model with 300 estimators on X, y:\n",
 )
 TINY = {"files": 120, "largest": 8000, "vocabulary": 1000, "layers": 2, "heads": 2, "width": 96, "batch": 4}
 TINY |= {"accumulation": 2, "rate": 3e-3, "warmup": 10, "log_every": 10, "evaluate_every": 60}
@@ -115,7 +115,7 @@ def build_model(args, tokenizer):
 
 def complete(model, tokenizer):
     """Print the line that the model writes after each prompt."""
-    pipe = pipeline("text-generation", model=model, tokenizer=tokenizer)
+    pipe = pipeline("text-generation", model=model.eval(), tokenizer=tokenizer)
     for prompt in PROMPTS:
         text = pipe(prompt, max_new_tokens=24, do_sample=False, return_full_text=False)[0]["generated_text"]
         print(prompt + text.strip("\n").split("\n")[0], end="\n\n")

@@ -134,8 +134,8 @@ repo = Repository(output_dir, clone_from=get_full_repo_name(model_name))
 
 evaluate()
 
-gradient_accumulation_steps = 2 if tiny else 8
-eval_steps = 40 if tiny else 5_000
+gradient_accumulation_steps = 8
+eval_steps = 20 if tiny else 5_000
 log_steps = 20 if tiny else 100
 
 model.train()

@@ -170,20 +170,24 @@ def test_updates_are_counted(fits):
     assert fits["trainings"] == [[*row, True] for row in zip(kinds, begins, ends, planned, cut)]
     assert fits["updates"] == ends[-1]
     assert {round(rate, 6) for number, rate, _ in fits["steps"] if number <= stopped} == {0.02}
-    assert len(fits["losses"]) >= 90
+    assert [number for number, _ in fits["losses"]][:50] == list(range(50))  # then one in ten
 
 
 def test_answers_stand_beside_labels_for_each_output(fits):
     found = {(name, trains, update): right for name, trains, _, _, update, _, right in fits["answers"]}
     stopped = fits["trainings"][0][2]
-    for name, least in (("3 classes", 0.85), ("1 numbers", 0.7)):
-        assert found[name, True, stopped + 40] > least  # after the second training, not after the weights were read
-    assert found["3 classes", False, stopped] < found["3 classes", True, stopped + 40]
+
+    def last(name):
+        return found[name, True, max(u for n, trains, u in found if n == name and trains and u <= stopped + 40)]
+
+    for name, least in (("3 classes", 0.85), ("1 number", 0.7)):
+        assert last(name) > least  # of the second training, not after the weights were read
+    assert found["3 classes", False, stopped] < last("3 classes")
     assert found["1 yes or no", False, stopped + 54] < 0.1
     counts = {(name, trains, update): (rows, total) for name, trains, rows, total, update, _, _ in fits["answers"]}
     assert counts["3 classes", False, stopped] == (80, 80)
     assert counts["3 classes", True, stopped] == (240, 240)
-    assert counts["3 classes", True, stopped + 86][0] >= 256  # of the batches that were looked at
+    assert counts["3 classes", True, stopped + 86][0] >= 64  # of the batches that were looked at: one in ten
     assert fits["labels"]["1 yes or no"] == 200
     assert fits["rows"]
 
@@ -230,8 +234,8 @@ def test_a_loop_with_a_tape(tapes):
     assert tapes["errors"] == {}
     assert [row[:3] for row in tapes["trainings"]] == [["loop", 0, 64]]
     assert tapes["updates"] == 64
-    assert len(tapes["losses"]) == 64
-    assert [norm is None for _, _, norm in tapes["steps"]] == [True] * 32 + [False] * 32
+    assert [number for number, _ in tapes["losses"]][:50] == list(range(50))  # then one in ten
+    assert [number for number, _, norm in tapes["steps"] if norm is None] == list(range(1, 33))  # compiled
     assert all(trained for _, _, trained, _ in tapes["passes"])
     assert len(tapes["passes"]) == 8
     held = [(rows, right) for _, trains, rows, _, _, _, right in tapes["answers"] if not trains]

@@ -91,6 +91,15 @@ Diff = Annotated[
         help='Write the edits of all fixes as one patch (patch -p0 < FILE); "-" is standard output.',
     ),
 ]
+Rehearsal = Annotated[
+    bool,
+    Parameter(
+        name="--rehearsal",
+        negative="--no-rehearsal",
+        env_var="TRAINWRIGHT_REHEARSAL",
+        help="Also run the whole script in an isolated process of its own, and review what came out.",
+    ),
+]
 Module = Annotated[bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())]
 Script = Annotated[
     str,
@@ -101,7 +110,7 @@ Script = Annotated[
 Tokens = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
 
 
-@app.command
+@app.command(usage="Usage: trainwright check [OPTIONS] SCRIPT [ARGS…]")
 def check(
     script: Script,
     /,
@@ -144,15 +153,7 @@ def check(
             help="Walk only the script's N-th training; those before it run for a few seconds and are then ended.",
         ),
     ] = None,
-    rehearsal: Annotated[
-        bool,
-        Parameter(
-            name="--rehearsal",
-            negative="--no-rehearsal",
-            env_var="TRAINWRIGHT_REHEARSAL",
-            help="Also run the whole script in an isolated process of its own, and review what came out.",
-        ),
-    ] = True,
+    rehearsal: Rehearsal = True,
     samples: Annotated[
         bool,
         Parameter(
@@ -188,7 +189,7 @@ def check(
     )
 
 
-@app.command
+@app.command(usage="Usage: trainwright run [OPTIONS] SCRIPT [ARGS…]")
 def run(
     script: Script,
     /,
@@ -229,7 +230,7 @@ def _options(
     return options if budget is None else replace(options, budget=budget)
 
 
-@app.command
+@app.command(usage="Usage: trainwright bundle [OPTIONS] SCRIPT [ARGS…]")
 def bundle(
     script: Script,
     /,
@@ -247,15 +248,7 @@ def bundle(
     budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
-    rehearsal: Annotated[
-        bool,
-        Parameter(
-            name="--rehearsal",
-            negative="--no-rehearsal",
-            env_var="TRAINWRIGHT_REHEARSAL",
-            help="As in check: also run the whole script in an isolated process of its own.",
-        ),
-    ] = True,
+    rehearsal: Rehearsal = True,
 ) -> int:
     """Check a script, and put what others need to help into a folder: a page to paste, and the smallest script.
 

@@ -256,3 +256,28 @@ model.fit(x[:80], y[:80], validation_data=(x[80:], y[80:]), epochs=1, verbose=0)
     broken = record.broken
     assert broken is not None and broken.rows == (61,) and (broken.column, broken.position) == ("x", 1)
     assert broken.origin == 'row 61 of table, column "b" (nan)'
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a tape is TensorFlow's")
+def test_a_metric_alone_shows_the_evaluation_of_a_loop() -> None:
+    record, _ = watched("""
+import keras, numpy as np, tensorflow as tf
+draw = np.random.default_rng(0)
+x = draw.normal(size=(96, 6)).astype("float32")
+y = x[:, :3].argmax(1)
+model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+loss, optimizer = keras.losses.SparseCategoricalCrossentropy(from_logits=True), keras.optimizers.Adam(0.01)
+seen, held = keras.metrics.SparseCategoricalAccuracy(), keras.metrics.SparseCategoricalAccuracy()
+for _ in range(2):
+    for first in range(0, 64, 16):
+        rows = x[first : first + 16]
+        with tf.GradientTape() as tape:
+            answers = model(rows, training=True)
+            value = loss(y[first : first + 16], answers)
+        optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+        seen.update_state(y[first : first + 16], answers)  # of training rows
+    held.update_state(y[64:], model(x[64:], training=False))
+""")
+    assert record.watcher_errors == {}
+    assert [(a.trains, len(a.labels)) for a in record.answers] == [(True, 128), (False, 32)]
+    assert [made.update for made in record.passes] == [4, 8]

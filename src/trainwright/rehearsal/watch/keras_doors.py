@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,9 @@ import numpy as np
 from trainwright.rehearsal.watch.keras_fit import is_internal
 from trainwright.rehearsal.watch.keras_loops import Loops, Stepping, is_noisy, norm_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
+
+# A metric that compares the answers with labels takes these.
+_LABELS_ANSWERS = ["y_true", "y_pred"]
 
 
 def watch_loops(watch: KerasWatch) -> Loops:
@@ -24,6 +28,7 @@ def watch_loops(watch: KerasWatch) -> Loops:
         _watch_tapes(loops)
     if watch.backend != "jax":
         _watch_doors(loops)
+        _watch_metrics(loops)
     return loops
 
 
@@ -194,6 +199,28 @@ def _watch_doors(loops: Loops) -> None:
         return result
 
     model.__call__, loss.__call__ = answer, score
+
+
+def _watch_metrics(loops: Loops) -> None:
+    """Metrics that the script's own code gives labels and answers."""
+    metrics = loops.watch.keras.metrics
+    noted = loops.recorder.watching(loops.metric_called)
+
+    def watching(owner: Any) -> None:
+        original = owner.update_state
+
+        @functools.wraps(original)
+        def update_state(self: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+            if not _is_still(loops) and loops.recent:
+                noted(y_true, y_pred)
+            return original(self, y_true, y_pred, *args, **kwargs)
+
+        owner.update_state = update_state
+
+    for owner in {kind for kind in vars(metrics).values() if isinstance(kind, type)}:
+        own = vars(owner).get("update_state")
+        if issubclass(owner, metrics.Metric) and own and list(inspect.signature(own).parameters)[1:3] == _LABELS_ANSWERS:
+            watching(owner)
 
 
 def _watch_tapes(loops: Loops) -> None:

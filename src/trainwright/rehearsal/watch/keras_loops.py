@@ -84,6 +84,8 @@ class Loops:
         self.running: list[tuple[Any, Any]] = []
         """Compiled functions that are being called, and the frames that call them."""
         self.depth = 0
+        self.seen_outputs: Any = None
+        """The outputs that a loss or a metric was last given."""
         self.last_update = 0
         self.training: Training | None = None
 
@@ -230,20 +232,34 @@ class Loops:
 
     def loss_called(self, loss: Any, labels: Any, outputs: Any) -> None:
         """A loss was called by the script's own code."""
-        if expected_by(loss) is None:
-            return
+        if expected_by(loss) is not None:
+            self._note_outputs(loss, labels, outputs, is_recorded(self.watch.backend, outputs))
+
+    def metric_called(self, labels: Any, outputs: Any) -> None:
+        """A metric was called by the script's own code: on outputs that no loss was given, it evaluates."""
+        if outputs is not self.seen_outputs and not is_recorded(self.watch.backend, outputs):
+            self._note_outputs(None, labels, outputs, False)
+
+    def _note_outputs(self, loss: Any, labels: Any, outputs: Any, trains: bool) -> None:
+        """Keep the batch of a model's outputs. Without a loss, it is read as the training's loss reads it."""
         for model, x, out, is_noisy in reversed(self.recent):
             if not any(leaf is outputs for leaf in leaves(out)):
                 continue
-            if len(leaves(out)) > 1:
+            loss = loss if loss is not None else self._loss_of(model)
+            if len(leaves(out)) > 1 or loss is None:
                 return
-            known = self.kept_of(model, loss, is_recorded(self.watch.backend, outputs))
-            known.is_noisy = is_noisy
+            known = self.kept_of(model, loss, trains)
+            self.seen_outputs, known.is_noisy = outputs, is_noisy
             if self.running:
                 self._open_door(known, x, labels)
             elif not known.trains or self.recorder.is_due(self.recorder.record.updates + 1):
                 self.keep(known, x, labels)
             return
+
+    def _loss_of(self, model: Any) -> Any:
+        """The only loss that a model was trained with; None if there are several, or none."""
+        found = [kept.loss for kept in self.kept.values() if kept.model is model and kept.trains]
+        return found[0] if len(found) == 1 else None
 
     def loss_followed(self, value: Any) -> None:
         """The script asks for a loss's gradients."""

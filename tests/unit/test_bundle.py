@@ -109,6 +109,15 @@ def test_a_script_is_cut_down_to_what_a_line_needs(tmp_path: Path) -> None:
     )
 
 
+def test_a_module_of_ones_own_is_put_in(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("RATE = 0.1\n\ndef make():\n    return RATE\n\ndef other():\n    pass\n")
+    statements = read_statements("import helper as h\nmodel = h.make()\n", tmp_path / "train.py", [])
+    assert text_of(needed(statements, statements[-1:])).replace("\n\n", "\n") == (
+        "RATE = 0.1\ndef make():\n    return RATE\nfrom types import SimpleNamespace\n"
+        "h = SimpleNamespace(make=make)\nmodel = h.make()\n"
+    )
+
+
 def test_statements_are_left_out_while_it_is_shown(tmp_path: Path) -> None:
     statements = read_statements("a = 1\nb = 2\nc = a + 1\nd = 4\nprint(c)\n", tmp_path / "train.py", [])
     shown = smaller(statements, lambda fewer: "print(c)" in text_of(fewer))

@@ -53,7 +53,7 @@ def blame(report: Report) -> Blame:
     first, failure = report.first_cause, report.failure
     if first is not None:
         at = f", at {first.where}" if first.where else ""
-        return Blame(whose="script", why=f"the rule {first.name} names its cause{at}.", post=forum)
+        return Blame(whose="script", why=f"the rule {first.name} finds a fault in it{at}.", post=forum)
     if failure is None:
         return Blame(whose="unknown", why="nothing was found, and nothing was raised.", post=forum)
     kind = failure.type.rpartition(".")[2]

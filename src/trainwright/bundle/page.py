@@ -103,7 +103,7 @@ def _title(report: Report) -> str:
 
 def _happened(report: Report) -> Iterator[str]:
     if report.verdict:
-        yield f"The training: {report.verdict.shown}. {report.verdict.why}"
+        yield f"Whether it learns: {report.verdict.shown}; {report.verdict.why}"
     if report.message:
         yield report.message
     for finding in sorted(report.findings, key=lambda f: f is not report.first_cause):

@@ -21,6 +21,7 @@ from trainwright.bundle.source import Statement, narrowed, needed, read_statemen
 from trainwright.bundle.values import DRAW, imports_for
 from trainwright.core import Place, Stage
 from trainwright.core.report import Report, from_dict
+from trainwright.options import DEFAULT_BUDGET
 
 # Rows of made-up data: one or two batches; and all of a usual set, for scripts that cut it at a row's number.
 FEW, MANY = 64, 20_000
@@ -77,9 +78,16 @@ class Search:
     redact: Callable[[str], str] = str
     """Takes what is private out of a script before it is tried."""
     tried: int = 0
+    trains: bool = False
+    """Whether the finding needs the walk's training steps."""
     outlines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The script's data, as `outline` and `rows`, by name."""
     _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether the finding is one of the whole run."""
+        return self.seen.stage == Stage.REHEARSAL
 
     @property
     def left(self) -> float:
@@ -88,8 +96,6 @@ class Search:
 
     def run(self) -> tuple[str, str]:
         """The smallest script found, and in words what was done; the script is empty if none shows the finding."""
-        if self.seen.stage == Stage.REHEARSAL:
-            return "", "the finding is one of the whole run, and candidates are only walked"
         try:
             statements = self._read()
         except (SyntaxError, OSError, UnicodeDecodeError) as error:
@@ -102,7 +108,9 @@ class Search:
         self.outlines = {name: by for name, by in values.items() if "outline" in by}
         places = [s for s in statements if any(s.holds(str(Path(p.file).resolve()), p.line) for p in self.seen.places)]
         again = from_dict(answer["report"]) if answer.get("report") else None
-        if again is not None and self.seen.is_shown(again):
+        # A rule of an early stage may decide by training steps.
+        self.trains = not self.seen.is_shown(again)
+        if again is not None and not self.trains:
             places += [s for s in _at(starts, again, self.seen, self.script) if s not in places]
         if self.seen.rule or all(s.is_definition for s in places):
             places += [s for s in _train(statements) if s not in places]
@@ -116,6 +124,8 @@ class Search:
             ("the script's own values", own),
             ("all of the script's statements", statements),
         ]
+        if self.rehearses:  # made-up labels do not follow from made-up inputs: nothing could be learned of them
+            ways = ways[2:]
         failed: set[str] = set()
         for what, chosen in ways:
             text = text_of(narrowed(chosen))
@@ -142,26 +152,26 @@ class Search:
 
     def _cut(self, chosen: list[Statement], what: str) -> tuple[str, str]:
         """The script cut down while there is time; if it is short, nothing is left out but what is easily seen."""
-        chosen = smaller(chosen, lambda fewer: self.left > 0 and self._shows(fewer))
+        if not self.rehearses:  # what a whole run shows may have another cause once a statement is gone
+            chosen = smaller(chosen, lambda fewer: self.left > 0 and self._shows(fewer))
         shown = f"the rule {self.seen.rule}" if self.seen.rule else self.seen.error
         head = f"# Shows {shown}, with {what}; cut down from a longer script."
         text = self.redact(f"{head}\n{text_of(narrowed(chosen))}")
         lines = text.count("\n")
         long = f"; {lines} lines, more than the {MOST_LINES} that it should have" if lines > MOST_LINES else ""
-        return text, f"with {what}, found after {self.tried} runs{long}"
+        return text, f"with {what}, found after {self.tried} {"run" if self.tried == 1 else "runs"}{long}"
 
     def _shows(self, chosen: list[Statement]) -> bool:
         self.tried += 1
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             file = Path(folder) / "reproduce.py"
             file.write_text(self.redact(text_of(narrowed(chosen))), "utf-8")
-            data = self._look(file, "", ()).get("report")
+            data = self._check(file) if self.rehearses else self._look(file, "", ()).get("report")
             return self.seen.is_shown(from_dict(data) if data else None)
 
     def _look(self, script: Path, text: str, names: Sequence[str]) -> dict[str, Any]:
         """What `look` answers; empty if it does not come to an end."""
         is_own = script == self.script
-        trains = self.seen.stage is not None and self.seen.stage >= Stage.OVERFIT
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             asked, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
             request = {
@@ -170,23 +180,35 @@ class Search:
                 "arguments": list(self.arguments) if is_own else [],
                 "names": list(names),
                 "rows": [FEW, MANY],
-                "trains": trains,
+                "trains": self.trains,
                 "budget": WALK_SECONDS,
             }
             asked.write_text(json.dumps(request), "utf-8")
-            with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
-                subprocess.run(
-                    [sys.executable, "-m", "trainwright.bundle.look", str(asked), str(answer)],
-                    cwd=None if is_own else script.parent,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    timeout=WALK_SECONDS + START_SECONDS,
-                    check=False,
-                )
-                found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
-                return found
-        return {}
+            words = ["trainwright.bundle.look", str(asked), str(answer)]
+            return _answer(words, answer, None if is_own else script.parent, WALK_SECONDS)
+
+    def _check(self, script: Path) -> dict[str, Any]:
+        """The report of a check with a rehearsal; empty if it does not come to an end."""
+        answer = script.with_name("report.json")
+        words = ["trainwright", "check", "--json", str(answer), "--", str(script)]
+        return _answer(words, answer, script.parent, 2 * DEFAULT_BUDGET)
+
+
+def _answer(words: Sequence[str], answer: Path, folder: Path | None, seconds: float) -> dict[str, Any]:
+    """What a module of ours writes into a file; empty if it does not come to an end."""
+    with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+        subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds + START_SECONDS,
+            check=False,
+        )
+        found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
+        return found
+    return {}
 
 
 def _handing_over(statements: Sequence[Statement]) -> tuple[str, list[tuple[int, Statement]]]:

@@ -68,7 +68,7 @@ def read_statements(text: str, file: Path, folders: Sequence[Path]) -> list[Stat
         SyntaxError: if the text is no Python.
     """
     body = _without_docstring(_opened(ast.parse(text).body))
-    found = list(_put_in(body, file, [file.parent, *folders], set(), 0))
+    found = list(_put_in(_named_members(body, file, [file.parent, *folders]), file, [file.parent, *folders], set(), 0))
     futures = [s for s in found if isinstance(s.node, ast.ImportFrom) and s.node.module == "__future__"]
     return [*futures, *(s for s in found if s not in futures)]
 
@@ -263,6 +263,28 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     )
     return body[1:] if is_text else body
+
+
+def _named_members(body: list[ast.stmt], file: Path, folders: Sequence[Path]) -> Iterator[ast.stmt]:
+    """The statements; of the user's own modules, imported whole, the members that are used are imported by name."""
+    used: dict[str, set[str]] = {}
+    for one in body:
+        for node in ast.walk(one):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used.setdefault(node.value.id, set()).add(node.attr)
+    for one in body:
+        alias = one.names[0] if isinstance(one, ast.Import) and len(one.names) == 1 else None
+        name = (alias.asname or alias.name) if alias else ""
+        source = ast.ImportFrom(alias.name, [], 0) if alias else None
+        members = sorted(used.get(name, ()))
+        if source is None or not members or _module(source, file, folders) is None:
+            yield one
+            continue
+        source.names = [ast.alias(m) for m in members]
+        yield ast.copy_location(source, one)
+        given = ", ".join(f"{m}={m}" for m in members)
+        for text in ("from types import SimpleNamespace", f"{name} = SimpleNamespace({given})"):
+            yield ast.copy_location(ast.parse(text).body[0], one)
 
 
 def _put_in(

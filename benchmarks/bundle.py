@@ -42,7 +42,11 @@ def main() -> None:
         started = time.monotonic()
         said, lines = bundle(script.resolve())
         done, shown, made_up = done + 1, shown + (lines > 0), made_up + (lines > 0 and "made-up" in said)
-        print(f"| `{script.relative_to(ROOT)}` | {time.monotonic() - started:.0f} | {said} | {lines or ''} |", file=table, flush=True)
+        print(
+            f"| `{script.relative_to(ROOT)}` | {time.monotonic() - started:.0f} | {said} | {lines or ''} |",
+            file=table,
+            flush=True,
+        )
     print(f"\n{shown} of {done} shown again, {made_up} with made-up values", file=table)
 
 
@@ -65,7 +69,9 @@ def bundle(script: Path) -> tuple[str, int]:
         out = Path(folder) / "bundle"
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            bundle_program(Program(script=str(script)), out, ["--no-rehearsal"], seconds=SECONDS, with_data=False, say=str)
+            bundle_program(
+                Program(script=str(script)), out, ["--no-rehearsal"], seconds=SECONDS, with_data=False, say=str
+            )
         found = out / SCRIPT
         told = said.getvalue().strip().rpartition("paste it. ")[2]
         return told, found.read_text("utf-8").count("\n") if found.exists() else 0

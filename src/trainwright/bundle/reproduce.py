@@ -159,7 +159,7 @@ class Search:
         text = self.redact(f"{head}\n{text_of(narrowed(chosen))}")
         lines = text.count("\n")
         long = f"; {lines} lines, more than the {MOST_LINES} that it should have" if lines > MOST_LINES else ""
-        return text, f"with {what}, found after {self.tried} {"run" if self.tried == 1 else "runs"}{long}"
+        return text, f"with {what}, found after {self.tried} {'run' if self.tried == 1 else 'runs'}{long}"
 
     def _shows(self, chosen: list[Statement]) -> bool:
         self.tried += 1

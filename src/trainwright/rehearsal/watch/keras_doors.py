@@ -219,7 +219,11 @@ def _watch_metrics(loops: Loops) -> None:
 
     for owner in {kind for kind in vars(metrics).values() if isinstance(kind, type)}:
         own = vars(owner).get("update_state")
-        if issubclass(owner, metrics.Metric) and own and list(inspect.signature(own).parameters)[1:3] == _LABELS_ANSWERS:
+        if (
+            issubclass(owner, metrics.Metric)
+            and own
+            and list(inspect.signature(own).parameters)[1:3] == _LABELS_ANSWERS
+        ):
             watching(owner)
 
 

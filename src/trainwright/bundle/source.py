@@ -288,7 +288,7 @@ def _named_members(body: list[ast.stmt], file: Path, folders: Sequence[Path]) ->
 
 
 def _put_in(
-    body: list[ast.stmt], file: Path, folders: Sequence[Path], done: set[Path], depth: int
+    body: Iterable[ast.stmt], file: Path, folders: Sequence[Path], done: set[Path], depth: int
 ) -> Iterator[Statement]:
     for node in body:
         source = _module(node, file, folders) if isinstance(node, ast.ImportFrom) and depth < _DEEPEST else None

@@ -8,6 +8,7 @@ Fix (manual): Mend the line that is named; the trace shows the way to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
@@ -46,4 +47,7 @@ def _mend(failure: Failure) -> str:
     """What to do, in a line; the report says more where the message is a known one."""
     if failure.type == "ModuleNotFoundError":
         return "install what is missing in the environment that runs the script, or correct its name"
+    unknown = re.match(r"name '(\w+)' is not defined", failure.message) if failure.type == "NameError" else None
+    if unknown is not None:
+        return f"set {unknown[1]} before this line"
     return "mend the line that raises, or what gives it such values"

@@ -84,6 +84,8 @@ class Rehearsing:
         """The record of a copy of the script that goes past the exceptions which ended it; the given one without any."""
         copies, limit = MendedCopies(reports), time.monotonic() + 2 * self._seconds
         is_changed = bool(copies.texts)
+        if not copies.is_whole:
+            return record
         for _ in range(MOST_COPIES):
             if record.ended.failure is None or not (is_changed or copies.go_past(record.ended.failure)):
                 break

@@ -119,6 +119,8 @@ class Report:
     """Texts that the walk ran in the place of files, by their resolved paths; JSON has `message` instead."""
     changed: tuple[str, ...] = ()
     """What is different in them, a line each."""
+    passed: tuple[Finding, ...] = ()
+    """The findings at the lines that they go past."""
     trainings: tuple[Report, ...] = ()
     """The reports of all trainings of a script, if there are several and this report stands for them."""
 

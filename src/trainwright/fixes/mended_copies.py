@@ -23,10 +23,13 @@ class MendedCopies:
         for report in reports:
             self.texts |= report.copies
             self.changes += report.changed
-        proven = [f for report in reports for f in report.findings if f.severity == Severity.ERROR]
-        for finding in proven:
-            if finding.fix is not None and finding.fix.tried and finding.fix.edits:
-                self._edit(finding.fix.edits, finding.fix.does)
+        self.is_whole = True
+        """Whether no error is left in them; what a copy does with one says nothing new."""
+        passed = {id(f) for report in reports for f in report.passed}
+        for finding in (f for report in reports for f in report.findings if f.severity == Severity.ERROR):
+            fix = finding.fix
+            is_mended = fix is not None and fix.tried and bool(fix.edits) and self._edit(fix.edits, fix.does)
+            self.is_whole &= is_mended or id(finding) in passed
 
     def go_past(self, failure: Failure) -> bool:
         """Change a copy so that the script goes past an exception; returns whether there is one."""
@@ -37,7 +40,8 @@ class MendedCopies:
         self.changes.append(passed.said)
         return True
 
-    def _edit(self, edits: Sequence[Edit], does: str) -> None:
+    def _edit(self, edits: Sequence[Edit], does: str) -> bool:
+        """Make a finding's edits; returns whether they fit and leave all lines where they are."""
         from trainwright.fixes.rewriting import apply  # libcst takes 0.2 s: only where there is something to edit
 
         changed: dict[str, str] = {}
@@ -45,10 +49,11 @@ class MendedCopies:
             before = None if cells.is_notebook(file) else self._read(file)
             after = apply(before, [e for e in edits if e.file == file]) if before is not None else None
             if before is None or after is None or before.count("\n") != after.count("\n"):
-                return
+                return False
             changed[_key(file)] = after
         self.texts |= changed
         self.changes.append(f"line {min(edit.line for edit in edits)}: {does}")
+        return True
 
     def _read(self, file: str) -> str | None:
         try:

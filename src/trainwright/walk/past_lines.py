@@ -78,6 +78,7 @@ class PastLines:
             message=f"What lies behind was walked in a copy in memory ({'; '.join(changed)}). {report.message}".strip(),
             copies=dict(self._copies),
             changed=changed,
+            passed=findings,
         )
         return replace(report, verdict=_verdict(report))
 

@@ -126,7 +126,7 @@ BEHIND = {"codeparrot_accelerate.py": {"schedule-in-wrong-unit", "decayed-norms"
 def test_one_check_names_what_stops_an_original_and_runs_a_copy_to_its_end(name: str, tmp_path: Path) -> None:
     script = str(RECIPES / "original" / name)
     said = subprocess.run(
-        [sys.executable, "-m", "trainwright", "check", "--json", "report.json", script, "--tiny"],
+        [sys.executable, "-m", "trainwright", "check", "--budget", "400", "--json", "report.json", script, "--tiny"],
         cwd=tmp_path,
         env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRAINWRIGHT_REHEARSAL": "1"},
         capture_output=True,

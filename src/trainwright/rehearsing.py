@@ -14,6 +14,7 @@ from pathlib import Path
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.trial import LOSS, Outcome
+from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
@@ -40,6 +41,8 @@ _UNREACHED = frozenset({"no-gradient", "constant-loss"})
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
+# A script that stops more often is not followed to its end.
+MOST_COPIES = 6
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
 
 
@@ -74,7 +77,26 @@ class Rehearsing:
         if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
         is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
-        return self._wait(say, SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+        record = self._wait(say, SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+        return record if record.ended.failure is None else self._run_copies(record, reports, say)
+
+    def _run_copies(self, record: Record, reports: Sequence[Report], say: Callable[[str], None]) -> Record:
+        """The record of a copy of the script that goes past the exceptions which ended it; the given one without any."""
+        copies, limit = MendedCopies(reports), time.monotonic() + 2 * self._seconds
+        is_changed = bool(copies.texts)
+        if not copies.is_whole:
+            return record
+        for _ in range(MOST_COPIES):
+            if record.ended.failure is None or not (is_changed or copies.go_past(record.ended.failure)):
+                break
+            is_changed = False
+            self._rehearsal.start_copies(copies.texts)
+            again = self._wait(say, limit - time.monotonic())
+            if again.updates < record.updates or again.ended.own_error or again.ended.hindrance or again.ended.status:
+                break
+            again.earlier, again.changed = [*record.earlier, record.ended], tuple(copies.changes)
+            record = again
+        return record
 
     def _wait(self, say: Callable[[str], None], seconds: float) -> Record:
         limit = time.monotonic() + seconds
@@ -126,6 +148,9 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     found = review(record)
     of_trainings = [verdict for _, verdict in verdicts(record)]
     of_run: Verdict | None = verdict_of(record, found.findings)
+    of_copy = verdict_of(replace(record, earlier=[]), found.findings) if record.changed else None
+    if _learns(of_copy):
+        reports = [_without_shortly_judged(report) for report in reports]
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
     is_broken = of_run is not None and of_run.shown == Shown.BROKEN
@@ -138,12 +163,17 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     first, *others = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
     if not first.walked and record.updates and not first.is_interrupted:
         first = replace(first, message=UNWALKED)
-    is_explained = record.ended.failure is not None and any(f.severity == Severity.ERROR for f in first.findings)
-    kept = tuple(f for f in found.findings if not options.ignores(f) and not (is_explained and f.name == STOPPED))
+    ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
+    is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
+    said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
+    kept = tuple(f for f in found.findings if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
         first,
         findings=(*first.findings, *kept),
         failure=first.failure or (None if is_explained else record.ended.failure),
+        message=f"{first.message} {_of_copy(of_copy, record, first.changed)}".strip()
+        if of_copy is not None
+        else first.message,
         stages=(*first.stages, _stage(record, of_run)),
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet_of(record) if record.updates or record.losses else None,
@@ -159,6 +189,7 @@ def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:
     """
     ended = record.ended
     went_on = record.updates > 0 and ended.failure is None and not ended.status and not ended.own_error
+    went_on = went_on and not record.changed  # a copy refutes nothing of the script
     is_whole = went_on and not ended.is_cut and not any(training.is_cut for training in record.trainings)
     held = [one for one in record.parameters if one.is_held and one.is_trainable]
     trains = bool(held) and all(one.had_gradient and one.has_moved for one in held)
@@ -201,12 +232,27 @@ def _with_verdict(report: Report, verdict: Verdict | None, is_sure: bool) -> Rep
         is_sure: whether the run shows that nothing was learned, as far as it was measured.
     """
     if _learns(verdict):
-        report = replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
+        report = _without_shortly_judged(report)
     if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
         report = replace(report, findings=tuple(map(_without_weight, report.findings)))
     if verdict is None or any(f.severity == Severity.ERROR for f in report.findings):
         return report
     return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
+
+
+def _without_shortly_judged(report: Report) -> Report:
+    return replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
+
+
+def _of_copy(verdict: Verdict, record: Record, walked: Sequence[str]) -> str:
+    """What the copy showed that was rehearsed.
+
+    Args:
+        walked: what was changed in the copy that was walked, and is said already.
+    """
+    more = "; ".join(one for one in record.changed if one not in walked)
+    which = f"That copy{f', with more changes ({more}),' if more else ''}" if walked else f"A copy ({more})"
+    return f"{which} was rehearsed, and is judged by itself: {verdict.shown}; {verdict.why}."
 
 
 def _without_weight(finding: Finding) -> Finding:
@@ -246,7 +292,15 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
     elif ended.status:
         status, further = Status.FAILED, f"its process ended with status {ended.status}"
     else:
-        status = Status.PASSED if _learns(verdict) else Status.UNSHOWN if record.updates else Status.SKIPPED
+        status = (
+            Status.REPAIRED
+            if record.changed
+            else Status.PASSED
+            if _learns(verdict)
+            else Status.UNSHOWN
+            if record.updates
+            else Status.SKIPPED
+        )
         cut = any(training.is_cut for training in record.trainings)
         further = (
             "then the time was over"
@@ -255,4 +309,5 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
             if cut
             else "the script to its end"
         )
+        further += f", in a copy with {len(record.changed)} lines changed" if record.changed else ""
     return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)

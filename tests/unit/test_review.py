@@ -947,3 +947,38 @@ def test_a_small_gain_on_held_out_rows_beside_none_in_training_is_not_learning()
     assert held.learned and max(one.errors for one in held.scores) < 6
     assert shown(record) == Shown.NOT_SHOWN
     assert shown(classifier(0.9, 0.34)) == Shown.LEARNS
+
+
+# Accumulation
+
+
+def accumulating(size: int, batches: int) -> Record:
+    """A training that steps once in so many batches, and whose log multiplies the loss before it is divided."""
+    record = classifier()
+    losses = np.linspace(2.0, 1.0, batches)
+    record.updates = batches // size
+    record.losses = [(number // size, value / size) for number, value in enumerate(losses)]
+    record.steps = [Update(number=n + 1, optimizer=1, rate=0.1) for n in range(record.updates)]
+    record.numbers = [
+        Number(update=n // size, name="loss/train", value=round(losses[n] * size, 4), source="printed")
+        for n in range(0, batches, 3 * size)
+    ]
+    return record
+
+
+def test_a_loss_that_is_multiplied_before_it_is_divided_is_noted() -> None:
+    noted = {f.name: f for f in review(accumulating(8, 400)).findings}
+    assert "numbers-disagree" in noted and "64 times what backward was called on" in noted["numbers-disagree"].message
+    assert noted["numbers-disagree"].severity == Severity.NOTE
+    sound = accumulating(8, 400)
+    sound.numbers = [dataclasses.replace(one, value=one.value / 8) for one in sound.numbers]
+    assert "numbers-disagree" not in said(sound)
+
+
+def test_a_last_window_that_is_never_applied_is_noted() -> None:
+    noted = {f.name: f for f in review(accumulating(8, 406)).findings}
+    assert "the last 6 of 406 batches" in noted["partial-data"].message
+    assert noted["partial-data"].severity == Severity.NOTE
+    for record in (accumulating(8, 400), accumulating(1, 400), accumulating(8, 406)):
+        record.losses = record.losses if len(record.losses) == 400 else [*record.losses[:-6], (record.updates, 40.0)]
+        assert "partial-data" not in said(record)

@@ -111,3 +111,33 @@ def test_a_check_of_a_recipe_shows_that_it_learns_and_finds_nothing(name: str, t
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["findings"] == []
     assert report["verdict"]["shown"] == "learns"
+
+
+# What one check says of the chapter's scripts: the lines that stop them, and what lies behind.
+STOPS = {
+    "codeparrot_accelerate.py": {"removed-api", "renamed-argument", "crashing-metrics", "script-stopped"},
+    "codeparrot_trainer.py": {"renamed-argument"},
+}
+BEHIND = {"codeparrot_accelerate.py": {"schedule-in-wrong-unit", "decayed-norms"}, "codeparrot_trainer.py": set()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_one_check_names_what_stops_an_original_and_runs_a_copy_to_its_end(name: str, tmp_path: Path) -> None:
+    script = str(RECIPES / "original" / name)
+    said = subprocess.run(
+        [sys.executable, "-m", "trainwright", "check", "--budget", "400", "--json", "report.json", script, "--tiny"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRAINWRIGHT_REHEARSAL": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 1, said.stdout + said.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {f["name"] for f in report["findings"] if f["severity"] == "error"} == STOPS[name]
+    assert BEHIND[name] <= {f["name"] for f in report["findings"] if f["severity"] != "error"}
+    assert report["verdict"]["shown"] == "broken"
+    ended = report["stages"][-1]
+    assert ended["status"] == "repaired" and ", in a copy with" in ended["why"], ended
+    assert report["sheet"]["updates"] > 20

@@ -115,6 +115,12 @@ class Report:
     """The number of the training in its script, counted from 1; None if it has none."""
     begins: Place | None = None
     """The line at which the training begins."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Texts that the walk ran in the place of files, by their resolved paths; JSON has `message` instead."""
+    changed: tuple[str, ...] = ()
+    """What is different in them, a line each."""
+    passed: tuple[Finding, ...] = ()
+    """The findings at the lines that they go past."""
     trainings: tuple[Report, ...] = ()
     """The reports of all trainings of a script, if there are several and this report stands for them."""
 

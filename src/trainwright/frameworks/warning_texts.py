@@ -39,6 +39,8 @@ KNOWN = (
                 "This dropout does nothing, because there is only one recurrent layer."),
     WarningText("torch", "reduction: 'mean' divides the total loss by both the batch size and the support size",
                 "The loss is smaller than the KL divergence by the number of classes; 'batchmean' is the KL divergence."),
+    WarningText("torch", "size_average and reduce args will be deprecated",
+                "It works as before; a later torch will refuse it: write reduction= with the value that is named."),
     WarningText("torch", "degrees of freedom is <= 0", "The standard deviation of a single value is NaN.",
                 "non-finite-activation"),
     WarningText("torch", "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed",

@@ -184,6 +184,15 @@ class Rehearsal:
             start_new_session=True,
         )
 
+    def start_copies(self, copies: Mapping[str, str]) -> None:
+        """Start again after its end, with these texts in the place of files, by their resolved paths."""
+        remove_scratch(self._request.scratch)
+        for file in (self._request.record, self._request.progress):
+            file.unlink(missing_ok=True)
+        self._told_to_end = None
+        self._request = replace(self._request, copies=dict(copies))
+        self.start()
+
     @property
     def is_out_of_memory(self) -> bool:
         """Whether it was ended because the machine's memory ran short."""

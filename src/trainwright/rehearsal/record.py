@@ -357,6 +357,10 @@ class Record(Facts):
     probes: list[Probe] = field(default_factory=list)
     warnings: list[LibraryWarning] = field(default_factory=list)
     ended: Ended = field(default_factory=Ended)
+    earlier: list[Ended] = field(default_factory=list)
+    """How the runs ended before it, of the script as it is and of copies in which fewer lines were changed."""
+    changed: tuple[str, ...] = ()
+    """What was changed in the copy that was run, a line each; empty: the script was run as it is."""
     seconds: float = 0.0
     processor_seconds: float = 0.0
     """Of the script, and what its watchers took of it meanwhile."""

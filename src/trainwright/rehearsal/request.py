@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # A process whose isolation the kernel refused ends with this status, and is started again with another isolation.
@@ -31,6 +31,9 @@ class Request:
 
     samples: bool = True
     """Whether single rows may be shown."""
+
+    copies: dict[str, str] = field(default_factory=dict)
+    """Texts that are run in the place of files, by their resolved paths."""
 
     @property
     def record(self) -> Path:

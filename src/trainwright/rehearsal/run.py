@@ -32,6 +32,7 @@ from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
 
 # The check sends this signal when the whole time is over; hardly a script handles it.
@@ -86,7 +87,11 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
 def _run_attempts(request: Request, recorder: Recorder) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(redirects=True, forced=request.device == "cpu")
-    with starting(request.script, request.arguments, module=request.module) as start, devices.told():
+    with (
+        standing_in(request.copies),
+        starting(request.script, request.arguments, module=request.module) as start,
+        devices.told(),
+    ):
         for attempt in range(MOST_ATTEMPTS):
             left, error = _run_once(start, recorder)
             ended = error if isinstance(error, (Exception, SystemExit)) else None

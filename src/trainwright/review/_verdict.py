@@ -60,15 +60,21 @@ def is_behind_constant(record: Record) -> bool:
 
 
 def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:
-    when = f"after {record.updates:,} updates" if record.updates else "before its first update"
-    if record.ended.failure is not None:
-        return Verdict(shown=Shown.BROKEN, why=f"{when} it stops with {record.ended.failure}")
+    first = next((one for one in (*record.earlier, record.ended) if one.failure is not None), None)
+    if first is not None:
+        updates = record.updates if first is record.ended else first.update
+        return Verdict(shown=Shown.BROKEN, why=f"{_when(updates)} it stops with {first.failure}")
+    when = _when(record.updates)
     if record.ended.status and not record.ended.is_cut:
         return Verdict(shown=Shown.BROKEN, why=f"{when} its process ends with status {record.ended.status}")
     for one in findings:
         if one.name == "run-diverged" and one.severity == Severity.ERROR:
             return Verdict(shown=Shown.BROKEN, why=one.message)
     return None
+
+
+def _when(updates: int) -> str:
+    return f"after {updates:,} updates" if updates else "before its first update"
 
 
 def _judged(record: Record, training: Training | None) -> Verdict:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
+from trainwright.review._accumulation import batches_of, windows_of
 from trainwright.review._numbers import Series, series_of
 from trainwright.review._rows import (
     Rows,
@@ -41,6 +43,8 @@ ABOVE, ABOVE_NOISY, LEAST_R2 = 0.2, 0.35, 0.5
 STALE = 0.1
 # The standard error of a share of so many rows is below 0.03.
 LATEST_ROWS = 300
+# Reported values beside losses: as many, and equal but for their rounding.
+FEWEST_REPORTED, ROUNDED = 4, 5e-4
 # Worse than guessing: below this, where guessing has 0.5; and standard errors of the record's own.
 RANKED_BELOW, RANKED_ERRORS, FEWEST_RANKED = 0.45, 3.0, 100
 
@@ -62,6 +66,7 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
         _off(record, series, trained),
         _nothing(series, [*held, *trained]),
         _below(series, held),
+        _multiplied(record, last),
     )
     found = next((one for one in checks if one is not None), None)
     if found is not None:
@@ -78,6 +83,35 @@ def _finding(message: str, measured: dict[str, Number], where: Place | None, fac
             does="compute both by hand for one batch: the axes, the order of the arguments, what is counted, which rows"
         ),
     )
+
+
+def _multiplied(record: Record, since: int) -> Finding | None:
+    """A loss of training that is reported as the square of the batches per update times what backward was called on.
+
+    Divided by their number, it is the batch's own loss again; a log in front of that division multiplies once too often.
+    """
+    size, windows = batches_of(record), windows_of(record)
+    for one in series_of(record, since):
+        if size < 2 or "loss" not in one.words or one.is_held_out or len(one.values) < FEWEST_REPORTED:
+            continue
+        near = [[*windows.get(update - 1, []), *windows.get(update, [])] for update in one.updates]
+        if all(
+            any(math.isclose(value, size * size * loss, rel_tol=ROUNDED) for loss in losses)
+            for value, losses in zip(one.values, near)
+        ):
+            found = _finding(
+                f"its own {one.name} is {size * size} times what backward was called on, with {size} batches per update: "
+                f"it is multiplied by {size} before it was divided by {size}",
+                {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
+                next((training.where for training in record.trainings if training.where), None),
+                f"{len(one.values)} reported values, each beside the losses of the same update",
+            )
+            return replace(
+                found,
+                severity=Severity.NOTE,
+                fix=Fix(does=f"report the loss as it is before the division, and the mean of all {size} batches"),
+            )
+    return None
 
 
 def _guessing(record: Record, trained: list[Rows]) -> Finding | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Answers, Drawn, Kind, Record
+from trainwright.review._accumulation import batches_of, unapplied
 from trainwright.review._rows import trained_rows
 
 # A set of so many rows, drawn from for so many passes, of which less than this share was ever drawn: none of 236 scripts
@@ -38,6 +39,16 @@ def partial_data(record: Record) -> Iterator[Finding]:
     found = next((one for one in checks if one is not None), None)
     if found is not None:
         yield found
+    elif left := unapplied(record):
+        yield Finding(
+            severity=Severity.NOTE,
+            message=f"the gradients of the last {len(left)} of {len(record.losses):,} batches are never applied: each update "
+            f"takes {batches_of(record)}, and the last window is incomplete",
+            measured={"unapplied": len(left), "batches_per_update": batches_of(record)},
+            where=where,
+            proof=Proof(f"backward was called {len(left)} more times behind the last of {record.updates:,} updates"),
+            fix=Fix(does="step also at the last batch of the last epoch, or drop the batches that fill no window"),
+        )
 
 
 def _few_rows(record: Record) -> Finding | None:

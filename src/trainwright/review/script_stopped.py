@@ -8,21 +8,27 @@ Fix (manual): Mend the line that is named; the trace shows the way to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
-from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record import Ended, Record
 
 
 @rule("TW1001", Severity.ERROR)
 def script_stopped(record: Record) -> Iterator[Finding]:
     """An exception that nothing caught, or a process that ended by a signal or with an error's status."""
-    ended = record.ended
-    when = f"after {record.updates:,} updates" if record.updates else "before its first update"
+    for earlier in record.earlier:  # copies went past them
+        yield from _of(earlier, earlier.update)
+    yield from _of(record.ended, record.updates)
+
+
+def _of(ended: Ended, updates: int) -> Iterator[Finding]:
+    when = f"after {updates:,} updates" if updates else "before its first update"
     if ended.failure is not None:
         yield Finding(
             message=f"{when} the script stops with {ended.failure}",
-            measured={"updates": record.updates},
+            measured={"updates": updates},
             where=ended.failure.where,
             proof=Proof(f"it was run to this line: {ended.failure.type}"),
             fix=Fix(does=_mend(ended.failure)),
@@ -31,7 +37,7 @@ def script_stopped(record: Record) -> Iterator[Finding]:
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
         yield Finding(
             message=f"{when} the script's process ends {how}",
-            measured={"updates": record.updates, "status": ended.status},
+            measured={"updates": updates, "status": ended.status},
             proof=Proof(f"it was run; its process ended {how}"),
             fix=Fix(does="find what ends the process: memory that runs out, a library's crash, an exit in the script"),
         )
@@ -41,4 +47,7 @@ def _mend(failure: Failure) -> str:
     """What to do, in a line; the report says more where the message is a known one."""
     if failure.type == "ModuleNotFoundError":
         return "install what is missing in the environment that runs the script, or correct its name"
+    unknown = re.match(r"name '(\w+)' is not defined", failure.message) if failure.type == "NameError" else None
+    if unknown is not None:
+        return f"set {unknown[1]} before this line"
     return "mend the line that raises, or what gives it such values"

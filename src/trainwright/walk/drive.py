@@ -7,6 +7,7 @@ from typing import Any
 
 from trainwright.adapters.base import Adapter, Learn, Run, Train
 from trainwright.core.stage import Stage
+from trainwright.seams.devices.release import is_device_error
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
@@ -112,3 +113,14 @@ def _measure(adapter: Adapter, request: Measure) -> Any:
         case Stage.EVALUATION:
             return adapter.measure_evaluation(request.batches)
     raise AssertionError(request.stage)
+
+
+def put_back(adapter: Adapter) -> RuntimeError | None:
+    """Undo a walk; returns the error of a device that an assertion has ended: nothing of it can be read or written."""
+    try:
+        adapter.put_back()
+    except RuntimeError as error:
+        if not is_device_error(error):
+            raise
+        return error
+    return None

@@ -29,8 +29,9 @@ from trainwright.seams.processes import unconnected
 from trainwright.seams.source.places import place_of, show
 from trainwright.stages.setup import RankFacts
 from trainwright.timing import now
-from trainwright.walk.before_training import judge, refused_facts
+from trainwright.walk.before_training import judge, judge_end, refused_facts
 from trainwright.walk.closing import nothing_checked, stops
+from trainwright.walk.past_lines import MOST_PASSED
 from trainwright.walk.processes import Ranks
 from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.version_check import packages_of, require
@@ -77,6 +78,7 @@ class Session(Walks):
         except Exception as error:  # the user's script raised: that is what we came to see
             self._raised(error)
         finally:
+            self._past.close()
             self._end_following()
             self._tell()
         if self._own_error is not None:
@@ -92,23 +94,37 @@ class Session(Walks):
 
     def _listen(self, start: Callable[[], Any]) -> None:
         """Run the script, and run it again if it ended before training because of the devices it found."""
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(MOST_ATTEMPTS + MOST_PASSED):
             try:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
                     start()
                 ended: Exception | SystemExit | None = None
+            except WalkFinished:
+                if not self._starts_anew:
+                    raise
+                self._begin_anew()
+                continue
             except (Exception, SystemExit) as error:  # raised below, unless the script is restarted
                 ended = error
             if self._devices.own_error is not None:
                 self._own_error = self._devices.own_error
                 return
-            last = attempt == MOST_ATTEMPTS - 1 or self.reports or self._followed or self._own_error
-            if last or not self._devices.starts_anew(ended):
+            last = self.reports or self._followed or self._own_error
+            if last or not ((attempt < MOST_ATTEMPTS and self._devices.starts_anew(ended)) or self._goes_past(ended)):
                 if ended is not None:
                     raise ended
                 return
             del ended
-            self._walk = self._new_walk()
+            self._begin_anew()
+
+    def _goes_past(self, error: Exception | SystemExit | None) -> bool:
+        """Whether a copy of the script goes past the exception that ended it before training."""
+        if not isinstance(error, Exception) or isinstance(error, UsageError) or is_own(error) or not self._may_go_past:
+            return False
+        if self._onward.number or loop_of_error(error) is not None:
+            return False
+        judge_end(self._walk, error, failure := failure_of(error), self._seen)
+        return self._past.go_past(failure, self._walk.findings)
 
     def check(self, make: Callable[[Seen], Adapter]) -> Report:
         """Walk one training without a script; an exception while its adapter is made is a failure before training."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # A larger budget is proposed up to this many seconds.
 MOST_BUDGET = 3_600
+FIXED = "; fixed in memory to walk on"
 
 
 def verdict_of(walk: Walk, unexplained: Sequence[Failure]) -> Verdict | None:
@@ -56,7 +57,7 @@ def verdict_of(walk: Walk, unexplained: Sequence[Failure]) -> Verdict | None:
 def _of_errors(walk: Walk, errors: Sequence[Finding]) -> str:
     names = list(dict.fromkeys(f.name for f in errors))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    fixed = "; fixed in memory to walk on" if all(id(f) in walk.fixed for f in errors) else ""
+    fixed = FIXED if all(id(f) in walk.fixed for f in errors) else ""
     return f"{names[0]}{more}{fixed}"
 
 

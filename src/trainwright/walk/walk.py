@@ -356,7 +356,8 @@ class Walk:
     def _has_cause(self, stage: Stage) -> bool:
         # What was found of a script that ended before its training explains that end, whatever stage it belongs to.
         ended = stage == Stage.SETUP
-        return any(f.severity == Severity.ERROR and (ended or f.stage <= stage) for f in self.findings)
+        left = (f for f in self.findings if f.severity == Severity.ERROR and id(f) not in self.fixed)
+        return any(ended or f.stage <= stage for f in left)
 
     def _finished(self, finding: Finding) -> Finding:
         """The finding with its fix marked as tried where the repair was seen to remove it."""

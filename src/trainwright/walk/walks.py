@@ -14,7 +14,6 @@ from trainwright.errors import DeviceLost, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.devices.cpu_for_gpu import Devices
-from trainwright.seams.devices.release import is_device_error
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.silence import away
@@ -30,10 +29,11 @@ from trainwright.timing import now
 from trainwright.walk import pending
 from trainwright.walk.before_training import judge_end
 from trainwright.walk.closing import stops, versions
-from trainwright.walk.drive import pull
+from trainwright.walk.drive import pull, put_back
 from trainwright.walk.library_warnings import judged, with_warnings
 from trainwright.walk.loop_finder import LoopFinder
 from trainwright.walk.onward import Onward
+from trainwright.walk.past_lines import PastLines
 from trainwright.walk.pending import PendingTraining
 from trainwright.walk.processes import Ranks, remarks, report_of_children
 from trainwright.walk.undisturbed import undisturbed
@@ -92,6 +92,9 @@ class Walks:
         self._swallowed = 0
         self._every = every
         self._onward = Onward(options.budget, options.training)
+        self._past = PastLines()
+        self._starts_anew = False  # whether the walk has ended so that a copy starts anew
+        self._started = now()
         self._going: bool | None = None
         """Whether the script goes on behind the training that was reached; None: not decided."""
         self._has_gone_on = False
@@ -144,10 +147,12 @@ class Walks:
                 except Exception as error:  # ours: the user's were caught where their code was called
                     walk.internal_error("the walk", error)
                 finally:
-                    lost = _put_back(adapter)
+                    lost = put_back(adapter)
             said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             report = walk.report(adapter.framework, versions())
+            if lost is None and self._walks_past(report):
+                raise WalkFinished
             if lost is not None and not self._train and self._options.device != "cpu" and report.first_cause is None:
                 self._own_error = DeviceLost(f"the GPU was lost, and with it the cause: {lost}")
             else:
@@ -164,6 +169,28 @@ class Walks:
             raise WalkFinished from error  # out, past the user's handlers
         finally:
             self._walking = False
+
+    def _walks_past(self, report: Report) -> bool:
+        """Whether a copy of the script goes past the exception that ended the walk; the script is then to start anew."""
+        if report.failure is None or self._onward.number != 1 or self.reports or not self._may_go_past:
+            return False
+        self._starts_anew = self._past.go_past(report.failure, report.findings)
+        return self._starts_anew
+
+    @property
+    def _may_go_past(self) -> bool:
+        """Whether a copy of the script may stand in for it: not where it trains for real, nor where its start is long."""
+        is_slow = now() - self._started > self._options.budget
+        return not (is_slow or self._train or not self._options.repair or self._followed or self._ranks.follows)
+
+    def _begin_anew(self) -> None:
+        """Forget the script's run so far."""
+        self._starts_anew = False
+        self._devices.forget_script()
+        self._walk, self._finder = self._new_walk(), LoopFinder()
+        self._onward = Onward(self._options.budget, self._options.training)
+        self._started = now()
+        self._began = self._began or self._started
 
     def _keep_away(self) -> None:
         """From now on, keep away what the script does: it is no training's result."""
@@ -281,8 +308,14 @@ class Walks:
             self._close(self._walk.report(None, versions()))
 
     def _close(self, report: Report) -> None:
+        with self._past.aside():
+            self._close_apart(report)
+
+    def _close_apart(self, report: Report) -> None:
         report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
         report = with_warnings(report, judged(self._heard.kept))
+        if not self.reports:
+            report = self._past.complete(report)
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))
@@ -365,14 +398,3 @@ class Walks:
 
         with autocast.left_by(loop):
             self._walk_one(training, anew=True)
-
-
-def _put_back(adapter: Adapter) -> RuntimeError | None:
-    """Undo a walk; returns the error of a device that an assertion has ended: nothing of it can be read or written."""
-    try:
-        adapter.put_back()
-    except RuntimeError as error:
-        if not is_device_error(error):
-            raise
-        return error
-    return None

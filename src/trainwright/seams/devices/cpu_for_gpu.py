@@ -105,10 +105,10 @@ class Devices:
             redirection.questions.clear()
         else:
             return False
-        self._forget_script()
+        self.forget_script()
         return True
 
-    def _forget_script(self) -> None:
+    def forget_script(self) -> None:
         """Make user modules import again, and frameworks choose their device again, from the original state."""
         sys.argv = self._argv
         os.chdir(self._folder)

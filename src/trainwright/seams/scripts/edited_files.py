@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.source.written import forget_texts
 
 
 @contextmanager
@@ -90,9 +91,11 @@ def _lines(copies: Mapping[str, str]) -> Iterator[None]:
         return lines
 
     linecache.clearcache()
+    forget_texts()
     linecache.updatecache = updatecache
     try:
         yield
     finally:
         linecache.updatecache = original
         linecache.clearcache()
+        forget_texts()

@@ -98,6 +98,12 @@ def is_written(place: Place, number: int) -> bool:
     return (place.line, number) in _written_numbers(place.file)
 
 
+def forget_texts() -> None:
+    """Forget what files say: they are read from copies, or no longer."""
+    syntax_tree.cache_clear()
+    _written_numbers.cache_clear()
+
+
 @cache
 def _written_numbers(file: str) -> frozenset[tuple[int, int]]:
     """Integers that are arguments of calls, or members of arguments, each with its line and that of its call."""

@@ -100,7 +100,9 @@ def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -
 class Completer:
     """A model and its tokenizer, prepared once for many completions."""
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: Transformer, tokenizer: Tokenizer, *, recalls: bool = True) -> None:
+        """`recalls`: whether the prompt's own earlier text counts, too (recall.py)."""
+        self._recalls = recalls
         self._decoder = Decoder(model)
         self._tokenizer = tokenizer
         self._vocabulary = healing.Vocabulary(tokenizer)
@@ -130,7 +132,7 @@ class Completer:
         ids = fitting(self._tokenizer, prompt, self._decoder.context)
         back = min(healing.LONGEST, len(ids) - 1)
         logits_KV = self._decoder.read(ids, last=back + 1)[:, :size]
-        recall = Recall(self._tokenizer, prompt)
+        recall = Recall(self._tokenizer, prompt if self._recalls else "")
         mixed_KV = torch.stack([recall.mixed(row, ids[: len(ids) - back + i]) for i, row in enumerate(logits_KV)])
         ways = healing.ways(mixed_KV, ids[len(ids) - back :], self._vocabulary, self._tokenizer)
         way = choose(ways.scores)

@@ -25,7 +25,12 @@ _KINDS = {
     "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
 }
 _CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
-_COMPLETERS = {"model": "this model", "ngram": "n-gram model", "frequent": "most frequent rest of such a line"}
+_COMPLETERS = {
+    "model": "this model and the file's text above (`trainwright lm complete`)",
+    "network": "this model alone",
+    "ngram": "n-gram model and the file's text above",
+    "frequent": "most frequent rest of such a line",
+}
 
 
 def written(run: Run, title: str) -> str:

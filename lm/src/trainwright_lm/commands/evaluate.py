@@ -39,7 +39,7 @@ def evaluate(
     in their code, and at the beginning of library calls (after `plt.`, `df.`, `.fit(`). Each line is completed greedily
     and compared with the original: exact match, edit similarity, identifier match. The baselines are an n-gram model
     and the most frequent rest of a line after the same words, both built from the training documents. The model and the
-    n-gram model also use the file's text above the line; "network alone" is the model without it.
+    n-gram model recall what the file says above the line; each is measured without this recall, too.
 
     The results are saved as RUN/evaluation.json. They are the same every time.
 

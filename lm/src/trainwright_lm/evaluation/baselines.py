@@ -55,20 +55,21 @@ def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> by
     return bytes(text[:byte_budget])
 
 
-def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> Completer:
+def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int, recalls: bool = True) -> Completer:
     """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
 
     The file's own earlier text (recall.py), token healing (healing.py) and repetition are handled as for the network.
 
     Args:
         limit: Maximum number of tokens.
+        recalls: False: nothing but the last four tokens counts.
     """
     vocabulary = healing.Vocabulary(tokenizer)
 
     def complete(cut: Cut) -> str:
         near = cut.text[max(0, cut.position - _NEAR_CHARACTERS) : cut.position]
         ids = [tokenizer.end_id, *tokenizer.encode(near)]
-        recall = Recall(tokenizer, cut.before)
+        recall = Recall(tokenizer, cut.before if recalls else "")
         kept, token, over = _mended(model, recall, ids, vocabulary, tokenizer)
         written = b""
         for _ in range(limit):

@@ -34,8 +34,10 @@ from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.arithmetic import for_evaluation
 
-MODEL, NETWORK, NGRAM, FREQUENT = "model", "network", "ngram", "frequent"
-BASELINES = (NGRAM, FREQUENT)
+# The model and the n-gram model with the file's text above the line; the network and the n-gram model without it.
+MODEL, NGRAM, NETWORK, NGRAM_ALONE = "model", "ngram", "network", "ngram_alone"
+FREQUENT = "frequent"
+BASELINES = (NGRAM, NGRAM_ALONE, FREQUENT)
 SAMPLES = 400
 EXAMPLES = 3
 # Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
@@ -178,8 +180,9 @@ def _completers(
     step(1)
     completers = {
         MODEL: model_completer(run),
-        NETWORK: model_completer(run, recalls=False),
         NGRAM: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS),
+        NETWORK: model_completer(run, recalls=False),
+        NGRAM_ALONE: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS, recalls=False),
         FREQUENT: frequent_completer(text, cuts, advance=lambda: step(1)),
     }
     return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))

@@ -34,7 +34,7 @@ class Quality:
     documents: int
     """Documents that contain these cuts."""
     scores: Mapping[str, Mapping[str, Interval]]
-    """By completer (model, network, ngram, frequent), then by metric."""
+    """By completer (model, ngram, network, ngram_alone, frequent), then by metric."""
     ahead: Mapping[str, Mapping[str, Interval]]
     """By other completer, then by metric: the model's score minus the other's."""
     libraries: Mapping[str, Mapping[str, float]]

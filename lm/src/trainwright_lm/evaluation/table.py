@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright_lm.evaluation.cuts import Kind
-from trainwright_lm.evaluation.evaluate import BASELINES, FREQUENT, MODEL, NETWORK, NGRAM, Evaluation
+from trainwright_lm.evaluation.evaluate import BASELINES, FREQUENT, MODEL, NETWORK, NGRAM, NGRAM_ALONE, Evaluation
 from trainwright_lm.evaluation.metrics import METRICS, Interval
 from trainwright_lm.evaluation.quality import Quality
 
@@ -39,7 +39,7 @@ def as_table(evaluation: Evaluation) -> RenderableType:
         parts += ["", Text(title, style="bold"), _scores(quality, evaluation.baselines.ngram_order)]
         parts += [_verdict(quality), *_examples(quality)]
     if evaluation.quality:
-        parts += ["", Text("Percent, with 95% intervals over documents.", style="dim")]
+        parts += [Text("Percent, with 95% intervals over documents. Recall: the file's own text above.", style="dim")]
     return Group(*parts)
 
 
@@ -49,8 +49,9 @@ def _scores(quality: Quality, ngram_order: int) -> Table:
         table.add_column(metric.replace("_", " "), justify="right")
     names = {
         MODEL: "model",
-        NETWORK: "network alone",
         NGRAM: f"{ngram_order}-gram model",
+        NETWORK: "model, no recall",
+        NGRAM_ALONE: f"{ngram_order}-gram, no recall",
         FREQUENT: "most frequent rest",
     }
     for name, scores in quality.scores.items():
@@ -69,7 +70,7 @@ def _verdict(quality: Quality) -> Text:
     ahead = min((quality.ahead[name]["exact_match"] for name in BASELINES), key=lambda one: one.mean)
     clear = "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly different from"
     return Text(
-        f"The model is {clear} the better baseline: {100 * ahead.mean:+.1f} points of exact matches "
+        f"The model is {clear} the best baseline: {100 * ahead.mean:+.1f} points of exact matches "
         f"({100 * ahead.low:+.1f} to {100 * ahead.high:+.1f}).",
         style="green" if ahead.low > 0 else "yellow",
     )

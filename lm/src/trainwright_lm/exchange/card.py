@@ -27,8 +27,9 @@ _KINDS = {
 _CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
 _COMPLETERS = {
     "model": "this model and the file's text above (`trainwright lm complete`)",
-    "network": "this model alone",
     "ngram": "n-gram model and the file's text above",
+    "network": "this model alone",
+    "ngram_alone": "n-gram model alone",
     "frequent": "most frequent rest of such a line",
 }
 

@@ -275,6 +275,7 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
         (b"ikitlessagon" + b"al" * 3, None),
         (b"ikitlessagon" + b"al" * 4, 14),
         (b"_x" * 4, 2),
+        (("# " + "─" * 120).encode(), None),
         (b"mask = 0x" + b"f" * 32, None),
         (b"ababab", None),
         (b"self.assert" + b"_frame(self.values" * 5, 35),

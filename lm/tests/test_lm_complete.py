@@ -15,7 +15,7 @@ from trainwright.errors import UsageError
 from trainwright_lm.completion import complete as completing
 from trainwright_lm.completion import healing
 from trainwright_lm.completion.complete import Completer, Sampling, complete, extent
-from trainwright_lm.completion.endings import line_end, statement_end
+from trainwright_lm.completion.endings import line_end, repetition, statement_end
 from trainwright_lm.network.decoder import Decoder
 from trainwright_lm.runs.folder import open_run
 
@@ -136,7 +136,7 @@ def test_a_prompt_may_end_inside_of_a_token(replay, prompt: str, rest: str) -> N
 def test_wherever_a_known_text_is_cut_its_own_line_follows(cut: int) -> None:
     completer = Completer.__new__(Completer)
     completer._decoder, completer._tokenizer = Replaying(SOURCE), tokenizer()  # type: ignore[assignment]
-    completer._vocabulary = healing.Vocabulary(tokenizer())
+    completer._vocabulary, completer._recalls = healing.Vocabulary(tokenizer()), True
     rest = SOURCE[cut:].encode()
     assert line(completer, SOURCE[:cut]) == rest[: line_end(rest)].decode()
 
@@ -272,6 +272,14 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
         (b"# " + b"-" * 300, 4),
         (b"a, b = None, None, None, None, None", None),
         (b'"a"' + b', "b"' * 5 + b")\n", 29),
+        (b"ikitlessagon" + b"al" * 3, None),
+        (b"ikitlessagon" + b"al" * 4, 14),
+        (b"_x" * 4, 2),
+        (("# " + "─" * 120).encode(), None),
+        (b"mask = 0x" + b"f" * 32, None),
+        (b"ababab", None),
+        (b"self.assert" + b"_frame(self.values" * 5, 35),
+        (b"a = b" + b", np.random.random(size=(10, 10))" * 4, None),
     ],
 )
 def test_where_a_line_ends(written: bytes, end: int | None) -> None:
@@ -303,6 +311,26 @@ def test_where_a_line_ends(written: bytes, end: int | None) -> None:
 )
 def test_where_a_statement_ends(prompt: str, written: bytes, end: int | None) -> None:
     assert statement_end(prompt)(written) == end
+
+
+UNITS = st.text("abz_(,. \n", min_size=2, max_size=60).map(str.encode).filter(lambda unit: len(set(unit) & set(b"abz")))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([b"", b"x = ", b"\n    f("]), UNITS)
+def test_a_unit_of_letters_over_and_over_ends_a_completion_after_one_or_two_copies(before: bytes, unit: bytes) -> None:
+    """Wherever the repetition is noticed; a letter alone is a rule, as dashes are."""
+    ends = [end for size in range(1, 8 * len(unit)) if (end := repetition(before + (unit * 8)[:size])) is not None]
+    assert ends or len(set(unit)) == 1 or len(unit) <= len(before) + 2
+    assert all(0 < end <= len(before) + 2 * len(unit) for end in ends)
+
+
+def test_no_line_of_the_standard_library_s_modules_is_cut() -> None:
+    """As it grows, byte by byte: what a completion would be cut at. Tables of data are the exception."""
+    folder = Path(subprocess.__file__).parent
+    for name in ("subprocess", "argparse", "ast", "dataclasses", "inspect", "statistics", "textwrap", "typing"):
+        for line in (folder / f"{name}.py").read_bytes().split(b"\n"):
+            assert [end for size in range(len(line)) if (end := repetition(line[:size])) is not None] == [], line
 
 
 def test_a_statement_goes_over_lines(replay) -> None:

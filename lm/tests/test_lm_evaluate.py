@@ -115,8 +115,8 @@ def test_an_evaluation_compares_the_model_with_the_baselines_on_both_kinds_of_cu
     assert set(tables["quality"]) == {"random", "call"}
     for quality in tables["quality"].values():
         assert quality["cuts"] == 6 and quality["documents"] == 2
-        assert set(quality["scores"]) == {"model", "ngram", "frequent"}
-        assert set(quality["ahead"]) == {"ngram", "frequent"}
+        assert set(quality["scores"]) == {"model", "ngram", "network", "ngram_alone", "frequent"}
+        assert set(quality["ahead"]) == {"ngram", "network", "ngram_alone", "frequent"}
         # The training documents hold nearly the same lines; the model has learned nothing.
         assert quality["scores"]["ngram"]["edit_similarity"]["mean"] > 0.5
         assert quality["scores"]["model"]["edit_similarity"]["mean"] < 0.5

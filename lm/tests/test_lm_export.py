@@ -344,7 +344,7 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
         "| MIT | 200 | 75.0% |",
         "| | exact match | ",
         "|---|---:|",
-        "| this model | 25.0 (20.0 to 30.0) | ",
+        "| this model and the file's text above (`trainwright lm complete`) | 25.0 (20.0 to 30.0) | ",
     ):
         assert line in text.splitlines(), text
     assert "hub:codeparrot/codeparrot-clean" in text

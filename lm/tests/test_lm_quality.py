@@ -283,8 +283,10 @@ def test_a_difference_is_taken_on_the_same_cuts() -> None:
 
 def test_quality_compares_the_first_completer_with_the_others() -> None:
     counted: list[int] = []
-    found = measure_quality(CUTS, {"knows": lambda cut: cut.rest, "silent": lambda cut: ""}, advance=counted.append)
+    completers = {"knows": lambda cut: cut.rest, "silent": lambda cut: ""}
+    found = measure_quality(CUTS, completers, examples=5, advance=counted.append)
     assert found.scores["knows"]["exact_match"].mean == found.ahead["silent"]["exact_match"].mean == 1.0
     assert found.cuts == len(CUTS) and found.documents == 2 and sum(counted) == 2 * len(CUTS)
     assert found.libraries["matplotlib"]["knows"] == 1.0 and found.libraries["sklearn"]["silent"] == 0.0
+    assert len(found.examples) == 5
     assert all(example.completion == example.rest for example in found.examples)

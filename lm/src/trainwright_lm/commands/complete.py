@@ -36,9 +36,10 @@ def complete(
 ) -> None:
     """Complete a line of code.
 
-    The prompt may end inside a word. By default, a completion ends before the first line break after some text; with
+    The prompt may end inside a word. What the prompt itself says counts, however long it is: give the whole file up to
+    the cursor, because names, calls and lines that it has used before are likely to come again. By default, a completion ends before the first line break after some text; with
     --statement, before the line break that ends the statement; with --tokens, after N tokens. It always ends where the
-    model ends the file and, except with --tokens, when it repeats the same thing six times in a row. When the model's
+    model ends the file and, except with --tokens, when it repeats the same thing over and over. When the model's
     context window is full, it continues from the newest half of the window.
 
     Examples:

@@ -23,6 +23,9 @@ def evaluate(
         Path | None, Parameter(help="The prepared data, if it has moved since the run was trained.")
     ] = None,
     samples: Annotated[int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")] = 400,
+    examples: Annotated[
+        int, Parameter(help="Number of the completed lines of each kind to show, evenly spaced among them.")
+    ] = 3,
     seed: Annotated[int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")] = 0,
     checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
     json: Annotated[
@@ -35,7 +38,8 @@ def evaluate(
     Loss in nats per token, perplexity and bits per byte count every held-out token once. Lines are cut at random places
     in their code, and at the beginning of library calls (after `plt.`, `df.`, `.fit(`). Each line is completed greedily
     and compared with the original: exact match, edit similarity, identifier match. The baselines are an n-gram model
-    and the most frequent rest of a line after the same words, both built from the training documents.
+    and the most frequent rest of a line after the same words, both built from the training documents. The model and the
+    n-gram model recall what the file says above the line; each is measured without this recall, too.
 
     The results are saved as RUN/evaluation.json. They are the same every time.
 
@@ -43,6 +47,7 @@ def evaluate(
 
         trainwright lm eval run
         trainwright lm eval run --samples 1000 --json results.json
+        trainwright lm eval run --examples 10
         trainwright lm eval run --checkpoint 400 --samples 0
     """
     from trainwright_lm.evaluation.evaluate import as_json, save
@@ -54,7 +59,9 @@ def evaluate(
     _check_target(json)
     opened = open_run(run, checkpoint)
     with _progress() as progress:
-        result = measure(opened, open_data_of(opened, data), samples=samples, seed=seed, progress=progress)
+        result = measure(
+            opened, open_data_of(opened, data), samples=samples, seed=seed, examples=examples, progress=progress
+        )
     file = save(result, run)
     console = Console(stderr=json == "-")
     console.print(as_table(result))

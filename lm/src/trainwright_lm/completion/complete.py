@@ -1,6 +1,6 @@
 """Completes a prompt: to the end of the line, to the end of the statement, or for a number of tokens.
 
-`decoder.Decoder` produces one token at a time. A prompt longer than the window loses its beginning. The
+`decoder.Decoder` produces one token at a time; `recall.Recall` adds what the prompt itself says. A prompt longer than the window loses its beginning. The
 end-of-document token always ends a completion.
 """
 
@@ -18,6 +18,7 @@ from torch import Tensor
 from trainwright.errors import UsageError
 from trainwright_lm.completion import healing
 from trainwright_lm.completion.endings import Ending, line_end, statement_end
+from trainwright_lm.completion.recall import Recall
 from trainwright_lm.network.decoder import Decoder
 from trainwright_lm.tokens.tokenizer import Tokenizer
 
@@ -99,7 +100,9 @@ def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -
 class Completer:
     """A model and its tokenizer, prepared once for many completions."""
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: Transformer, tokenizer: Tokenizer, *, recalls: bool = True) -> None:
+        """`recalls`: whether the prompt's own earlier text counts, too (recall.py)."""
+        self._recalls = recalls
         self._decoder = Decoder(model)
         self._tokenizer = tokenizer
         self._vocabulary = healing.Vocabulary(tokenizer)
@@ -129,18 +132,22 @@ class Completer:
         ids = fitting(self._tokenizer, prompt, self._decoder.context)
         back = min(healing.LONGEST, len(ids) - 1)
         logits_KV = self._decoder.read(ids, last=back + 1)[:, :size]
-        ways = healing.ways(logits_KV, ids[len(ids) - back :], self._vocabulary, self._tokenizer)
+        recall = Recall(self._tokenizer, prompt if self._recalls else "")
+        mixed_KV = torch.stack([recall.mixed(row, ids[: len(ids) - back + i]) for i, row in enumerate(logits_KV)])
+        ways = healing.ways(mixed_KV, ids[len(ids) - back :], self._vocabulary, self._tokenizer)
         way = choose(ways.scores)
         token, taken_back = int(ways.ids[way]), int(ways.taken_back[way])
         self._decoder.take_back(taken_back)
         known = len(self._tokenizer.decode_bytes(ids[len(ids) - taken_back :]))
+        del ids[len(ids) - taken_back :]
         for count in range(limit):
             if token == self._tokenizer.end_id:
                 return
             yield self._tokenizer.token_bytes(token)[known:]
             known = 0
             if count + 1 < limit:
-                token = choose(self._decoder.add(token)[:size])
+                ids.append(token)
+                token = choose(recall.mixed(self._decoder.add(token)[:size], ids))
 
 
 def _characters() -> codecs.IncrementalDecoder:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from trainwright_lm.completion import healing
 from trainwright_lm.completion.endings import repetition
+from trainwright_lm.completion.recall import Recall
 from trainwright_lm.evaluation.cuts import Cut
 from trainwright_lm.evaluation.ngram import NgramModel
 from trainwright_lm.evaluation.quality import Completer
@@ -53,20 +55,22 @@ def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> by
     return bytes(text[:byte_budget])
 
 
-def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> Completer:
+def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int, recalls: bool = True) -> Completer:
     """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
 
-    Token healing (healing.py) and repetition are handled as for the network.
+    The file's own earlier text (recall.py), token healing (healing.py) and repetition are handled as for the network.
 
     Args:
         limit: Maximum number of tokens.
+        recalls: False: nothing but the last four tokens counts.
     """
     vocabulary = healing.Vocabulary(tokenizer)
 
     def complete(cut: Cut) -> str:
         near = cut.text[max(0, cut.position - _NEAR_CHARACTERS) : cut.position]
         ids = [tokenizer.end_id, *tokenizer.encode(near)]
-        kept, token, over = _mended(model, ids, vocabulary, tokenizer)
+        recall = Recall(tokenizer, cut.before if recalls else "")
+        kept, token, over = _mended(model, recall, ids, vocabulary, tokenizer)
         written = b""
         for _ in range(limit):
             written += tokenizer.token_bytes(token)
@@ -75,24 +79,27 @@ def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> C
             if (end := repetition(written[over:])) is not None:
                 return written[over:][:end].decode(errors="replace")
             kept.append(token)
-            token = int(np.argmax(model.scores(kept)))
+            token = int(_logits(model, recall, kept).argmax())
         return written[over:].decode(errors="replace")
 
     return complete
 
 
 def _mended(
-    model: NgramModel, ids: list[int], vocabulary: healing.Vocabulary, tokenizer: Tokenizer
+    model: NgramModel, recall: Recall, ids: list[int], vocabulary: healing.Vocabulary, tokenizer: Tokenizer
 ) -> tuple[list[int], int, int]:
     """The prompt's tokens to keep, the first token after them, and how many of its bytes the prompt already has."""
     back = min(healing.LONGEST, len(ids) - 1)
-    scores = np.stack([model.scores(ids[: len(ids) - back + i]) for i in range(back + 1)])
-    with np.errstate(divide="ignore"):  # a token that was never seen scores 0
-        logits_KV = torch.from_numpy(np.log(scores))
+    logits_KV = torch.stack([_logits(model, recall, ids[: len(ids) - back + i]) for i in range(back + 1)])
     ways = healing.ways(logits_KV, ids[len(ids) - back :], vocabulary, tokenizer)
     way = int(ways.scores.argmax())
     kept = len(ids) - int(ways.taken_back[way])
     return ids[:kept], int(ways.ids[way]), len(tokenizer.decode_bytes(ids[kept:]))
+
+
+def _logits(model: NgramModel, recall: Recall, ids: Sequence[int]) -> Tensor:
+    with np.errstate(divide="ignore"):  # a token that was never seen scores 0
+        return recall.mixed(torch.from_numpy(np.log(model.scores(ids))), ids)
 
 
 def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:

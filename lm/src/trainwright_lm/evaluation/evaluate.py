@@ -34,8 +34,12 @@ from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.arithmetic import for_evaluation
 
-MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
+# The model and the n-gram model with the file's text above the line; the network and the n-gram model without it.
+MODEL, NGRAM, NETWORK, NGRAM_ALONE = "model", "ngram", "network", "ngram_alone"
+FREQUENT = "frequent"
+BASELINES = (NGRAM, NGRAM_ALONE, FREQUENT)
 SAMPLES = 400
+EXAMPLES = 3
 # Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
 _MOST_CHARACTERS = 4_000_000
 # Documents per requested cut; many have no library calls.
@@ -78,6 +82,7 @@ def evaluate(
     *,
     samples: int = SAMPLES,
     seed: int = 0,
+    examples: int = EXAMPLES,
     progress: Progress = lambda what, steps: lambda done: None,
 ) -> Evaluation:
     """Evaluate a run on its held-out documents. The same run, samples and seed give the same result.
@@ -85,13 +90,14 @@ def evaluate(
     Args:
         samples: Cuts of each kind, or fewer if the documents do not have as many; 0: only the loss.
         seed: Determines the cuts, the baselines' training text, and the bootstrap samples.
+        examples: Completions of each kind to keep, evenly spaced among the cuts.
 
     Raises:
         UsageError: if a number is out of range, or the run was trained on other data.
         ReadError: if there is nothing to predict.
     """
-    if samples < 0 or seed < 0:
-        raise UsageError(f"--samples and --seed must not be negative; got {samples} and {seed}.")
+    if min(samples, seed, examples) < 0:
+        raise UsageError(f"--samples, --seed and --examples must not be negative; got {samples}, {seed}, {examples}.")
     check_same_data(run, data)
     loss = _loss(run, data, progress)
     cuts = _cuts(data, samples, seed, progress) if samples else {}
@@ -102,7 +108,9 @@ def evaluate(
         data=str(data.manifest.get("fingerprint", "")),
         loss=loss,
         quality={
-            kind: measure_quality(cuts[kind], completers, seed=seed, advance=step) for kind in KINDS if cuts.get(kind)
+            kind: measure_quality(cuts[kind], completers, seed=seed, examples=examples, advance=step)
+            for kind in KINDS
+            if cuts.get(kind)
         },
         baselines=baselines,
         samples=samples,
@@ -110,9 +118,13 @@ def evaluate(
     )
 
 
-def model_completer(run: Run) -> Completer:
-    """A completer that works as `trainwright lm complete` does: greedy, with as much of the preceding text as fits."""
-    completer = LineCompleter(run.model, run.tokenizer)
+def model_completer(run: Run, *, recalls: bool = True) -> Completer:
+    """A completer that works as `trainwright lm complete` does: greedy, with all of the preceding text.
+
+    Args:
+        recalls: False: the network alone, with as much of the preceding text as fits into its window.
+    """
+    completer = LineCompleter(run.model, run.tokenizer, recalls=recalls)
     return lambda cut: completer.complete(cut.before, limit=LONGEST_LINE_TOKENS, ending=line_end)
 
 
@@ -169,6 +181,8 @@ def _completers(
     completers = {
         MODEL: model_completer(run),
         NGRAM: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS),
+        NETWORK: model_completer(run, recalls=False),
+        NGRAM_ALONE: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS, recalls=False),
         FREQUENT: frequent_completer(text, cuts, advance=lambda: step(1)),
     }
     return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))

@@ -13,8 +13,6 @@ from trainwright_lm.evaluation.metrics import Interval, differences, first_line,
 # Completes the line of a cut; only the first line of its answer counts.
 Completer = Callable[[Cut], str]
 
-_EXAMPLES = 8
-
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
@@ -36,9 +34,9 @@ class Quality:
     documents: int
     """Documents that contain these cuts."""
     scores: Mapping[str, Mapping[str, Interval]]
-    """By completer (model, ngram, frequent), then by metric."""
+    """By completer (model, ngram, network, ngram_alone, frequent), then by metric."""
     ahead: Mapping[str, Mapping[str, Interval]]
-    """By baseline, then by metric: the model's score minus the baseline's."""
+    """By other completer, then by metric: the model's score minus the other's."""
     libraries: Mapping[str, Mapping[str, float]]
     """For library calls, by library: the number of cuts, and each completer's fraction of exact matches."""
     examples: Sequence[Example]
@@ -49,12 +47,14 @@ def measure_quality(
     completers: Mapping[str, Completer],
     *,
     seed: int = 0,
+    examples: int = 0,
     advance: Callable[[int], None] = lambda completions: None,
 ) -> Quality:
     """Score each completer on the same cuts and compare the first one with the others.
 
     Args:
         seed: For the bootstrap.
+        examples: How many of the first completer's completions to keep, evenly spaced.
         advance: Called with the number of completions made.
     """
     texts: dict[str, list[str]] = {name: [] for name in completers}
@@ -70,7 +70,7 @@ def measure_quality(
         scores={name: intervals(scores[name], cuts, seed=seed) for name in completers},
         ahead={name: differences(scores[first], scores[name], cuts, seed=seed) for name in others},
         libraries=_by_library(scores, cuts),
-        examples=_examples(cuts, texts[first]),
+        examples=_examples(cuts, texts[first], examples),
     )
 
 
@@ -83,9 +83,9 @@ def _by_library(scores: Mapping[str, np.ndarray], cuts: Sequence[Cut]) -> dict[s
     return found
 
 
-def _examples(cuts: Sequence[Cut], texts: Sequence[str]) -> list[Example]:
+def _examples(cuts: Sequence[Cut], texts: Sequence[str], most: int) -> list[Example]:
     """Some of the cuts, evenly spaced."""
-    count = min(_EXAMPLES, len(cuts))
+    count = min(most, len(cuts))
     return [
         Example(typed=cuts[i].typed, rest=cuts[i].rest, completion=first_line(texts[i]))
         for i in (n * len(cuts) // count for n in range(count))

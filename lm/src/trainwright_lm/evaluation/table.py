@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright_lm.evaluation.cuts import Kind
-from trainwright_lm.evaluation.evaluate import FREQUENT, MODEL, NGRAM, Evaluation
+from trainwright_lm.evaluation.evaluate import BASELINES, FREQUENT, MODEL, NETWORK, NGRAM, NGRAM_ALONE, Evaluation
 from trainwright_lm.evaluation.metrics import METRICS, Interval
 from trainwright_lm.evaluation.quality import Quality
 
@@ -18,7 +18,6 @@ _TITLES: Mapping[Kind, str] = {
     "random": "Lines cut at random places in their code",
     "call": "Lines cut at the beginning of library calls",
 }
-_SHOWN_EXAMPLES = 3
 
 
 def as_table(evaluation: Evaluation) -> RenderableType:
@@ -40,7 +39,7 @@ def as_table(evaluation: Evaluation) -> RenderableType:
         parts += ["", Text(title, style="bold"), _scores(quality, evaluation.baselines.ngram_order)]
         parts += [_verdict(quality), *_examples(quality)]
     if evaluation.quality:
-        parts += ["", Text("Percent, with 95% intervals over documents.", style="dim")]
+        parts += [Text("Percent, with 95% intervals over documents. Recall: the file's own text above.", style="dim")]
     return Group(*parts)
 
 
@@ -48,7 +47,13 @@ def _scores(quality: Quality, ngram_order: int) -> Table:
     table = Table("", box=None, padding=(0, 2, 0, 0))
     for metric in METRICS:
         table.add_column(metric.replace("_", " "), justify="right")
-    names = {MODEL: "model", NGRAM: f"{ngram_order}-gram model", FREQUENT: "most frequent rest"}
+    names = {
+        MODEL: "model",
+        NGRAM: f"{ngram_order}-gram model",
+        NETWORK: "model, no recall",
+        NGRAM_ALONE: f"{ngram_order}-gram, no recall",
+        FREQUENT: "most frequent rest",
+    }
     for name, scores in quality.scores.items():
         table.add_row(names[name], *(_percent(scores[metric]) for metric in METRICS))
     return table
@@ -62,27 +67,30 @@ def _percent(interval: Interval) -> str:
 
 def _verdict(quality: Quality) -> Text:
     """Whether the model is better than the best baseline, by exact match."""
-    ahead = min((one["exact_match"] for one in quality.ahead.values()), key=lambda one: one.mean)
+    ahead = min((quality.ahead[name]["exact_match"] for name in BASELINES), key=lambda one: one.mean)
     clear = "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly different from"
     return Text(
-        f"The model is {clear} the better baseline: {100 * ahead.mean:+.1f} points of exact matches "
+        f"The model is {clear} the best baseline: {100 * ahead.mean:+.1f} points of exact matches "
         f"({100 * ahead.low:+.1f} to {100 * ahead.high:+.1f}).",
         style="green" if ahead.low > 0 else "yellow",
     )
 
 
 def _examples(quality: Quality) -> list[Text]:
-    lines = []
-    for example in quality.examples[:_SHOWN_EXAMPLES]:
+    """Each example in three lines, cut off at the edge: what was typed, the completion, what stood there."""
+    if not quality.examples:
+        return []
+    lines = [Text(f"{len(quality.examples)} of them, evenly spaced:", style="dim")]
+    for example in quality.examples:
         right = example.completion == example.rest
-        lines.append(
-            Text.assemble(
-                "  ",
-                example.typed.strip(),
-                (example.completion, "green" if right else "red"),
-                ("" if right else f"   original: {example.rest}", "dim"),
-                no_wrap=True,
-                overflow="ellipsis",
-            )
-        )
+        lines += [
+            _line("  typed      ", example.typed.strip(), ""),
+            _line("  completed  ", example.completion, "green" if right else "red"),
+            _line("  original   ", "the same" if right else example.rest, "dim" if right else ""),
+            Text(),
+        ]
     return lines
+
+
+def _line(what: str, text: str, style: str) -> Text:
+    return Text.assemble((what, "dim"), (text, style), no_wrap=True, overflow="ellipsis")

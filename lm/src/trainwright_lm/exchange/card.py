@@ -25,7 +25,13 @@ _KINDS = {
     "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
 }
 _CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
-_COMPLETERS = {"model": "this model", "ngram": "n-gram model", "frequent": "most frequent rest of such a line"}
+_COMPLETERS = {
+    "model": "this model and the file's text above (`trainwright lm complete`)",
+    "ngram": "n-gram model and the file's text above",
+    "network": "this model alone",
+    "ngram_alone": "n-gram model alone",
+    "frequent": "most frequent rest of such a line",
+}
 
 
 def written(run: Run, title: str) -> str:

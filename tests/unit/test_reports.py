@@ -141,6 +141,12 @@ REPORT = Report(
             ),
         ),
     ),
+    samples=(
+        Sample(
+            rows_of="training", output="", why=("at random",), row=None, update=0, label="<1>", answer="",
+            inputs=(SamplePart(name="", form="table", names=("age",), values=(31.0,)),),
+        ),
+    ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),
     warnings=(
@@ -229,7 +235,7 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "verdict", "first_cause", "findings", "stages",
-                          "profile", "sheet", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
+                          "profile", "sheet", "samples", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
                           "begins", "trainings"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"

@@ -15,15 +15,15 @@ from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, WORST,
 from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError
 from trainwright.options import Options, with_settings
+from trainwright.rehearsal.names import seek_names
 from trainwright.rehearsal.pictures import draw
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
 from trainwright.rehearsal.sampling import Offer, Sampler
-from trainwright.rehearsal.watch.names import _seek
+from trainwright.rehearsal.told import MOST_SAMPLES
 from trainwright.report import html, terminal
 from trainwright.report.samples import visible
 from trainwright.review._sheet import sheet_of
-from trainwright.review._sheet_samples import MOST_SAMPLES
 
 THREE = Output(Kind.CLASSES, 3)
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "good", "bad", "film", "a", "very", "the", "end", "was", "not")
@@ -217,7 +217,7 @@ def test_names_are_found_in_the_scripts_variables() -> None:
     names = Names()
     stoi = {character: number for number, character in enumerate("abcdefghijkl")}
     word_index = {f"word{number}": number for number in range(1, 30)}  # from 1 on: which ids it names is not known
-    _seek(names, [("config", Config()), ("train_set", Data()), ("stoi", stoi), ("word_index", word_index)])
+    seek_names(names, [("config", Config()), ("train_set", Data()), ("stoi", stoi), ("word_index", word_index)])
     assert names.classes == [("cat", "dog")]
     assert [one.decode([0, 1, 2]) for one in names.decoders] == ["abc"]
 

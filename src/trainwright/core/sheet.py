@@ -6,7 +6,7 @@ Each row has a mark: empty, or in a few words what stands out. A mark accuses no
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -279,8 +279,22 @@ def sheet_to_dict(sheet: Sheet | None) -> dict[str, Any] | None:
     written = {name: _plain(value) for name, value in vars(sheet).items()}
     written["seconds"] = round(sheet.seconds, 2)
     for name in _TABLES:
-        written[name] = [{k: _plain(v) for k, v in vars(row).items()} for row in getattr(sheet, name)]
+        written[name] = _rows(getattr(sheet, name))
     return written
+
+
+def _rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    return [{k: _plain(v) for k, v in vars(row).items()} for row in rows]
+
+
+def samples_to_list(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """Single rows as plain data for JSON."""
+    return _rows(samples)
+
+
+def samples_from_list(data: Iterable[Mapping[str, Any]]) -> tuple[Sample, ...]:
+    """The rows that `samples_to_list` wrote."""
+    return tuple(_read(row, Sample) for row in data)
 
 
 def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:

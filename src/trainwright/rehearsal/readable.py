@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
 from trainwright.rehearsal.pictures import draw, layout_of
 from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
-from trainwright.rehearsal.sampling import Arrays
+from trainwright.rehearsal.sampling import FEW, Arrays
 
 # Characters of a text, columns of a table, points of a line and lines of a series that are shown.
 MOST_CHARACTERS, MOST_COLUMNS, MOST_POINTS, MOST_LINES = 400, 24, 120, 6
-# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`), numbers in a row up to which
-# they are a table, and from which on they are a wave.
-FEW, TABLE, WAVE = 4, 64, 1000
+# Numbers in a row up to which they are a table, and from which on they are a wave.
+TABLE, WAVE = 64, 1000
 # Share of the labels that equal the next tokens of a language model's input.
 SHIFTED = 0.8
 # Labels of one row that are told one by one.
@@ -212,8 +211,9 @@ def _numbers(name: str, array: NDArray[Any], names: Names) -> SamplePart:
         picture, note = draw(array, names.normalizations)
         return SamplePart(name=name, form="picture", note=note, picture=picture)
     flat = array.reshape(-1).astype(np.float64)
-    if array.ndim == 1 and len(flat) <= TABLE:
-        columns = names.columns_of(len(flat)) or tuple(f"column {i + 1}" for i in range(len(flat)))
+    known = names.columns_of(len(flat)) if array.ndim == 1 and len(flat) <= TABLE else ()
+    if array.ndim == 1 and (known or len(flat) <= MOST_COLUMNS):
+        columns = known or tuple(f"column {i + 1}" for i in range(len(flat)))
         more = f"{len(flat) - MOST_COLUMNS:,} more columns" if len(flat) > MOST_COLUMNS else ""
         return SamplePart(
             name=name, form="table", note=more, names=columns[:MOST_COLUMNS], values=tuple(flat[:MOST_COLUMNS].tolist())

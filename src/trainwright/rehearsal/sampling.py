@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ MOST_SETS, MOST_VALUES = 8, 1_000_000
 ANEW = 1.5
 # So many rows are seen before those that were chosen before are forgotten.
 FEWEST_ROWS = 32
+# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`).
+FEW = 4
 # The output of a row of which no answer is known.
 UNKNOWN = Output(Kind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -108,6 +110,18 @@ class Sampler:
             for number, why in reasons.items():
                 found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
         return found
+
+
+def lengths_of(inputs: Sequence[NDArray[Any]]) -> Integers | None:
+    """The lengths of rows of tokens: where their mask is 1, or up to the zeros at their end; None: they are no tokens."""
+    whole = [a for a in inputs if a.ndim == 2 and a.shape[1] > FEW and a.dtype.kind in "iub" and a.size]
+    if not whole:
+        return None
+    first, *others = whole
+    mask = next((a for a in others if a.shape == first.shape and a.min() >= 0 and a.max() == 1 and a[:, 0].all()), None)
+    read = first != 0 if mask is None else mask != 0
+    lengths: Integers = np.where(read.any(1), read.shape[1] - np.argmax(read[:, ::-1], 1), 0)
+    return lengths
 
 
 def _choose(known: _Set, offer: Offer) -> None:

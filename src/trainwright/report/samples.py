@@ -31,6 +31,19 @@ class Bar:
     share_evaluated: float
 
 
+def sheet_of_rows(samples: Sequence[Sample]) -> Sheet:
+    """A sheet with nothing but these rows."""
+    return Sheet(updates=0, samples=tuple(samples))
+
+
+def moment(rows: Sequence[Sample]) -> str:
+    """When these rows were answered."""
+    last = max(row.update for row in rows)
+    if not any(row.answer for row in rows):
+        return "not answered"
+    return f"answered up to update {last:,}" if last else "answered before training"
+
+
 def groups(sheet: Sheet) -> list[tuple[str, list[Sample]]]:
     """The rows by their set and output, each with a title."""
     by_set = itertools.groupby(sheet.samples, key=lambda one: (one.rows_of, one.output))

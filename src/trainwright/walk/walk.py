@@ -12,6 +12,7 @@ from trainwright.adapters.base import Run
 from trainwright.core import WALKED, Facts, Failure, Finding, PartMissing, Severity, Stage, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report
 from trainwright.core.rule import Rule, load_rules
+from trainwright.core.sample import Sample
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages import SetupFacts, Words
@@ -58,10 +59,14 @@ class Walk:
         say: Callable[[str], None] = lambda text: None,
         strict: bool = False,
         seed: int = 0,
+        shows: bool = True,
         rules: Sequence[Rule] | None = None,
     ) -> None:
         self.script = script
         self.seed = seed
+        self.shows = shows
+        """Whether single rows may be shown."""
+        self.samples: tuple[Sample, ...] = ()
         self.clock = Clock(budget)
         self.updates = updates
         self.start_seconds: float | None = None
@@ -346,6 +351,7 @@ class Walk:
             stages=stages,
             verdict=verdict_of(self, failed),
             profile=profile_of(self),
+            samples=self.samples,
             message=message,
             failure=failed[0] if failed else None,
             internal_errors=tuple(self.internal_errors),

@@ -9,9 +9,9 @@ from typing import Any
 
 import wrapt
 
+from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.names import NameSeeker
 from trainwright.rehearsal.watch.numbers import watch_logging
 
 _FOLDER = "trainwright.rehearsal.watch"

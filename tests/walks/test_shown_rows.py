@@ -1,15 +1,20 @@
-"""Rows as a script's model received them, from its own run: text, tokens of a language model, pictures and a table."""
+"""Rows as a script's model received them, from its own run or a walk: text, tokens of a language model, pictures, a table."""
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
+import trainwright
 from trainwright.core.report import Report
 from trainwright.core.sample import MASKED, PADDING, SPECIAL
 from trainwright.core.sheet import Sheet
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.report import html
 from trainwright.review._sheet import sheet_of
+from walking import walk
 
 TOKENIZER = """
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -154,3 +159,59 @@ def test_columns_of_a_table_have_their_names(tmp_path, monkeypatch) -> None:
 def test_no_row_is_kept_where_none_may_be_shown(tmp_path, monkeypatch) -> None:
     found = sheet(tmp_path, monkeypatch, LANGUAGE, samples=False)
     assert found.updates == 30 and found.samples == ()
+
+
+def walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, **options: object) -> Report:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(text, encoding="utf-8")
+    return walk(Path("train.py"), budget=15.0, device="cpu", **options)
+
+
+def test_a_walk_shows_rows_with_the_answers_of_its_own_training(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, TABLE)
+    assert report.sheet is None and {one.rows_of for one in report.samples} == {"held-out", "training"}
+    assert {part.names for one in report.samples for part in one.inputs} == {("age", "income", "debt")}
+    assert all(one.update > 0 and one.right is not None and one.loss is not None for one in report.samples)
+    assert "Rows as the model received them" in html.render(report)
+
+
+def test_a_walk_that_does_not_train_shows_rows_as_well(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, TEXT, updates=0)
+    texts = {"".join(span.text for span in one.inputs[0].spans if not span.kind) for one in report.samples}
+    assert "a very good film" in texts and {one.update for one in report.samples} == {0}
+    assert {one.label for one in report.samples} == {"0 (negative)", "1 (positive)"}
+    first, second = [one for one in report.samples if one.rows_of == "held-out" and "at random" in one.why]
+    assert first.inputs != second.inputs  # most rows are equal to others
+
+
+def test_a_walk_shows_what_a_language_models_loss_does_not_count(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, LANGUAGE, updates=0)
+    assert [span.kind for span in report.samples[0].inputs[0].spans] == [SPECIAL, MASKED, ""]
+
+
+def test_rows_are_shown_of_a_model_that_raises(tmp_path, monkeypatch) -> None:
+    text = re.sub(r"Linear\(144, 2\)", "Linear(143, 2)", PICTURES)
+    report = walked(tmp_path, monkeypatch, text, repair=False)
+    assert report.faulty and report.samples
+    assert all(one.inputs[0].form == "picture" and not one.answer for one in report.samples)
+
+
+def test_a_walk_keeps_no_row_where_none_may_be_shown(tmp_path, monkeypatch) -> None:
+    assert walked(tmp_path, monkeypatch, PICTURES, samples=False).samples == ()
+
+
+@pytest.mark.parametrize(("samples", "setting", "shown"), [(True, "true", True), (True, "false", False), (False, "true", False)])
+def test_a_check_of_objects_shows_rows(tmp_path, monkeypatch, samples: bool, setting: str, shown: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.trainwright]\nsamples = {setting}\n", encoding="utf-8")
+    torch.manual_seed(0)
+    feature_names = ["age", "income", "debt"]
+    x = torch.randn(96, 3)
+    data, model = TensorDataset(x, (x[:, 0] > 0).long()), torch.nn.Linear(3, 2)
+    given = {"model": model, "loader": DataLoader(data, 16), "optimizer": torch.optim.SGD(model.parameters(), 0.1)}
+    source = compile("report = check(**given)", str(tmp_path / "cell.py"), "exec")
+    (tmp_path / "cell.py").write_text("report = check(**given)", encoding="utf-8")
+    names = {"check": trainwright.check, "given": {**given, "loss": torch.nn.CrossEntropyLoss(), "budget": 5.0, "samples": samples},
+             "feature_names": feature_names}  # fmt: skip
+    exec(source, names)
+    assert bool(names["report"].samples) is shown
+    assert not shown or names["report"].samples[0].inputs[0].names == ("age", "income", "debt")

@@ -14,7 +14,7 @@ from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Pr
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
-from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
 from trainwright.core.stage import WALKED, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
@@ -124,6 +124,7 @@ REPORT = Report(
             ConfusedRow(output="3 classes", label="<0>", answers=("<0>", "2"), counts=(64, 3)),
             ConfusedRow(output="3 classes", label="2", answers=("<0>", "2"), counts=(33, 0)),
         ),
+        generated=(GeneratedText(rows_of="held-out", row=3, update=75, prompt="Once <b>upon\n", text=" a time", expected=" a hill"),),
         samples=(
             Sample(
                 rows_of="held-out", output="", why=("at random",), row=12, update=75, label="<0>", answer="<0>", probability=0.97,

@@ -142,6 +142,16 @@ def test_what_a_language_models_loss_does_not_count_is_grey(tmp_path, monkeypatc
     assert '<span class="masked">' in html.render(Report(script="train.py", sheet=found))
 
 
+def test_a_language_model_continues_a_few_rows(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, LANGUAGE.replace("range(30)", "range(60)"))
+    texts = {one.prompt.strip(): one for one in found.generated}
+    assert set(texts) == {"[CLS] a very", "[CLS] the very"}
+    good = texts["[CLS] a very"]
+    assert good.expected == "good film the end" and good.text.startswith("good film the end")
+    assert (good.rows_of, good.update) == ("training", 60)
+    assert "<mark>good film the end" in html.render(Report(script="train.py", sheet=found))
+
+
 def test_pictures_are_pictures_and_classes_have_names(tmp_path, monkeypatch) -> None:
     found = sheet(tmp_path, monkeypatch, PICTURES)
     parts = [part for one in found.samples for part in one.inputs]
@@ -215,3 +225,92 @@ def test_a_check_of_objects_shows_rows(tmp_path, monkeypatch, samples: bool, set
     exec(source, names)
     assert bool(names["report"].samples) is shown
     assert not shown or names["report"].samples[0].inputs[0].names == ("age", "income", "debt")
+
+
+CHARACTERS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+text = "the cat sat on the mat and the dog sat on the log " * 20
+chars = sorted(set(text))
+stoi = {c: i for i, c in enumerate(chars)}
+codes = torch.tensor([stoi[c] for c in text])
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.cells, self.head = nn.Embedding(len(chars), 32), nn.GRU(32, 64, batch_first=True), nn.Linear(64, len(chars))
+
+    def forward(self, tokens, targets=None):
+        scores = self.head(self.cells(self.table(tokens))[0])
+        return scores, None if targets is None else F.cross_entropy(scores.flatten(0, 1), targets.flatten())
+
+    def generate(self, tokens, max_new_tokens, temperature=1.0, top_k=None):
+        assert BROKEN is False
+        for _ in range(max_new_tokens):
+            scores = self(tokens)[0][:, -1] / temperature
+            least = torch.topk(scores, top_k or len(chars))[0][:, [-1]]
+            drawn = torch.multinomial(torch.softmax(scores.masked_fill(scores < least, float("-inf")), -1), 1)
+            tokens = torch.cat([tokens, drawn], 1)
+        return tokens
+
+def main():
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(120):
+        starts = torch.randint(len(codes) - 33, (16,))
+        x, y = (torch.stack([codes[s + shift : s + shift + 32] for s in starts.tolist()]) for shift in (0, 1))
+        loss = model(x, y)[1]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+BROKEN = False
+main()
+"""
+TWO_PARTS = (
+    TOKENIZER
+    + """
+import torch
+from transformers import T5Config, T5ForConditionalGeneration
+
+def main():
+    tokenizer = build()
+    pairs = [("a very good film", "good end"), ("the bad film", "bad end")] * 16
+    ids = tokenizer([a for a, _ in pairs], padding=True, return_tensors="pt", return_token_type_ids=False)
+    labels = tokenizer([b for _, b in pairs], padding=True, return_tensors="pt")["input_ids"][:, 1:].contiguous()
+    model = T5ForConditionalGeneration(T5Config(vocab_size=10, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
+                                                dropout_rate=0.0, decoder_start_token_id=0, eos_token_id=9))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(60):
+        loss = model(**ids, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+main()
+"""
+)
+
+
+def test_a_models_own_generation_is_asked_for_the_likeliest(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, CHARACTERS)
+    assert len(found.generated) == 3 and all(len(one.prompt) == 16 and len(one.text) == 20 for one in found.generated)
+    assert sum(one.expected.startswith(one.text[:6]) for one in found.generated) >= 2
+
+
+def test_a_generation_that_raises_is_left_out(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, CHARACTERS.replace("BROKEN = False", "BROKEN = True"))
+    assert found.updates == 120 and found.samples and found.generated == ()
+
+
+def test_an_encoders_rows_are_answered_in_full(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TWO_PARTS)
+    texts = {one.prompt.strip(): one for one in found.generated}
+    assert {name: one.expected for name, one in texts.items()} == {
+        "[CLS] a very good film": "good end",
+        "[CLS] the bad film": "bad end",
+    }
+    assert all(one.text.strip() == one.expected for one in texts.values())

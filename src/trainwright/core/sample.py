@@ -68,6 +68,22 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GeneratedText:
+    """What a language model made of the beginning of a row, at the end of the run."""
+
+    rows_of: str
+    """`held-out` or `training`."""
+    row: int | None
+    """Its number in the set; None: not known."""
+    update: int
+    prompt: str
+    text: str
+    """What was generated."""
+    expected: str
+    """How the row goes on, or the text that it has as label."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConfusedRow:
     """How often the rows of one class got each answer."""
 

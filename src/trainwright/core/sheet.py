@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.core.plain import place, plain, read_place
-from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 
 HELD_OUT, TRAINING, EITHER = "held-out", "training", "a set"
 
@@ -246,6 +246,8 @@ class Sheet:
     """Of the last evaluation; empty: there are many classes, or none."""
     samples: tuple[Sample, ...] = ()
     """Single rows; empty: none may be shown, or none was seen with its label."""
+    generated: tuple[GeneratedText, ...] = ()
+    """Empty: no model generates text, or none may be shown."""
 
     @property
     def share(self) -> float | None:
@@ -267,6 +269,7 @@ _TABLES: dict[str, type] = {
     "trainings": TrainingRow,
     "confused": ConfusedRow,
     "samples": Sample,
+    "generated": GeneratedText,
 }
 # What lies inside of these rows.
 _PARTS: dict[str, type] = {"SamplePart": SamplePart, "Span": Span}

@@ -89,12 +89,12 @@ def read_all(samples: list[tuple[Sampled, Arrays]], names: Names) -> list[Sample
 
 
 def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None) -> Sampled:
-    tokens = [(name, array.reshape(-1)) for name, array in inputs if _is_tokens(array, inputs)]
+    tokens = tokens_of(inputs)
     several = len({array.shape for _, array in inputs if array.dtype.kind == "f"}) > 1
     parts = []
     for name, array in inputs:
         if _is_tokens(array, inputs):
-            counts = _counting(sample, array.reshape(-1)) if name == tokens[0][0] else None
+            counts = counted_tokens(sample, array.reshape(-1)) if name == tokens[0][0] else None
             parts.append(
                 _text(name if len(tokens) > 1 else "", array.reshape(-1), _mask(array, inputs), counts, decoder)
             )
@@ -108,6 +108,11 @@ def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None
         elif array.size and array.dtype.kind in "fiub" and not _is_aside(array, tokens):
             parts.append(_numbers(name if several or len(inputs) > 1 else "", array, names))
     return replace(sample, inputs=[], parts=tuple(parts), target=_target(sample, tokens, names, decoder))
+
+
+def tokens_of(inputs: Arrays) -> Arrays:
+    """The inputs of a row that are token ids."""
+    return [(name, array.reshape(-1)) for name, array in inputs if _is_tokens(array, inputs)]
 
 
 def _is_tokens(array: NDArray[Any], inputs: Arrays) -> bool:
@@ -132,7 +137,7 @@ def _mask(array: NDArray[Any], inputs: Arrays) -> NDArray[Any] | None:
     return next((one for one in found if one[0] or one[-1]), None)
 
 
-def _counting(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:
+def counted_tokens(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Which tokens the loss counts, of a row that has a label for each; None: it has not."""
     labels = sample.labels
     if len(labels) < 2 or len(labels) not in (len(tokens), len(tokens) - 1):

@@ -71,6 +71,8 @@ class Recorder:
         """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
         self.on_finish: list[Callable[[], None]] = []
         """Called after the run, before the record is made."""
+        self.on_written: list[Callable[[], None]] = []
+        """Called once the record was written: what it may have on top, and what may not end."""
         self._started = time.perf_counter()
         self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}

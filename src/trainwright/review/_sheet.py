@@ -15,7 +15,7 @@ from trainwright.review._raw import profiles
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
-from trainwright.review._sheet_samples import confused_rows, samples
+from trainwright.review._sheet_samples import confused_rows, generated, samples
 from trainwright.review._verdict import verdicts
 
 # Points of a curve: what a line of a terminal holds.
@@ -64,6 +64,7 @@ def sheet_of(record: Record) -> Sheet:
         trainings=_trainings(record),
         confused=confused_rows(record),
         samples=samples(record),
+        generated=generated(record),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.sample import ConfusedRow, Sample
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
 from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
 from trainwright.rehearsal.told import MOST_SETS, numbered, ordered, told
@@ -44,6 +44,27 @@ def samples(record: Record) -> tuple[Sample, ...]:
         found.append([told(one, names, output=of, rows_of=rows_of) for one in ordered(of_set)])
     found.sort(key=lambda of_set: of_set[0].rows_of != HELD_OUT)
     return tuple(sample for of_set in found[:MOST_SETS] for sample in of_set)
+
+
+def generated(record: Record) -> tuple[GeneratedText, ...]:
+    """What a language model made of a few rows."""
+    held_out = {
+        (call.data, rows.model)
+        for rows in evaluated_rows(record, scored=False)
+        if rows.is_held_out
+        for call in rows.calls
+    }
+    return tuple(
+        GeneratedText(
+            rows_of=HELD_OUT if not one.trains and (one.data, one.model) in held_out else TRAINING,
+            row=one.number,
+            update=one.update,
+            prompt=one.prompt,
+            text=one.text,
+            expected=one.expected,
+        )
+        for one in record.generated
+    )
 
 
 def named_classes(record: Record, output: Output) -> dict[int, str]:

@@ -72,8 +72,9 @@ def _keys(given: Mapping[str, NDArray[Any]], rows: int) -> NDArray[np.int64]:
     found = [0] * rows
     for values in given.values():
         for row in range(rows):
-            held = np.ascontiguousarray(values[row])
-            found[row] = zlib.crc32(repr(held.tolist()).encode() if held.dtype.kind in "OSU" else held, found[row])
+            held = np.asarray(values[row])
+            text = repr(held.tolist()).encode() if held.dtype.kind in "OSU" else held.tobytes()
+            found[row] = zlib.crc32(text, found[row])
     return np.array(found, dtype=np.int64)
 
 

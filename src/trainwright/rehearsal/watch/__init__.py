@@ -40,6 +40,13 @@ def finish(recorder: Recorder) -> Record:
     return recorder.finish()
 
 
+def finish_behind(recorder: Recorder) -> Record | None:
+    """The record with what is seen once it was written; None: nothing more."""
+    for part in recorder.on_written:
+        recorder.guard(part)
+    return recorder.finish() if recorder.record.generated else None
+
+
 # What needs the watchers of torch: the file and the function that watch it, by the module.
 _AFTER_TORCH = {
     "torch.utils.data.dataloader": ("loaders", "watch_loaders"),

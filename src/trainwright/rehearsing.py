@@ -135,7 +135,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown = [of_run]
     is_sure = is_behind_constant(record)
     pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
-    sheet = sheet_of(record) if record.updates or record.losses else None
+    sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
     judged = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
     # Rows that the run itself answered say more than the walk's.
     first, *others = (replace(one, samples=()) if sheet is not None and sheet.samples else one for one in judged)

@@ -157,7 +157,7 @@ INSIDE = {
     "rehearsal.seeds": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
     "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",
-                        "rehearsal.names", "rehearsal.told"},
+                        "rehearsal.names"},
     "trainwright_lm.atomic": set(),
     "trainwright_lm.progress": set(),
     "trainwright_lm.documents": set(),

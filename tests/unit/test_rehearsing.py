@@ -55,7 +55,7 @@ def test_rows_of_the_run_come_before_those_of_the_walk(monkeypatch: pytest.Monke
     for record in (Record(), regressor()):  # no row was seen in these
         (report,) = with_review(record, walked)
         assert report.samples == (row,)
-    monkeypatch.setattr("trainwright.review._sheet.samples", lambda record: (row,))
+    monkeypatch.setattr("trainwright.review._sheet.samples", lambda record, findings: (row,))
     (report,) = with_review(regressor(), walked)
     assert report.samples == () and report.sheet is not None and report.sheet.samples == (row,)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from trainwright.core import Finding, NamedRows
 from trainwright.core.report import Report, from_dict, to_dict
-from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, WORST, Sample, SamplePart, Span
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, TORN, WORST, Sample, SamplePart, Span
 from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError
 from trainwright.options import Options, with_settings
@@ -19,6 +20,7 @@ from trainwright.rehearsal.names import seek_names
 from trainwright.rehearsal.pictures import draw
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
+from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler
 from trainwright.rehearsal.told import MOST_SAMPLES
 from trainwright.report import html, terminal
@@ -313,6 +315,33 @@ def test_a_row_that_a_finding_speaks_of_is_shown() -> None:
     sheet = sheet_of(record)
     assert [one.row for one in sheet.samples if NOT_FINITE in one.why] == [41]
     assert "column 4 nan" in printed(Report(script="train.py", sheet=sheet))
+
+
+def named(name: str, why: str, **rows) -> Finding:
+    return Finding(message="it is so", name=name, rows=NamedRows(why=why, **rows))
+
+
+def test_rows_of_a_class_that_a_finding_speaks_of_are_shown_first() -> None:
+    record = recorded()
+    assert not any(why.startswith("class") for one in sheet_of(record).samples for why in one.why)
+    found = sheet_of(record, [named("untrained-class", "of a class that no update had", classes=(1,))]).samples
+    spoken = [one for one in found if one.why[0] == "untrained-class: of a class that no update had"]
+    assert {one.rows_of for one in spoken} == {"held-out", "training"} and {one.label for one in spoken} == {"1 (dog)"}
+    assert found[0] == spoken[0]
+
+
+def test_equal_rows_with_other_labels_are_shown_where_a_finding_speaks_of_them() -> None:
+    recorder = Recorder()
+    torn = replace(classified(trains=True, evaluation=None), keys=np.arange(60) // 2 * 17)
+    recorder.add_answers(torn)
+    recorder.offer(Offer(answers=torn, rows=np.arange(60), take=table))
+    assert recorder.sampler is not None
+    record = Record(updates=10, answers=[torn], samples=read_all(recorder.sampler.chosen(), Names()))
+    assert not any(TORN in why for one in sheet_of(record).samples for why in one.why)
+    found = sheet_of(record, [named("torn-labels", TORN, kept_as=TORN)]).samples
+    pair = [one for one in found if one.why[0] == f"torn-labels: {TORN}"]
+    assert len(pair) == 2 and len({one.label for one in pair}) == 2
+    assert len({(one.row - 1000) // 2 for one in pair if one.row is not None}) == 1
 
 
 def test_sources_are_known() -> None:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 ORDINARY, SPECIAL, PADDING, MASKED = "", "special", "padding", "masked"
 # What is said of the rows for which the loss is highest.
 WORST = "highest loss"
-# And of a row that a finding speaks of.
+# And of a row that broke a training.
 NOT_FINITE = "holds a number that is not finite"
+# Why rows are kept that are shown only where a finding speaks of them: rows that are equal to others with another label, and
+# with its number one of each class.
+TORN, OF_CLASS = "equal to a row with another label", "class"
 
 
 @dataclass(frozen=True, kw_only=True)

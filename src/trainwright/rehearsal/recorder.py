@@ -31,7 +31,7 @@ from trainwright.rehearsal.record import (
     TrainedLabels,
     Training,
 )
-from trainwright.rehearsal.sampling import Sampler
+from trainwright.rehearsal.sampling import Offer, Sampler
 from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -239,6 +239,15 @@ class Recorder:
         if len(calls) > MOST_EVALUATION_CALLS and len(updates) > 6:  # the first, the middle and the last remain
             chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
             self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
+
+    def offer(self, offer: Offer) -> None:
+        """Let rows of a call be shown, if any may be."""
+        if self.sampler is None:
+            return
+        keys, torn = offer.answers.keys, self.record.answers_of.get(offer.answers.output, {})
+        if keys is not None and torn:
+            offer.torn = np.array([len(torn.get(key, ())) > 1 for key in keys.tolist()], dtype=bool)
+        self.sampler.offer(offer)
 
     def add_trained(
         self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None, times: int = 1

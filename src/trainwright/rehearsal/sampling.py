@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core.sample import NOT_FINITE, WORST
+from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
 from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
 
 # How many rows are kept for each reason.
-CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3}
+CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3, TORN: 2}
 # Classes of which a row is kept, so that there is one of the rarest.
 MOST_CLASSES = 20
 # Sets and outputs whose rows are kept, and values of one row.
@@ -46,6 +46,8 @@ class Offer:
     labels: Callable[[int], NDArray[Any]] | None = None
     """All labels of a row of the call; None: it has one."""
     ignored: int = -100
+    torn: NDArray[np.bool_] | None = None
+    """Which of the answered rows are equal to rows with another label; None: not known."""
 
 
 @dataclass
@@ -102,11 +104,9 @@ class Sampler:
             for reason, best in shown.best.items():
                 if reason in ("longest", "shortest") and shown.are_alike:
                     continue
-                is_class = reason.startswith("class ")
-                if is_class and (reason != f"class {rare}" or len(shown.classes) < 2):
-                    continue
+                is_rarest = reason == f"{OF_CLASS} {rare}" and len(shown.classes) > 1
                 for _, number in best:
-                    reasons.setdefault(number, []).append("rarest label" if is_class else reason)
+                    reasons.setdefault(number, []).extend(["rarest label", reason] if is_rarest else [reason])
             for number, why in reasons.items():
                 found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
         return found
@@ -167,11 +167,15 @@ def _reasons(
         found |= {"longest": lengths, "shortest": -lengths}
     if losses is not None:
         found[WORST] = losses
+    if offer.torn is not None and answers.keys is not None and not many and offer.torn.any():
+        # The same row with each of its labels, if both are met.
+        order = (answers.keys[first] & 0xFFFFFFFF) + answers.labels[first].reshape(len(first), -1)[:, 0] / 1000
+        found[TORN] = np.where(offer.torn[first], order, -np.inf)
     if answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
         labels = answers.labels[first].reshape(len(first), -1)[:, 0]
         for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
             if int(label) not in known.classes:
-                found[f"class {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
+                found[f"{OF_CLASS} {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
             known.classes[int(label)] += count
     return found
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from trainwright.core.sample import WORST, Sample
+from trainwright.core import Finding
+from trainwright.core.sample import OF_CLASS, TORN, WORST, Sample
 from trainwright.rehearsal.record import Kind, Output, Sampled
 
 # Rows of one set and output that are shown, and sets.
@@ -15,9 +18,28 @@ MOST_SAMPLES, MOST_SETS = 8, 4
 MOST_NUMBERS = 6
 
 
-def ordered(rows: list[Sampled]) -> list[Sampled]:
-    """The rows of one set, the worst last: what is as usual is read first."""
-    return sorted(rows, key=lambda one: (WORST in one.why, -(one.loss or 0.0)))[:MOST_SAMPLES]
+def ordered(rows: Iterable[Sampled], findings: Iterable[Finding] = ()) -> list[Sampled]:
+    """The rows of one set that are shown: those that a finding speaks of, what is as usual, and the worst last."""
+    named = [finding for finding in findings if finding.rows is not None]
+    shown = [replace(one, why=why) for one in rows if (why := _why(one, named))]
+    spoken = {finding.name for finding in named}
+    return sorted(
+        shown, key=lambda one: (one.why[0].split(":")[0] not in spoken, WORST in one.why, -(one.loss or 0.0))
+    )[:MOST_SAMPLES]
+
+
+def _why(one: Sampled, findings: list[Finding]) -> tuple[str, ...]:
+    """Why a row is shown; empty: no finding speaks of what it was kept for."""
+    is_class = f"{OF_CLASS} "
+    usual = [why for why in one.why if why != TORN and not why.startswith(is_class)]
+    spoken = []
+    for finding in findings:
+        rows = finding.rows
+        assert rows is not None
+        classes = {f"{is_class}{label}" for label in rows.classes}
+        if rows.kept_as in one.why or not classes.isdisjoint(one.why):
+            spoken.append(f"{finding.name}: {rows.why}")
+    return (*spoken, *usual)
 
 
 def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> Sample:

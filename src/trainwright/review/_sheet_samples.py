@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from trainwright.core import Finding
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
 from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
@@ -16,8 +18,8 @@ from trainwright.review._rows import Rows, evaluated_rows
 MOST_CLASSES = 12
 
 
-def samples(record: Record) -> tuple[Sample, ...]:
-    """The rows of each set; held-out rows first."""
+def samples(record: Record, findings: Sequence[Finding] = ()) -> tuple[Sample, ...]:
+    """The rows of each set, and those that findings speak of; held-out rows first."""
     groups: dict[tuple[Output, bool, int, int], list[Sampled]] = {}
     for one in record.samples:
         groups.setdefault((one.output, one.trains, one.data, one.model), []).append(one)
@@ -41,7 +43,8 @@ def samples(record: Record) -> tuple[Sample, ...]:
         of = str(output) if several and output.width else ""
         rows_of = HELD_OUT if held_out else TRAINING
         names = record.class_names.get(output, ())
-        found.append([told(one, names, output=of, rows_of=rows_of) for one in ordered(of_set)])
+        found.append([told(one, names, output=of, rows_of=rows_of) for one in ordered(of_set, findings)])
+    found = [of_set for of_set in found if of_set]
     found.sort(key=lambda of_set: of_set[0].rows_of != HELD_OUT)
     return tuple(sample for of_set in found[:MOST_SETS] for sample in of_set)
 

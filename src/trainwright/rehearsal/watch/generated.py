@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from trainwright.core.sample import WORST
 from trainwright.rehearsal.readable import Decoder, counted_tokens, tokens_of
 from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_rows import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
-from trainwright.rehearsal.told import ordered
 from trainwright.rehearsal.watch.probes import kept_generators
 from trainwright.rehearsal.watch.state import Call, unwrapped
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -98,14 +98,13 @@ def _is_two_part(model: Any) -> bool:
 
 def _prompts(chosen: list[tuple[Sampled, Arrays]], two_parts: bool, decoder: Decoder) -> Iterator[Prompt]:
     """The prompts of a few rows: held-out ones first, those that are as usual before the worst."""
-    inputs_of = {id(sampled): inputs for sampled, inputs in chosen}
-    rows = [one for one, _ in chosen if any(not known.trains for known, _ in chosen) != one.trains]
+    held_out = any(not sampled.trains for sampled, _ in chosen)
     seen: set[bytes] = set()
-    for sampled in ordered(rows):
-        tokens = tokens_of(inputs_of[id(sampled)])
-        if not tokens or len(sampled.labels) < 2:
+    for sampled, inputs in sorted(chosen, key=lambda one: WORST in one[0].why):
+        tokens = tokens_of(inputs)
+        if not tokens or len(sampled.labels) < 2 or sampled.trains == held_out:
             continue
-        prompt = _prompt(sampled, tokens[0][1], inputs_of[id(sampled)], two_parts, decoder)
+        prompt = _prompt(sampled, tokens[0][1], inputs, two_parts, decoder)
         if prompt is not None and prompt.tokens.tobytes() not in seen:
             seen.add(prompt.tokens.tobytes())
             yield prompt

@@ -161,7 +161,7 @@ class Asking:
         inputs = leaves(part.x)
         names = names if len(names) == len(inputs) else [str(i + 1) for i in range(len(inputs))]
         tokens = next((a for a in inputs if reads_tokens and a.ndim == 2 and a.shape[1] > FEW), None)
-        self.recorder.sampler.offer(
+        self.recorder.offer(
             Offer(
                 answers=answers,
                 rows=np.arange(part.count),

@@ -38,7 +38,7 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
         found: NDArray[Any] = target.reshape(call.rows, per_row)[row].cpu().numpy()
         return found
 
-    recorder.sampler.offer(
+    recorder.offer(
         Offer(
             answers=answers,
             rows=rows,

@@ -314,3 +314,46 @@ def test_an_encoders_rows_are_answered_in_full(tmp_path, monkeypatch) -> None:
         "[CLS] the bad film": "bad end",
     }
     assert all(one.text.strip() == one.expected for one in texts.values())
+
+
+SEVERAL_LABELS = """
+import keras
+import numpy as np
+
+classes = ["sunny", "windy", "wet"]
+draw = np.random.default_rng(0)
+x = draw.normal(size=(200, 3)).astype("float32")
+y = (x > 0.3).astype("float32")
+model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(3, activation="sigmoid")])
+model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy")
+model.fit(x, y, validation_data=(x[:50], y[:50]), epochs=5, verbose=0)
+"""
+TAGS = """
+import keras
+import numpy as np
+
+vocabulary = ["", "anna", "lives", "in", "bonn", "and", "likes", "tea", "ben", "paris", "sees", "rome"]
+tag_classes = ["other", "person", "place"]
+sentences = [[1, 2, 3, 4, 0, 0], [8, 10, 9, 5, 11, 0], [1, 6, 7, 0, 0, 0], [8, 2, 3, 11, 0, 0]] * 16
+kinds = {1: 1, 8: 1, 4: 2, 9: 2, 11: 2}
+x = np.array(sentences)
+y = np.array([[kinds.get(token, 0) for token in one] for one in sentences])
+model = keras.Sequential([keras.layers.Embedding(12, 8, mask_zero=True), keras.layers.Dense(3, activation="softmax")])
+model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+model.fit(x, y, validation_data=(x[:16], y[:16]), epochs=8, verbose=0)
+"""
+
+
+def test_several_labels_of_a_row_are_told_by_name_with_their_probabilities(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, SEVERAL_LABELS)
+    one = max(found.samples, key=lambda row: row.answer.count("%"))
+    assert one.label in ("sunny, windy, wet", "sunny, windy", "sunny, wet", "windy, wet")
+    assert re.fullmatch(r"(\w+ \d+%, )*\w+ \d+%", one.answer) and one.right is not None
+
+
+def test_tags_stand_beside_their_words(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TAGS)
+    texts = {"".join(span.text for span in one.target): one for one in found.samples}
+    assert "anna person  lives other  in other  bonn place  " in texts
+    assert all(re.fullmatch(r"\d of \d labels right", one.answer) for one in found.samples)
+    assert any(span.kind == PADDING for span in found.samples[0].inputs[0].spans)

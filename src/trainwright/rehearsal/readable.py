@@ -25,6 +25,9 @@ SHIFTED = 0.8
 # Labels of one row that are told one by one.
 MOST_LABELS = 60
 
+# Words that stand for padding, without their brackets; an empty one does, too.
+_PADDING = ("pad", "padding")
+
 
 @dataclass(kw_only=True)
 class Decoder:
@@ -41,7 +44,13 @@ class Decoder:
         """By a list of words; single characters are joined without spaces."""
         short = sum(len(word) == 1 for word in words) > 0.8 * len(words)
         known = tuple(words)
-        return cls(decode=lambda ids: ("" if short else " ").join(known[i] for i in ids), size=len(known), words=known)
+        padding = (i for i, word in enumerate(known) if not word or word.strip("[]<>_ ").lower() in _PADDING)
+        return cls(
+            decode=lambda ids: ("" if short else " ").join(known[i] for i in ids),
+            size=len(known),
+            words=known,
+            padding=next(padding, None),
+        )
 
 
 @dataclass(kw_only=True)
@@ -261,6 +270,17 @@ def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | No
             return ()  # the next tokens: what does not count is told in the text itself
     if decoder is not None and tokens and not classes and sample.output.width >= decoder.size > good.max():
         return _cut([Span(text=decoder.decode(good.tolist()))])[0]
+    if decoder is not None and tokens and len(labels) == len(tokens[0][1]) and len(good) <= MOST_LABELS:
+        pairs = zip(tokens[0][1].tolist(), labels.tolist(), strict=True)
+        counted = [pair for pair in pairs if pair[1] != sample.ignored and pair[1] >= 0]
+        return tuple(
+            span
+            for token, label in counted
+            for span in (
+                Span(text=f"{decoder.decode([token]).strip()} ", kind=MASKED),
+                Span(text=f"{_named(int(label), classes)}  "),
+            )
+        )
     if len(good) > MOST_LABELS:
         told = ", ".join(
             f"{_named(one, classes)} {n / len(good):.0%}" for one, n in Counter(good.tolist()).most_common(8)

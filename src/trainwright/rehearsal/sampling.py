@@ -171,8 +171,14 @@ def _reasons(
         # The same row with each of its labels, if both are met.
         order = (answers.keys[first] & 0xFFFFFFFF) + answers.labels[first].reshape(len(first), -1)[:, 0] / 1000
         found[TORN] = np.where(offer.torn[first], order, -np.inf)
-    if answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
-        labels = answers.labels[first].reshape(len(first), -1)[:, 0]
+    labels = answers.labels[first].reshape(len(first), -1)
+    if answers.output.kind == Kind.BINARY and 1 < answers.output.width <= MOST_CLASSES and not many:
+        for number, on in enumerate((labels > 0.5).T):
+            if on.any() and number not in known.classes:
+                found[f"{OF_CLASS} {number}"] = np.where(on, 0.0, -np.inf)
+            known.classes[number] += int(on.sum())
+    elif answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
+        labels = labels[:, 0]
         for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
             if int(label) not in known.classes:
                 found[f"{OF_CLASS} {int(label)}"] = np.where(labels == label, 0.0, -np.inf)

@@ -79,6 +79,16 @@ def test_no_random_number_is_drawn() -> None:
     assert np.random.get_state()[1].tolist() == before
 
 
+def test_a_row_that_is_drawn_again_is_shown_once() -> None:
+    sampler, first = Sampler(), classified(trains=True, evaluation=None)
+    again = replace(first, log_losses=first.log_losses * 1.01)
+    for answers in (first, again):
+        offered(sampler, answers)
+    numbers = [one.number for one, _ in sampler.chosen()]
+    assert len(numbers) == len(set(numbers))
+    assert [one.loss for one, _ in sampler.chosen() if one.number == 1007] == [5.05]
+
+
 def test_the_last_evaluation_remains_unless_it_is_tiny() -> None:
     sampler = Sampler()
     offered(sampler, classified(update=10, evaluation=1))

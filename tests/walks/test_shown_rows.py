@@ -347,8 +347,8 @@ model.fit(x, y, validation_data=(x[:16], y[:16]), epochs=8, verbose=0)
 def test_several_labels_of_a_row_are_told_by_name_with_their_probabilities(tmp_path, monkeypatch) -> None:
     found = sheet(tmp_path, monkeypatch, SEVERAL_LABELS)
     one = max(found.samples, key=lambda row: row.answer.count("%"))
-    assert one.label in ("sunny, windy, wet", "sunny, windy", "sunny, wet", "windy, wet")
-    assert re.fullmatch(r"(\w+ \d+%, )*\w+ \d+%", one.answer) and one.right is not None
+    assert one.label in ("sunny + windy + wet", "sunny + windy", "sunny + wet", "windy + wet")
+    assert re.fullmatch(r"(\w+ \d+% \+ )*\w+ \d+%", one.answer) and one.right is not None
 
 
 def test_tags_stand_beside_their_words(tmp_path, monkeypatch) -> None:

@@ -75,6 +75,10 @@ class Names:
         count = 2 if output.kind == Kind.BINARY and output.width == 1 else output.width
         return () if output.kind == Kind.NUMBERS else _only(self.classes, count)
 
+    def words_of(self, output: Output) -> tuple[str, ...]:
+        """The words that an output chooses from, one of a list of so many; empty: the same."""
+        return _only([one.words for one in self.decoders], output.width) if output.kind == Kind.CLASSES else ()
+
     def columns_of(self, width: int) -> tuple[str, ...]:
         """The names of so many columns; the same."""
         return _only(self.columns, width)

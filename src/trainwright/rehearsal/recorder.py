@@ -268,7 +268,7 @@ class Recorder:
     def _read_samples(self) -> None:
         """Turn the rows that are shown into what a person reads, and give classes their names."""
         outputs = {one.output for one in self.record.answers}
-        named = {output: self.names.classes_of(output) for output in outputs}
+        named = {output: self.names.classes_of(output) or self.names.words_of(output) for output in outputs}
         self.record.class_names = {output: names for output, names in named.items() if names}
         if self.sampler is not None:
             self.record.samples = read_all(self.sampler.chosen(), self.names)

@@ -60,6 +60,8 @@ class _Set:
     classes: Counter[int] = field(default_factory=Counter)
     best: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     kept: dict[int, Sampled] = field(default_factory=dict)
+    contents: dict[int, int] = field(default_factory=dict)
+    """Of each row that is kept, a number that equal rows with equal labels share."""
     before: _Set | None = None
 
     @property
@@ -107,8 +109,12 @@ class Sampler:
                 is_rarest = reason == f"{OF_CLASS} {rare}" and len(shown.classes) > 1
                 for _, number in best:
                     reasons.setdefault(number, []).extend(["rarest label", reason] if is_rarest else [reason])
+            first = {shown.contents[number]: number for number in reversed(reasons)}  # of equal rows, one is shown
+            for number in [one for one in reasons if first[shown.contents[one]] != one]:
+                reasons[first[shown.contents[number]]] += reasons.pop(number)
             for number, why in reasons.items():
-                found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
+                row = shown.kept[number]
+                found.append((replace(row, why=tuple(dict.fromkeys(why))), row.inputs))
         return found
 
 
@@ -142,13 +148,24 @@ def _choose(known: _Set, offer: Offer) -> None:
                 made = _sampled(offer, int(rows[i]), np.flatnonzero(place == i), by_row, i, many)
                 if made is None:
                     continue
-                known.kept[number] = made
+                known.kept[number], known.contents[number] = made, _content(made)
+            same = [at for at, (_, other) in enumerate(best) if known.contents[other] == known.contents[number]]
+            if same and best[same[0]][0] >= score:
+                continue
+            for at in same:  # drawn again
+                del best[at]
             best.append((score, number))
             best.sort(key=lambda one: -one[0])
             del best[most:]
     known.seen += len(rows)
     wanted = {number for best in known.best.values() for _, number in best}
     known.kept = {number: one for number, one in known.kept.items() if number in wanted}
+    known.contents = {number: content for number, content in known.contents.items() if number in wanted}
+
+
+def _content(row: Sampled) -> int:
+    parts = [array.tobytes() if array.dtype.kind != "O" else repr(array.tolist()).encode() for _, array in row.inputs]
+    return hash((*parts, row.labels.tobytes()))
 
 
 def _reasons(

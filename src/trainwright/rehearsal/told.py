@@ -102,13 +102,13 @@ def _yes(answers: Any, names: dict[int, str], shares: Any = None) -> str:
         return names.get(int(answers[0]), "yes" if answers[0] else "no")
     on = np.flatnonzero(answers).tolist()
     chosen = [names.get(i, str(i + 1)) + ("" if shares is None else f" {shares[i]:.0%}") for i in on]
-    return _several(chosen) or "none"
+    return _several(chosen, " + ") or "none"
 
 
 def _numbers(values: Any) -> str:
     return _several([f"{float(value):.4g}" for value in values])
 
 
-def _several(words: list[str]) -> str:
+def _several(words: list[str], between: str = ", ") -> str:
     more = f" and {len(words) - MOST_NUMBERS:,} more" if len(words) > MOST_NUMBERS else ""
-    return ", ".join(words[:MOST_NUMBERS]) + more
+    return between.join(words[:MOST_NUMBERS]) + more

@@ -57,7 +57,11 @@ def seek_names(names: Names, variables: Iterable[tuple[str, Any]]) -> None:
         if value is None or id(value) in seen or isinstance(value, _PASSED_OVER):
             continue
         seen.add(id(value))
-        if not _note(names, name, value) and depth < MOST_DEPTH:
+        try:
+            is_whole = _note(names, name, value)
+        except Exception:  # the script's own object: it tells nothing
+            continue
+        if not is_whole and depth < MOST_DEPTH:
             todo.extend((inner, held, depth + 1) for inner, held in _inside(value))
 
 

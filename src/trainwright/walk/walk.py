@@ -81,7 +81,7 @@ class Walk:
         self._rules = load_rules() if rules is None else rules
         self._ignored = ignored
         self._repair = repair
-        self._strict = strict
+        self.strict = strict
         self.seconds: dict[Stage, float] = {}
         self.failures: dict[Stage, Failure] = {}
         self.waiting: list[Finding] = []
@@ -296,7 +296,7 @@ class Walk:
         Raises:
             BaseException: the error itself, when the walk is strict.
         """
-        if self._strict:
+        if self.strict:
             raise error
         last = traceback.extract_tb(error.__traceback__)[-1:]
         at = f" ({last[0].filename.rsplit('/', 1)[-1]}:{last[0].lineno})" if last else ""

@@ -15,6 +15,8 @@ from trainwright.timing import now
 
 # Rows of a set that are looked at, of one batch, and the batches; a model's answers for more take long and tell no more.
 MOST_ROWS, MOST_OF_BATCH, MOST_BATCHES = 256, 64, 16
+# Their inputs together, in bytes.
+MOST_BYTES = 64 * 2**20
 # Names under which models take their labels.
 _LABELS = ("labels", "label", "label_ids")
 
@@ -23,7 +25,7 @@ def receive_rows(
     learner: Learner, batches: Iterable[Any], *, is_held_out: bool, updates: int, seconds: float
 ) -> list[ReceivedRows]:
     """The rows of some batches, with the weights as they are now."""
-    started, rows = now(), 0
+    started, rows, size = now(), 0, 0
     found: list[ReceivedRows] = []
     for number, batch in enumerate(batches):
         count = len(learner.digests(batch) or ())
@@ -34,7 +36,8 @@ def receive_rows(
             one = replace(one, given=_inputs(one, count))
             found.append(ReceivedRows(is_held_out=is_held_out, updates=updates, rows=count, batch=one))
             rows += count
-        if rows >= MOST_ROWS or number + 1 >= MOST_BATCHES or now() - started > seconds:
+            size += sum(values.nbytes for values in one.given.values())
+        if rows >= MOST_ROWS or size >= MOST_BYTES or number + 1 >= MOST_BATCHES or now() - started > seconds:
             break
     return found
 

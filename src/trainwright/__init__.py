@@ -26,6 +26,7 @@ def check(
     seed: int = 0,
     ignore: Sequence[str] = (),
     repair: bool = True,
+    samples: bool = True,
     **fit: Any,
 ) -> Report:
     """Walk a training that is about to start, and restore everything.
@@ -43,6 +44,7 @@ def check(
         seed: random seed of the walk's experiments.
         ignore: names of silenced rules.
         repair: fix faults in memory and continue the walk.
+        samples: show single rows of the data.
         fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.
 
     Raises:
@@ -64,6 +66,7 @@ def check(
         seed=seed,
         ignore=ignore,
         repair=repair,
+        samples=samples,
         fit=fit,
         caller=sys._getframe(1),
     )

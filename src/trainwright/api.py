@@ -7,6 +7,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,13 @@ def check(
     seed: int,
     ignore: Sequence[str],
     repair: bool,
+    samples: bool,
     fit: dict[str, Any],
     caller: FrameType,
 ) -> Report:
     """Carry out `trainwright.check` for its caller."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
-    from trainwright.options import Options
+    from trainwright.options import Options, shows_samples
     from trainwright.seams.source.places import show
     from trainwright.seams.source.written import syntax_tree
     from trainwright.walk.session import Session
@@ -51,6 +53,7 @@ def check(
         raise UsageError(f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}].")
     options = Options(budget=budget, seed=seed, ignore=tuple(ignore), repair=repair)
     options.check()
+    options = replace(options, samples=samples and shows_samples(caller.f_code.co_filename))
     linecache.checkcache()
     syntax_tree.cache_clear()
     plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}

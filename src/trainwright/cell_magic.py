@@ -8,6 +8,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
@@ -44,12 +45,13 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
     """
     import trainwright.report  # noqa: F401 - the report shows itself
     from trainwright.api import cell_progress
-    from trainwright.options import Options
+    from trainwright.options import Options, shows_samples
     from trainwright.walk.session import Session
 
     given = _parser().parse_args(shlex.split(line))
     options = Options(budget=given.budget, seed=given.seed, ignore=tuple(given.ignore), repair=given.repair)
     options.check()
+    options = replace(options, samples=given.samples and shows_samples(""))
     number = _number(shell)
     code = _compiled(shell, cell, number)
     syntax_tree.cache_clear()
@@ -144,5 +146,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="NAME", help="name of a rule to silence; repeatable"
     )
+    parser.add_argument("--no-samples", dest="samples", action="store_false", help="show no single rows of the data")
     parser.add_argument("--no-repair", dest="repair", action="store_false", help="stop at the first fault")
     return parser

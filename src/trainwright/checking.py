@@ -156,7 +156,7 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
     """A second check of the same script, in the environment this process has before the script runs in it."""
     from trainwright.fixes.verify import SecondWalk
 
-    words = ["--no-rehearsal", "--budget", str(options.budget), "--seed", str(options.seed)]
+    words = ["--no-rehearsal", "--no-samples", "--budget", str(options.budget), "--seed", str(options.seed)]
     for name in options.ignore:
         words += ["--ignore", name]
     words += [] if options.repair else ["--no-repair"]

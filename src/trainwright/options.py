@@ -92,6 +92,16 @@ def with_settings(options: Options, script: Path) -> Options:
     return options
 
 
+def shows_samples(file: str) -> bool:
+    """Whether the settings above a file, or above the working folder, let single rows be shown; for a notebook or an object.
+
+    Raises:
+        UsageError: as `with_settings`.
+    """
+    path = Path(file)
+    return with_settings(Options(), path if path.is_file() else Path.cwd() / "cell").samples
+
+
 def _check_settings(settings: Any, file: Path) -> None:
     where = f"{file}: [tool.trainwright]"
     if not isinstance(settings, dict):

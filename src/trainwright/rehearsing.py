@@ -160,7 +160,10 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         shown = [of_run]
     is_sure = is_behind_constant(record)
     pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
-    first, *others = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
+    sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
+    judged = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
+    # Rows that the run itself answered say more than the walk's.
+    first, *others = (replace(one, samples=()) if sheet is not None and sheet.samples else one for one in judged)
     if not first.walked and record.updates and not first.is_interrupted:
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
@@ -176,7 +179,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         else first.message,
         stages=(*first.stages, _stage(record, of_run)),
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
-        sheet=sheet_of(record) if record.updates or record.losses else None,
+        sheet=sheet,
     )
     return [first, *others]
 

@@ -51,6 +51,13 @@ MAY_IMPORT = {
         "errors",
         "fixes",
         "timing",
+        # Rows are chosen and made readable as those of a rehearsal; what was answered comes with their losses.
+        "probes.row_losses",
+        "rehearsal.record",
+        "rehearsal.sampling",
+        "rehearsal.readable",
+        "rehearsal.names",
+        "rehearsal.told",
     },
     # The script's own run, in a process of its own; it knows no rule and no report.
     # Where a row came from is found as in the walk.
@@ -66,7 +73,7 @@ MAY_IMPORT = {
         "timing",
     },
     # Questions know only the record.
-    "review": {"review", "rehearsal.record", "rehearsal.record_rows", "probes", "core"},
+    "review": {"review", "rehearsal.record", "rehearsal.record_rows", "rehearsal.told", "probes", "core"},
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
@@ -136,6 +143,8 @@ INSIDE = {
     "rehearsal.pictures": {"rehearsal.record"},
     "rehearsal.sampling": {"rehearsal.record"},
     "rehearsal.readable": {"rehearsal.record", "rehearsal.sampling", "rehearsal.pictures"},
+    "rehearsal.names": {"rehearsal.readable"},
+    "rehearsal.told": {"rehearsal.record"},
     "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
     "rehearsal.limits": set(),
     "rehearsal.sandbox": set(),
@@ -147,7 +156,8 @@ INSIDE = {
     "rehearsal.request": set(),
     "rehearsal.seeds": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
-    "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable"},
+    "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",
+                        "rehearsal.names"},
     "trainwright_lm.atomic": set(),
     "trainwright_lm.progress": set(),
     "trainwright_lm.documents": set(),

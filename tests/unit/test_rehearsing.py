@@ -7,6 +7,7 @@ import pytest
 from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
+from trainwright.core.sample import Sample
 from trainwright.core.trial import Outcome
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
@@ -46,6 +47,17 @@ def test_a_training_that_nobody_walks_is_judged() -> None:
 def test_a_run_without_an_update_leaves_the_walk_as_it_is() -> None:
     (report,) = with_review(Record(), WALKED)
     assert report.verdict == WALKED.verdict and report.stages[-1].status == Status.SKIPPED
+
+
+def test_rows_of_the_run_come_before_those_of_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Sample(rows_of="training", output="", why=("at random",), row=1, update=0, inputs=(), label="1", answer="")
+    walked = replace(WALKED, samples=(row,))
+    for record in (Record(), regressor()):  # no row was seen in these
+        (report,) = with_review(record, walked)
+        assert report.samples == (row,)
+    monkeypatch.setattr("trainwright.review._sheet.samples", lambda record, findings: (row,))
+    (report,) = with_review(regressor(), walked)
+    assert report.samples == () and report.sheet is not None and report.sheet.samples == (row,)
 
 
 def test_an_error_that_the_walk_has_proven_stands() -> None:

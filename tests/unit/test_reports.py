@@ -14,7 +14,7 @@ from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Pr
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
-from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
 from trainwright.core.stage import WALKED, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
@@ -124,6 +124,7 @@ REPORT = Report(
             ConfusedRow(output="3 classes", label="<0>", answers=("<0>", "2"), counts=(64, 3)),
             ConfusedRow(output="3 classes", label="2", answers=("<0>", "2"), counts=(33, 0)),
         ),
+        generated=(GeneratedText(rows_of="held-out", row=3, update=75, prompt="Once <b>upon\n", text=" a time", expected=" a hill"),),
         samples=(
             Sample(
                 rows_of="held-out", output="", why=("at random",), row=12, update=75, label="<0>", answer="<0>", probability=0.97,
@@ -139,6 +140,12 @@ REPORT = Report(
                     SamplePart(name="pulse", form="series", note="3 numbers", lines=((1.0, 3.0, 2.0),)),
                 ),
             ),
+        ),
+    ),
+    samples=(
+        Sample(
+            rows_of="training", output="", why=("at random",), row=None, update=0, label="<1>", answer="",
+            inputs=(SamplePart(name="", form="table", names=("age",), values=(31.0,)),),
         ),
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
@@ -229,7 +236,7 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "verdict", "first_cause", "findings", "stages",
-                          "profile", "sheet", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
+                          "profile", "sheet", "samples", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
                           "begins", "trainings"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"

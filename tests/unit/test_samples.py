@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from trainwright.core import Finding, NamedRows
 from trainwright.core.report import Report, from_dict, to_dict
-from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, WORST, Sample, SamplePart, Span
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, TORN, WORST, Sample, SamplePart, Span
 from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError
 from trainwright.options import Options, with_settings
+from trainwright.rehearsal.names import seek_names
 from trainwright.rehearsal.pictures import draw
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
+from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler
-from trainwright.rehearsal.watch.names import _seek
+from trainwright.rehearsal.told import MOST_SAMPLES
 from trainwright.report import html, terminal
 from trainwright.report.samples import visible
 from trainwright.review._sheet import sheet_of
-from trainwright.review._sheet_samples import MOST_SAMPLES
 
 THREE = Output(Kind.CLASSES, 3)
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "good", "bad", "film", "a", "very", "the", "end", "was", "not")
@@ -75,6 +77,16 @@ def test_no_random_number_is_drawn() -> None:
     before = np.random.get_state()[1].tolist()
     offered(Sampler(), classified())
     assert np.random.get_state()[1].tolist() == before
+
+
+def test_a_row_that_is_drawn_again_is_shown_once() -> None:
+    sampler, first = Sampler(), classified(trains=True, evaluation=None)
+    again = replace(first, log_losses=first.log_losses * 1.01)
+    for answers in (first, again):
+        offered(sampler, answers)
+    numbers = [one.number for one, _ in sampler.chosen()]
+    assert len(numbers) == len(set(numbers))
+    assert [one.loss for one, _ in sampler.chosen() if one.number == 1007] == [5.05]
 
 
 def test_the_last_evaluation_remains_unless_it_is_tiny() -> None:
@@ -217,7 +229,7 @@ def test_names_are_found_in_the_scripts_variables() -> None:
     names = Names()
     stoi = {character: number for number, character in enumerate("abcdefghijkl")}
     word_index = {f"word{number}": number for number in range(1, 30)}  # from 1 on: which ids it names is not known
-    _seek(names, [("config", Config()), ("train_set", Data()), ("stoi", stoi), ("word_index", word_index)])
+    seek_names(names, [("config", Config()), ("train_set", Data()), ("stoi", stoi), ("word_index", word_index)])
     assert names.classes == [("cat", "dog")]
     assert [one.decode([0, 1, 2]) for one in names.decoders] == ["abc"]
 
@@ -313,6 +325,33 @@ def test_a_row_that_a_finding_speaks_of_is_shown() -> None:
     sheet = sheet_of(record)
     assert [one.row for one in sheet.samples if NOT_FINITE in one.why] == [41]
     assert "column 4 nan" in printed(Report(script="train.py", sheet=sheet))
+
+
+def named(name: str, why: str, **rows) -> Finding:
+    return Finding(message="it is so", name=name, rows=NamedRows(why=why, **rows))
+
+
+def test_rows_of_a_class_that_a_finding_speaks_of_are_shown_first() -> None:
+    record = recorded()
+    assert not any(why.startswith("class") for one in sheet_of(record).samples for why in one.why)
+    found = sheet_of(record, [named("untrained-class", "of a class that no update had", classes=(1,))]).samples
+    spoken = [one for one in found if one.why[0] == "untrained-class: of a class that no update had"]
+    assert {one.rows_of for one in spoken} == {"held-out", "training"} and {one.label for one in spoken} == {"1 (dog)"}
+    assert found[0] == spoken[0]
+
+
+def test_equal_rows_with_other_labels_are_shown_where_a_finding_speaks_of_them() -> None:
+    recorder = Recorder()
+    torn = replace(classified(trains=True, evaluation=None), keys=np.arange(60) // 2 * 17)
+    recorder.add_answers(torn)
+    recorder.offer(Offer(answers=torn, rows=np.arange(60), take=table))
+    assert recorder.sampler is not None
+    record = Record(updates=10, answers=[torn], samples=read_all(recorder.sampler.chosen(), Names()))
+    assert not any(TORN in why for one in sheet_of(record).samples for why in one.why)
+    found = sheet_of(record, [named("torn-labels", TORN, kept_as=TORN)]).samples
+    pair = [one for one in found if one.why[0] == f"torn-labels: {TORN}"]
+    assert len(pair) == 2 and len({one.label for one in pair}) == 2
+    assert len({(one.row - 1000) // 2 for one in pair if one.row is not None}) == 1
 
 
 def test_sources_are_known() -> None:

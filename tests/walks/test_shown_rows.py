@@ -1,15 +1,20 @@
-"""Rows as a script's model received them, from its own run: text, tokens of a language model, pictures and a table."""
+"""Rows as a script's model received them, from its own run or a walk: text, tokens of a language model, pictures, a table."""
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
+import trainwright
 from trainwright.core.report import Report
 from trainwright.core.sample import MASKED, PADDING, SPECIAL
 from trainwright.core.sheet import Sheet
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.report import html
 from trainwright.review._sheet import sheet_of
+from walking import walk
 
 TOKENIZER = """
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -137,6 +142,16 @@ def test_what_a_language_models_loss_does_not_count_is_grey(tmp_path, monkeypatc
     assert '<span class="masked">' in html.render(Report(script="train.py", sheet=found))
 
 
+def test_a_language_model_continues_a_few_rows(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, LANGUAGE.replace("range(30)", "range(60)"))
+    texts = {one.prompt.strip(): one for one in found.generated}
+    assert set(texts) == {"[CLS] a very", "[CLS] the very"}
+    good = texts["[CLS] a very"]
+    assert good.expected == "good film the end" and good.text.startswith("good film the end")
+    assert (good.rows_of, good.update) == ("training", 60)
+    assert "<mark>good film the end" in html.render(Report(script="train.py", sheet=found))
+
+
 def test_pictures_are_pictures_and_classes_have_names(tmp_path, monkeypatch) -> None:
     found = sheet(tmp_path, monkeypatch, PICTURES)
     parts = [part for one in found.samples for part in one.inputs]
@@ -154,3 +169,191 @@ def test_columns_of_a_table_have_their_names(tmp_path, monkeypatch) -> None:
 def test_no_row_is_kept_where_none_may_be_shown(tmp_path, monkeypatch) -> None:
     found = sheet(tmp_path, monkeypatch, LANGUAGE, samples=False)
     assert found.updates == 30 and found.samples == ()
+
+
+def walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, **options: object) -> Report:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(text, encoding="utf-8")
+    return walk(Path("train.py"), budget=15.0, device="cpu", **options)
+
+
+def test_a_walk_shows_rows_with_the_answers_of_its_own_training(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, TABLE)
+    assert report.sheet is None and {one.rows_of for one in report.samples} == {"held-out", "training"}
+    assert {part.names for one in report.samples for part in one.inputs} == {("age", "income", "debt")}
+    assert all(one.update > 0 and one.right is not None and one.loss is not None for one in report.samples)
+    assert "Rows as the model received them" in html.render(report)
+
+
+def test_a_walk_that_does_not_train_shows_rows_as_well(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, TEXT, updates=0)
+    texts = {"".join(span.text for span in one.inputs[0].spans if not span.kind) for one in report.samples}
+    assert "a very good film" in texts and {one.update for one in report.samples} == {0}
+    assert {one.label for one in report.samples} == {"0 (negative)", "1 (positive)"}
+    first, second = [one for one in report.samples if one.rows_of == "held-out" and "at random" in one.why]
+    assert first.inputs != second.inputs  # most rows are equal to others
+
+
+def test_a_walk_shows_what_a_language_models_loss_does_not_count(tmp_path, monkeypatch) -> None:
+    report = walked(tmp_path, monkeypatch, LANGUAGE, updates=0)
+    assert [span.kind for span in report.samples[0].inputs[0].spans] == [SPECIAL, MASKED, ""]
+
+
+def test_rows_are_shown_of_a_model_that_raises(tmp_path, monkeypatch) -> None:
+    text = re.sub(r"Linear\(144, 2\)", "Linear(143, 2)", PICTURES)
+    report = walked(tmp_path, monkeypatch, text, repair=False)
+    assert report.faulty and report.samples
+    assert all(one.inputs[0].form == "picture" and not one.answer for one in report.samples)
+
+
+def test_a_walk_keeps_no_row_where_none_may_be_shown(tmp_path, monkeypatch) -> None:
+    assert walked(tmp_path, monkeypatch, PICTURES, samples=False).samples == ()
+
+
+@pytest.mark.parametrize(("samples", "setting", "shown"), [(True, "true", True), (True, "false", False), (False, "true", False)])
+def test_a_check_of_objects_shows_rows(tmp_path, monkeypatch, samples: bool, setting: str, shown: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.trainwright]\nsamples = {setting}\n", encoding="utf-8")
+    torch.manual_seed(0)
+    feature_names = ["age", "income", "debt"]
+    x = torch.randn(96, 3)
+    data, model = TensorDataset(x, (x[:, 0] > 0).long()), torch.nn.Linear(3, 2)
+    given = {"model": model, "loader": DataLoader(data, 16), "optimizer": torch.optim.SGD(model.parameters(), 0.1)}
+    source = compile("report = check(**given)", str(tmp_path / "cell.py"), "exec")
+    (tmp_path / "cell.py").write_text("report = check(**given)", encoding="utf-8")
+    names = {"check": trainwright.check, "given": {**given, "loss": torch.nn.CrossEntropyLoss(), "budget": 5.0, "samples": samples},
+             "feature_names": feature_names}  # fmt: skip
+    exec(source, names)
+    assert bool(names["report"].samples) is shown
+    assert not shown or names["report"].samples[0].inputs[0].names == ("age", "income", "debt")
+
+
+CHARACTERS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+text = "the cat sat on the mat and the dog sat on the log " * 20
+chars = sorted(set(text))
+stoi = {c: i for i, c in enumerate(chars)}
+codes = torch.tensor([stoi[c] for c in text])
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.cells, self.head = nn.Embedding(len(chars), 32), nn.GRU(32, 64, batch_first=True), nn.Linear(64, len(chars))
+
+    def forward(self, tokens, targets=None):
+        scores = self.head(self.cells(self.table(tokens))[0])
+        return scores, None if targets is None else F.cross_entropy(scores.flatten(0, 1), targets.flatten())
+
+    def generate(self, tokens, max_new_tokens, temperature=1.0, top_k=None):
+        assert BROKEN is False
+        for _ in range(max_new_tokens):
+            scores = self(tokens)[0][:, -1] / temperature
+            least = torch.topk(scores, top_k or len(chars))[0][:, [-1]]
+            drawn = torch.multinomial(torch.softmax(scores.masked_fill(scores < least, float("-inf")), -1), 1)
+            tokens = torch.cat([tokens, drawn], 1)
+        return tokens
+
+def main():
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(120):
+        starts = torch.randint(len(codes) - 33, (16,))
+        x, y = (torch.stack([codes[s + shift : s + shift + 32] for s in starts.tolist()]) for shift in (0, 1))
+        loss = model(x, y)[1]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+BROKEN = False
+main()
+"""
+TWO_PARTS = (
+    TOKENIZER
+    + """
+import torch
+from transformers import T5Config, T5ForConditionalGeneration
+
+def main():
+    tokenizer = build()
+    pairs = [("a very good film", "good end"), ("the bad film", "bad end")] * 16
+    ids = tokenizer([a for a, _ in pairs], padding=True, return_tensors="pt", return_token_type_ids=False)
+    labels = tokenizer([b for _, b in pairs], padding=True, return_tensors="pt")["input_ids"][:, 1:].contiguous()
+    model = T5ForConditionalGeneration(T5Config(vocab_size=10, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
+                                                dropout_rate=0.0, decoder_start_token_id=0, eos_token_id=9))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(60):
+        loss = model(**ids, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+main()
+"""
+)
+
+
+def test_a_models_own_generation_is_asked_for_the_likeliest(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, CHARACTERS)
+    assert len(found.generated) == 3 and all(len(one.prompt) == 16 and len(one.text) == 20 for one in found.generated)
+    assert sum(one.expected.startswith(one.text[:6]) for one in found.generated) >= 2
+
+
+def test_a_generation_that_raises_is_left_out(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, CHARACTERS.replace("BROKEN = False", "BROKEN = True"))
+    assert found.updates == 120 and found.samples and found.generated == ()
+
+
+def test_an_encoders_rows_are_answered_in_full(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TWO_PARTS)
+    texts = {one.prompt.strip(): one for one in found.generated}
+    assert {name: one.expected for name, one in texts.items()} == {
+        "[CLS] a very good film": "good end",
+        "[CLS] the bad film": "bad end",
+    }
+    assert all(one.text.strip() == one.expected for one in texts.values())
+
+
+SEVERAL_LABELS = """
+import keras
+import numpy as np
+
+classes = ["sunny", "windy", "wet"]
+draw = np.random.default_rng(0)
+x = draw.normal(size=(200, 3)).astype("float32")
+y = (x > 0.3).astype("float32")
+model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(3, activation="sigmoid")])
+model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy")
+model.fit(x, y, validation_data=(x[:50], y[:50]), epochs=5, verbose=0)
+"""
+TAGS = """
+import keras
+import numpy as np
+
+vocabulary = ["", "anna", "lives", "in", "bonn", "and", "likes", "tea", "ben", "paris", "sees", "rome"]
+tag_classes = ["other", "person", "place"]
+sentences = [[1, 2, 3, 4, 0, 0], [8, 10, 9, 5, 11, 0], [1, 6, 7, 0, 0, 0], [8, 2, 3, 11, 0, 0]] * 16
+kinds = {1: 1, 8: 1, 4: 2, 9: 2, 11: 2}
+x = np.array(sentences)
+y = np.array([[kinds.get(token, 0) for token in one] for one in sentences])
+model = keras.Sequential([keras.layers.Embedding(12, 8, mask_zero=True), keras.layers.Dense(3, activation="softmax")])
+model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+model.fit(x, y, validation_data=(x[:16], y[:16]), epochs=8, verbose=0)
+"""
+
+
+def test_several_labels_of_a_row_are_told_by_name_with_their_probabilities(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, SEVERAL_LABELS)
+    one = max(found.samples, key=lambda row: row.answer.count("%"))
+    assert one.label in ("sunny + windy + wet", "sunny + windy", "sunny + wet", "windy + wet")
+    assert re.fullmatch(r"(\w+ \d+% \+ )*\w+ \d+%", one.answer) and one.right is not None
+
+
+def test_tags_stand_beside_their_words(tmp_path, monkeypatch) -> None:
+    found = sheet(tmp_path, monkeypatch, TAGS)
+    texts = {"".join(span.text for span in one.target): one for one in found.samples}
+    assert "anna person  lives other  in other  bonn place  " in texts
+    assert all(re.fullmatch(r"\d of \d labels right", one.answer) for one in found.samples)
+    assert any(span.kind == PADDING for span in found.samples[0].inputs[0].spans)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
 from trainwright.core import Facts, Failure, Repair
+from trainwright.probes.row_losses import LossRows
 from trainwright.stages import (
     BatchFacts,
     DatasetFacts,
@@ -46,6 +49,8 @@ class Learn:
     """Stop early after this time."""
     changes: tuple[Repair, ...] = ()
     """Repairs in force for this training only; it is not read what its forward pass keeps of the label."""
+    shows: bool = False
+    """Whether some of its rows are kept, to be shown one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +85,37 @@ class ActiveRepairs:
     def all(self) -> list[Repair]:
         """All repairs, in the order in which they are applied."""
         return [*self.kept, *self.tried]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """One batch as the model receives it, and what became of it, as far as that is known."""
+
+    given: Mapping[str, NDArray[Any]]
+    """By the argument's name: (rows, …)."""
+    losses: Sequence[LossRows] = ()
+    """Empty: the loss is not known row by row, or the model raised."""
+    labels: NDArray[Any] | None = None
+    """(rows, …); None: they were not found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedRows:
+    """The rows of one batch."""
+
+    is_held_out: bool
+    updates: int
+    """After how many updates they were answered."""
+    rows: int
+    batch: Received
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What can be shown of a training: rows, and the script's variables, which name what they hold."""
+
+    rows: Sequence[ReceivedRows]
+    scope: Mapping[str, Any]
 
 
 class Record(Protocol):
@@ -171,6 +207,9 @@ class Adapter(Protocol):
             dataset: what the dataset stage measured.
             seconds: time limit.
         """
+
+    def look_at_rows(self, seconds: float) -> Looked:
+        """Some rows as the model receives them: those of the last `learn` that kept some, or the first ones."""
 
     def apply(self, repair: Repair) -> None:
         """Keep a repair in force from now on.

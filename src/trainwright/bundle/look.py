@@ -26,7 +26,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     from trainwright.walk.run import check_script
 
     reports: list[Report] = []
-    options = Options(budget=request["budget"])
+    options = Options(budget=request["budget"], samples=False)
     if not request["trains"]:
         options = replace(options, updates=0)
     script = str(Path(request["script"]).resolve())

@@ -1,6 +1,16 @@
 """The vocabulary of the walk: stages, facts, findings, rules, repairs, trials, reports. Standard library only."""
 
-from trainwright.core.finding import Failure, Finding, LibraryWarning, Number, Place, Proof, Severity, proof_by_repair
+from trainwright.core.finding import (
+    Failure,
+    Finding,
+    LibraryWarning,
+    NamedRows,
+    Number,
+    Place,
+    Proof,
+    Severity,
+    proof_by_repair,
+)
 from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, Safety, SetKeyword
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
 from trainwright.core.report import ProfilePoint, Redirected, Report, StageRun, Status, exit_status
@@ -12,8 +22,8 @@ from trainwright.core.trial import Outcome, Trial
 from trainwright.core.verdict import Shown, Verdict
 
 __all__ = [
-    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Finding", "Fix", "LibraryWarning", "Number", "Outcome",
-    "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
+    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Finding", "Fix", "LibraryWarning", "NamedRows", "Number",
+    "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
     "RenameKeyword", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity", "Shown",
     "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",
 ]  # fmt: skip

@@ -56,6 +56,18 @@ class Proof:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamedRows:
+    """Rows that a finding speaks of: those of them that a run kept are shown."""
+
+    why: str
+    """What they have to do with it: "of a class that no update had"."""
+    classes: tuple[int, ...] = ()
+    """Rows with these labels."""
+    kept_as: str = ""
+    """Rows that the run kept for this reason (`core/sample.py`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A rule's diagnosis of the facts.
 
@@ -75,6 +87,7 @@ class Finding:
     after_repair: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     """Warnings of libraries that speak for this fault: "torch warned at train.py:14: …"."""
+    rows: NamedRows | None = None
     is_of_exception: bool = False
     """Whether its stage had raised in the walk when it was found: a run of the script that raises nothing refutes it."""
 

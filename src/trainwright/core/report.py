@@ -12,7 +12,8 @@ from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Pr
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.plain import place, plain, read_place
 from trainwright.core.repair import Repair, Seam
-from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
+from trainwright.core.sample import Sample
+from trainwright.core.sheet import Sheet, samples_from_list, samples_to_list, sheet_from_dict, sheet_to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import Shown, Verdict
@@ -101,6 +102,8 @@ class Report:
     """What a probe reads of the label along the pipeline, if the training was not seen to learn."""
     sheet: Sheet | None = None
     """What was seen in the rehearsal; None: there was none."""
+    samples: tuple[Sample, ...] = ()
+    """Single rows, as the walk's batches have them; empty: none may be shown, or the sheet has those of the whole run."""
     message: str = ""
     """Anything else the user should know: no training was started, the walk was interrupted, and so on."""
     failure: Failure | None = None
@@ -208,6 +211,7 @@ def _one_training(report: Report) -> dict[str, Any]:
             {**dataclasses.asdict(p), "share": round(p.share, 4), "where": place(p.where)} for p in report.profile
         ],
         "sheet": sheet_to_dict(report.sheet),
+        "samples": samples_to_list(report.samples),
         "redirected": _redirected(report.redirected),
         "message": report.message,
         "failure": _failure(report.failure),
@@ -243,6 +247,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         message=data.get("message", ""),
         failure=_read_failure(data.get("failure")),
         sheet=sheet_from_dict(data.get("sheet")),
+        samples=samples_from_list(data.get("samples", ())),
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),

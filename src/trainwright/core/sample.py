@@ -8,8 +8,11 @@ from dataclasses import dataclass
 ORDINARY, SPECIAL, PADDING, MASKED = "", "special", "padding", "masked"
 # What is said of the rows for which the loss is highest.
 WORST = "highest loss"
-# And of a row that a finding speaks of.
+# And of a row that broke a training.
 NOT_FINITE = "holds a number that is not finite"
+# Why rows are kept that are shown only where a finding speaks of them: rows that are equal to others with another label, and
+# with its number one of each class.
+TORN, OF_CLASS = "equal to a row with another label", "class"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,22 @@ class Sample:
     loss: float | None = None
     target: tuple[Span, ...] = ()
     """The labels of a row that has many, as text; those that do not count are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedText:
+    """What a language model made of the beginning of a row, at the end of the run."""
+
+    rows_of: str
+    """`held-out` or `training`."""
+    row: int | None
+    """Its number in the set; None: not known."""
+    update: int
+    prompt: str
+    text: str
+    """What was generated."""
+    expected: str
+    """How the row goes on, or the text that it has as label."""
 
 
 @dataclass(frozen=True, kw_only=True)

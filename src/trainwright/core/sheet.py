@@ -6,13 +6,13 @@ Each row has a mark: empty, or in a few words what stands out. A mark accuses no
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.core.plain import place, plain, read_place
-from trainwright.core.sample import ConfusedRow, Sample, SamplePart, Span
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 
 HELD_OUT, TRAINING, EITHER = "held-out", "training", "a set"
 
@@ -246,6 +246,8 @@ class Sheet:
     """Of the last evaluation; empty: there are many classes, or none."""
     samples: tuple[Sample, ...] = ()
     """Single rows; empty: none may be shown, or none was seen with its label."""
+    generated: tuple[GeneratedText, ...] = ()
+    """Empty: no model generates text, or none may be shown."""
 
     @property
     def share(self) -> float | None:
@@ -267,6 +269,7 @@ _TABLES: dict[str, type] = {
     "trainings": TrainingRow,
     "confused": ConfusedRow,
     "samples": Sample,
+    "generated": GeneratedText,
 }
 # What lies inside of these rows.
 _PARTS: dict[str, type] = {"SamplePart": SamplePart, "Span": Span}
@@ -279,8 +282,22 @@ def sheet_to_dict(sheet: Sheet | None) -> dict[str, Any] | None:
     written = {name: _plain(value) for name, value in vars(sheet).items()}
     written["seconds"] = round(sheet.seconds, 2)
     for name in _TABLES:
-        written[name] = [{k: _plain(v) for k, v in vars(row).items()} for row in getattr(sheet, name)]
+        written[name] = _rows(getattr(sheet, name))
     return written
+
+
+def _rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    return [{k: _plain(v) for k, v in vars(row).items()} for row in rows]
+
+
+def samples_to_list(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """Single rows as plain data for JSON."""
+    return _rows(samples)
+
+
+def samples_from_list(data: Iterable[Mapping[str, Any]]) -> tuple[Sample, ...]:
+    """The rows that `samples_to_list` wrote."""
+    return tuple(_read(row, Sample) for row in data)
 
 
 def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:

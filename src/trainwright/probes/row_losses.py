@@ -73,6 +73,10 @@ class LossRows:
     """Of the model's scores, by element."""
     factors: np.ndarray | None = None
     """(elements): what the loss multiplies each element's loss with; None: nothing."""
+    answers: np.ndarray | None = None
+    """(elements): the class with the highest score; otherwise (elements, columns): numbers, or probabilities of yes."""
+    certainties: np.ndarray | None = None
+    """(elements): the probability of that class; None: these are no classes."""
 
 
 def loss_rows(
@@ -174,10 +178,18 @@ def _told(
     aims = targets.reshape(rows, -1).astype(np.float64)
     given = scores.reshape(rows, -1).astype(np.float64)
     if function in DISTANCES:
-        lost = distance(function, given - aims, options)
+        lost, answers = distance(function, given - aims, options), given
     else:
-        lost = _bits(given if function.endswith("logits") else _logits(given), aims, options)
-    return LossRows(function=function, targets=aims, width=aims.shape[1], options=options, scored=_of_elements(lost))
+        logits = given if function.endswith("logits") else _logits(given)
+        lost, answers = _bits(logits, aims, options), np.exp(-np.logaddexp(0, -logits))
+    return LossRows(
+        function=function,
+        targets=aims,
+        width=aims.shape[1],
+        options=options,
+        scored=_of_elements(lost),
+        answers=answers,
+    )
 
 
 def _class_rows(
@@ -193,7 +205,17 @@ def _class_rows(
         return None
     logs = _log_softmax(flat) if function == "cross_entropy" else _logs(flat)
     scored = _class_losses(logs, aims, options)
-    return LossRows(function=function, targets=aims, width=width, options=options, scored=scored) if scored else None
+    if scored is None:
+        return None
+    return LossRows(
+        function=function,
+        targets=aims,
+        width=width,
+        options=options,
+        scored=scored,
+        answers=logs.argmax(axis=1),
+        certainties=np.exp(logs.max(axis=1)),
+    )
 
 
 def _class_losses(logs: np.ndarray, targets: np.ndarray, options: Mapping[str, Any]) -> RowLosses | None:

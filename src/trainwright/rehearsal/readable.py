@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
 from trainwright.rehearsal.pictures import draw, layout_of
 from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
-from trainwright.rehearsal.sampling import Arrays
+from trainwright.rehearsal.sampling import FEW, Arrays
 
 # Characters of a text, columns of a table, points of a line and lines of a series that are shown.
 MOST_CHARACTERS, MOST_COLUMNS, MOST_POINTS, MOST_LINES = 400, 24, 120, 6
-# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`), numbers in a row up to which
-# they are a table, and from which on they are a wave.
-FEW, TABLE, WAVE = 4, 64, 1000
+# Numbers in a row up to which they are a table, and from which on they are a wave.
+TABLE, WAVE = 64, 1000
 # Share of the labels that equal the next tokens of a language model's input.
 SHIFTED = 0.8
 # Labels of one row that are told one by one.
 MOST_LABELS = 60
+
+# Words that stand for padding, without their brackets; an empty one does, too.
+_PADDING = ("pad", "padding")
 
 
 @dataclass(kw_only=True)
@@ -42,7 +44,13 @@ class Decoder:
         """By a list of words; single characters are joined without spaces."""
         short = sum(len(word) == 1 for word in words) > 0.8 * len(words)
         known = tuple(words)
-        return cls(decode=lambda ids: ("" if short else " ").join(known[i] for i in ids), size=len(known), words=known)
+        padding = (i for i, word in enumerate(known) if not word or word.strip("[]<>_ ").lower() in _PADDING)
+        return cls(
+            decode=lambda ids: ("" if short else " ").join(known[i] for i in ids),
+            size=len(known),
+            words=known,
+            padding=next(padding, None),
+        )
 
 
 @dataclass(kw_only=True)
@@ -67,6 +75,10 @@ class Names:
         count = 2 if output.kind == Kind.BINARY and output.width == 1 else output.width
         return () if output.kind == Kind.NUMBERS else _only(self.classes, count)
 
+    def words_of(self, output: Output) -> tuple[str, ...]:
+        """The words that an output chooses from, one of a list of so many; empty: the same."""
+        return _only([one.words for one in self.decoders], output.width) if output.kind == Kind.CLASSES else ()
+
     def columns_of(self, width: int) -> tuple[str, ...]:
         """The names of so many columns; the same."""
         return _only(self.columns, width)
@@ -90,12 +102,12 @@ def read_all(samples: list[tuple[Sampled, Arrays]], names: Names) -> list[Sample
 
 
 def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None) -> Sampled:
-    tokens = [(name, array.reshape(-1)) for name, array in inputs if _is_tokens(array, inputs)]
+    tokens = tokens_of(inputs)
     several = len({array.shape for _, array in inputs if array.dtype.kind == "f"}) > 1
     parts = []
     for name, array in inputs:
         if _is_tokens(array, inputs):
-            counts = _counting(sample, array.reshape(-1)) if name == tokens[0][0] else None
+            counts = counted_tokens(sample, array.reshape(-1)) if name == tokens[0][0] else None
             parts.append(
                 _text(name if len(tokens) > 1 else "", array.reshape(-1), _mask(array, inputs), counts, decoder)
             )
@@ -109,6 +121,11 @@ def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None
         elif array.size and array.dtype.kind in "fiub" and not _is_aside(array, tokens):
             parts.append(_numbers(name if several or len(inputs) > 1 else "", array, names))
     return replace(sample, inputs=[], parts=tuple(parts), target=_target(sample, tokens, names, decoder))
+
+
+def tokens_of(inputs: Arrays) -> Arrays:
+    """The inputs of a row that are token ids."""
+    return [(name, array.reshape(-1)) for name, array in inputs if _is_tokens(array, inputs)]
 
 
 def _is_tokens(array: NDArray[Any], inputs: Arrays) -> bool:
@@ -133,7 +150,7 @@ def _mask(array: NDArray[Any], inputs: Arrays) -> NDArray[Any] | None:
     return next((one for one in found if one[0] or one[-1]), None)
 
 
-def _counting(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:
+def counted_tokens(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Which tokens the loss counts, of a row that has a label for each; None: it has not."""
     labels = sample.labels
     if len(labels) < 2 or len(labels) not in (len(tokens), len(tokens) - 1):
@@ -212,8 +229,9 @@ def _numbers(name: str, array: NDArray[Any], names: Names) -> SamplePart:
         picture, note = draw(array, names.normalizations)
         return SamplePart(name=name, form="picture", note=note, picture=picture)
     flat = array.reshape(-1).astype(np.float64)
-    if array.ndim == 1 and len(flat) <= TABLE:
-        columns = names.columns_of(len(flat)) or tuple(f"column {i + 1}" for i in range(len(flat)))
+    known = names.columns_of(len(flat)) if array.ndim == 1 and len(flat) <= TABLE else ()
+    if array.ndim == 1 and (known or len(flat) <= MOST_COLUMNS):
+        columns = known or tuple(f"column {i + 1}" for i in range(len(flat)))
         more = f"{len(flat) - MOST_COLUMNS:,} more columns" if len(flat) > MOST_COLUMNS else ""
         return SamplePart(
             name=name, form="table", note=more, names=columns[:MOST_COLUMNS], values=tuple(flat[:MOST_COLUMNS].tolist())
@@ -256,6 +274,17 @@ def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | No
             return ()  # the next tokens: what does not count is told in the text itself
     if decoder is not None and tokens and not classes and sample.output.width >= decoder.size > good.max():
         return _cut([Span(text=decoder.decode(good.tolist()))])[0]
+    if decoder is not None and tokens and len(labels) == len(tokens[0][1]) and len(good) <= MOST_LABELS:
+        pairs = zip(tokens[0][1].tolist(), labels.tolist(), strict=True)
+        counted = [pair for pair in pairs if pair[1] != sample.ignored and pair[1] >= 0]
+        return tuple(
+            span
+            for token, label in counted
+            for span in (
+                Span(text=f"{decoder.decode([token]).strip()} ", kind=MASKED),
+                Span(text=f"{_named(int(label), classes)}  "),
+            )
+        )
     if len(good) > MOST_LABELS:
         told = ", ".join(
             f"{_named(one, classes)} {n / len(good):.0%}" for one, n in Counter(good.tolist()).most_common(8)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
 from trainwright.core.sample import SamplePart, Span
-from trainwright.rehearsal.record_rows import Broken, RawRows
+from trainwright.rehearsal.record_rows import Broken, Generated, RawRows
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -367,6 +367,7 @@ class Record(Facts):
     watching_seconds: float = 0.0
     """Of these, what the watchers took."""
     samples: list[Sampled] = field(default_factory=list)
+    generated: list[Generated] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""

@@ -46,3 +46,19 @@ class Broken:
     origin: str = ""
     """The table of the script that the first row came from, and below the line of its file."""
     where: Place | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated:
+    """What a language model made of the beginning of a row, once the script was over; the row as in `Sampled`."""
+
+    trains: bool
+    data: int
+    model: int
+    number: int | None
+    update: int
+    prompt: str
+    text: str
+    """What it generated."""
+    expected: str
+    """How the row goes on."""

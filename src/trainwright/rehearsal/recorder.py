@@ -31,7 +31,7 @@ from trainwright.rehearsal.record import (
     TrainedLabels,
     Training,
 )
-from trainwright.rehearsal.sampling import Sampler
+from trainwright.rehearsal.sampling import Offer, Sampler
 from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,6 +71,8 @@ class Recorder:
         """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
         self.on_finish: list[Callable[[], None]] = []
         """Called after the run, before the record is made."""
+        self.on_written: list[Callable[[], None]] = []
+        """Called once the record was written: what it may have on top, and what may not end."""
         self._started = time.perf_counter()
         self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}
@@ -238,6 +240,15 @@ class Recorder:
             chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
             self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
 
+    def offer(self, offer: Offer) -> None:
+        """Let rows of a call be shown, if any may be."""
+        if self.sampler is None:
+            return
+        keys, torn = offer.answers.keys, self.record.answers_of.get(offer.answers.output, {})
+        if keys is not None and torn:
+            offer.torn = np.array([len(torn.get(key, ())) > 1 for key in keys.tolist()], dtype=bool)
+        self.sampler.offer(offer)
+
     def add_trained(
         self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None, times: int = 1
     ) -> None:
@@ -257,7 +268,7 @@ class Recorder:
     def _read_samples(self) -> None:
         """Turn the rows that are shown into what a person reads, and give classes their names."""
         outputs = {one.output for one in self.record.answers}
-        named = {output: self.names.classes_of(output) for output in outputs}
+        named = {output: self.names.classes_of(output) or self.names.words_of(output) for output in outputs}
         self.record.class_names = {output: names for output, names in named.items() if names}
         if self.sampler is not None:
             self.record.samples = read_all(self.sampler.chosen(), self.names)

@@ -81,6 +81,8 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     recorder.record.kept_away = tally.said()
     _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
     _write(watch.finish(recorder), record)
+    if (more := watch.finish_behind(recorder)) is not None:
+        _write(more, record)
     del left
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core.sample import NOT_FINITE, WORST
+from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
 from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
 
 # How many rows are kept for each reason.
-CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3}
+CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3, TORN: 2}
 # Classes of which a row is kept, so that there is one of the rarest.
 MOST_CLASSES = 20
 # Sets and outputs whose rows are kept, and values of one row.
@@ -23,6 +23,8 @@ MOST_SETS, MOST_VALUES = 8, 1_000_000
 ANEW = 1.5
 # So many rows are seen before those that were chosen before are forgotten.
 FEWEST_ROWS = 32
+# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`).
+FEW = 4
 # The output of a row of which no answer is known.
 UNKNOWN = Output(Kind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -44,6 +46,8 @@ class Offer:
     labels: Callable[[int], NDArray[Any]] | None = None
     """All labels of a row of the call; None: it has one."""
     ignored: int = -100
+    torn: NDArray[np.bool_] | None = None
+    """Which of the answered rows are equal to rows with another label; None: not known."""
 
 
 @dataclass
@@ -56,6 +60,8 @@ class _Set:
     classes: Counter[int] = field(default_factory=Counter)
     best: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     kept: dict[int, Sampled] = field(default_factory=dict)
+    contents: dict[int, int] = field(default_factory=dict)
+    """Of each row that is kept, a number that equal rows with equal labels share."""
     before: _Set | None = None
 
     @property
@@ -100,14 +106,28 @@ class Sampler:
             for reason, best in shown.best.items():
                 if reason in ("longest", "shortest") and shown.are_alike:
                     continue
-                is_class = reason.startswith("class ")
-                if is_class and (reason != f"class {rare}" or len(shown.classes) < 2):
-                    continue
+                is_rarest = reason == f"{OF_CLASS} {rare}" and len(shown.classes) > 1
                 for _, number in best:
-                    reasons.setdefault(number, []).append("rarest label" if is_class else reason)
+                    reasons.setdefault(number, []).extend(["rarest label", reason] if is_rarest else [reason])
+            first = {shown.contents[number]: number for number in reversed(reasons)}  # of equal rows, one is shown
+            for number in [one for one in reasons if first[shown.contents[one]] != one]:
+                reasons[first[shown.contents[number]]] += reasons.pop(number)
             for number, why in reasons.items():
-                found.append((replace(shown.kept[number], why=tuple(why)), shown.kept[number].inputs))
+                row = shown.kept[number]
+                found.append((replace(row, why=tuple(dict.fromkeys(why))), row.inputs))
         return found
+
+
+def lengths_of(inputs: Sequence[NDArray[Any]]) -> Integers | None:
+    """The lengths of rows of tokens: where their mask is 1, or up to the zeros at their end; None: they are no tokens."""
+    whole = [a for a in inputs if a.ndim == 2 and a.shape[1] > FEW and a.dtype.kind in "iub" and a.size]
+    if not whole:
+        return None
+    first, *others = whole
+    mask = next((a for a in others if a.shape == first.shape and a.min() >= 0 and a.max() == 1 and a[:, 0].all()), None)
+    read = first != 0 if mask is None else mask != 0
+    lengths: Integers = np.where(read.any(1), read.shape[1] - np.argmax(read[:, ::-1], 1), 0)
+    return lengths
 
 
 def _choose(known: _Set, offer: Offer) -> None:
@@ -128,13 +148,24 @@ def _choose(known: _Set, offer: Offer) -> None:
                 made = _sampled(offer, int(rows[i]), np.flatnonzero(place == i), by_row, i, many)
                 if made is None:
                     continue
-                known.kept[number] = made
+                known.kept[number], known.contents[number] = made, _content(made)
+            same = [at for at, (_, other) in enumerate(best) if known.contents[other] == known.contents[number]]
+            if same and best[same[0]][0] >= score:
+                continue
+            for at in same:  # drawn again
+                del best[at]
             best.append((score, number))
             best.sort(key=lambda one: -one[0])
             del best[most:]
     known.seen += len(rows)
     wanted = {number for best in known.best.values() for _, number in best}
     known.kept = {number: one for number, one in known.kept.items() if number in wanted}
+    known.contents = {number: content for number, content in known.contents.items() if number in wanted}
+
+
+def _content(row: Sampled) -> int:
+    parts = [array.tobytes() if array.dtype.kind != "O" else repr(array.tolist()).encode() for _, array in row.inputs]
+    return hash((*parts, row.labels.tobytes()))
 
 
 def _reasons(
@@ -153,11 +184,21 @@ def _reasons(
         found |= {"longest": lengths, "shortest": -lengths}
     if losses is not None:
         found[WORST] = losses
-    if answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
-        labels = answers.labels[first].reshape(len(first), -1)[:, 0]
+    if offer.torn is not None and answers.keys is not None and not many and offer.torn.any():
+        # The same row with each of its labels, if both are met.
+        order = (answers.keys[first] & 0xFFFFFFFF) + answers.labels[first].reshape(len(first), -1)[:, 0] / 1000
+        found[TORN] = np.where(offer.torn[first], order, -np.inf)
+    labels = answers.labels[first].reshape(len(first), -1)
+    if answers.output.kind == Kind.BINARY and 1 < answers.output.width <= MOST_CLASSES and not many:
+        for number, on in enumerate((labels > 0.5).T):
+            if on.any() and number not in known.classes:
+                found[f"{OF_CLASS} {number}"] = np.where(on, 0.0, -np.inf)
+            known.classes[number] += int(on.sum())
+    elif answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
+        labels = labels[:, 0]
         for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
             if int(label) not in known.classes:
-                found[f"class {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
+                found[f"{OF_CLASS} {int(label)}"] = np.where(labels == label, 0.0, -np.inf)
             known.classes[int(label)] += count
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trainwright.core.sheet import HELD_OUT, Layer, Score, Sheet
 from trainwright.report.curves import blocks
-from trainwright.report.samples import brief_rows
+from trainwright.report.samples import brief_generated, brief_rows
 from trainwright.report.sheet import (
     Line,
     bar_of,
@@ -56,6 +56,7 @@ def brief(sheet: Sheet) -> list[Part]:
         Part(title="rows", lines=_brief_drawn(sheet)),
         Part(title="trainings", lines=_brief_trainings(sheet)),
         Part(title="samples", lines=brief_rows(sheet)),
+        Part(title="generated", lines=brief_generated(sheet)),
     ]
     return [part for part in parts if part.lines]
 

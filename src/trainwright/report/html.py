@@ -42,7 +42,8 @@ def _one_training(report: Report) -> str:
     first = report.first_cause
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))
-    sheet = Markup(_sheet(report.sheet)) if report.sheet is not None else ""
+    sheet = Markup(_sheet(report.sheet) if report.sheet is not None else "")
+    sheet += Markup(_rows(sample_words.sheet_of_rows(report.samples), heading="h2"))
     return content.render(report=report, first=first, rest=rest, words=words, excerpt=excerpt, sheet=sheet) + "\n"
 
 
@@ -50,9 +51,15 @@ def _sheet(sheet: Sheet) -> str:
     moments = [(sheet.best_update, "best"), (sheet.kept_update, "kept"), (sheet.cut_at, "cut")]
     seen = [(update, kind) for update, kind in moments if update is not None]
     template = _environment().from_string(_text("sheet.html"))
+    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(_rows(sheet)))
+
+
+def _rows(sheet: Sheet, heading: str = "h3") -> str:
+    """Labels, confusions and single rows."""
+    if not sheet.samples and not sheet.classes and not sheet.generated:
+        return ""
     look = _environment().from_string(_text("samples.html"))
-    rows = look.render(sheet=sheet, words=sample_words, curves=curves) if sheet.samples or sheet.classes else ""
-    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(rows))
+    return look.render(sheet=sheet, words=sample_words, curves=curves, heading=heading)
 
 
 def _environment() -> Environment:

@@ -8,14 +8,17 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, Sample, SamplePart
+from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, GeneratedText, Sample, SamplePart
 from trainwright.core.sheet import HELD_OUT, ClassRow, Sheet
 from trainwright.report.curves import sparkline
 from trainwright.report.sheet import Line, value_of
 
 TITLE = "Rows as the model received them"
+GENERATED = "What it generates"
 # Rows of a set in a terminal: as they come, and those with the highest loss; characters of one.
 BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 32
+# Characters of the end of a prompt.
+BRIEF_END = 20
 # Columns of a table in one line of a terminal.
 BRIEF_COLUMNS = 3
 
@@ -31,6 +34,19 @@ class Bar:
     share_evaluated: float
 
 
+def sheet_of_rows(samples: Sequence[Sample]) -> Sheet:
+    """A sheet with nothing but these rows."""
+    return Sheet(updates=0, samples=tuple(samples))
+
+
+def moment(rows: Sequence[Sample]) -> str:
+    """When these rows were answered."""
+    last = max(row.update for row in rows)
+    if not any(row.answer for row in rows):
+        return "not answered"
+    return f"answered up to update {last:,}" if last else "answered before training"
+
+
 def groups(sheet: Sheet) -> list[tuple[str, list[Sample]]]:
     """The rows by their set and output, each with a title."""
     by_set = itertools.groupby(sheet.samples, key=lambda one: (one.rows_of, one.output))
@@ -39,6 +55,30 @@ def groups(sheet: Sheet) -> list[tuple[str, list[Sample]]]:
 
 def _of(rows_of: str) -> str:
     return "Held-out rows" if rows_of == HELD_OUT else "Training rows"
+
+
+def origin(one: GeneratedText) -> str:
+    """Of which row a text was generated."""
+    number = "" if one.row is None else f" {one.row:,}"
+    return f"{one.rows_of} row{number}, after update {one.update:,}"
+
+
+def brief_generated(sheet: Sheet) -> tuple[Line, ...]:
+    """A line each: the end of the prompt, what was generated, and what stands in the row."""
+    return tuple(
+        Line((_end(one.prompt), f"→ {_begin(one.text)}", f"in the row: {_begin(one.expected)}"))
+        for one in sheet.generated
+    )
+
+
+def _begin(text: str) -> str:
+    told = visible(text)
+    return told if len(told) <= BRIEF_CHARACTERS else told[: BRIEF_CHARACTERS - 1] + "…"
+
+
+def _end(text: str) -> str:
+    told = visible(text)
+    return told if len(told) <= BRIEF_END else "…" + told[1 - BRIEF_END :]
 
 
 def head(sample: Sample) -> str:

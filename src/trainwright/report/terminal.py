@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright.core import Finding, Place, Report, Severity, Shown, Status
+from trainwright.core.sample import Sample
 from trainwright.core.sheet import Sheet
 from trainwright.report import brief, words
+from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
 from trainwright.report.source import excerpt
 
@@ -68,10 +70,7 @@ def render(report: Report) -> RenderableType:
         parts += [_failure(report), Text()]
     if any(s.status != Status.BLOCKED for s in report.stages):
         parts += [_stages(report), Text()]
-    if report.sheet is not None:
-        parts += [render_sheet(report.sheet), Text()]
-    if report.profile:
-        parts += [render_profile(report), Text()]
+    parts += _seen(report)
     rest = [f for f in report.findings if f is not first]
     if rest:
         parts.append(Text("Other findings", style="bold"))
@@ -93,6 +92,14 @@ def render(report: Report) -> RenderableType:
         ]
         parts += [Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors]
     return Group(*parts)
+
+
+def _seen(report: Report) -> list[RenderableType]:
+    """What was seen, whether or not anything was found."""
+    seen = [render_sheet(report.sheet)] if report.sheet is not None else []
+    seen += [render_rows(report.samples)] if report.samples else []
+    seen += [render_profile(report)] if report.profile else []
+    return [part for one in seen for part in (one, Text())]
 
 
 def _first_cause(finding: Finding) -> Panel:
@@ -134,6 +141,16 @@ def render_sheet(sheet: Sheet) -> RenderableType:
             mark = f"  ← {line.mark}" if line.mark else ""
             table.add_row("" if number else part.title, Text.assemble(line.cells[0], (mark, "yellow")))
     return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), table)
+
+
+def render_rows(samples: Sequence[Sample]) -> RenderableType:
+    """Some rows, a line each."""
+    sheet = sample_words.sheet_of_rows(samples)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    for line in brief.aligned(sample_words.brief_rows(sheet)):
+        table.add_row(Text.assemble(line.cells[0], (f"  ← {line.mark}" if line.mark else "", "yellow")))
+    return Group(Text.assemble((sample_words.TITLE, "bold"), (f"  ({sample_words.moment(samples)})", "dim")), table)
 
 
 def _further(finding: Finding) -> RenderableType:

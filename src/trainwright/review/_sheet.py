@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trainwright.core import Shown
+from trainwright.core import Finding, Shown
 from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
 from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import TYPED, Series, own_score, series_of
@@ -15,7 +15,7 @@ from trainwright.review._raw import profiles
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
-from trainwright.review._sheet_samples import confused_rows, samples
+from trainwright.review._sheet_samples import confused_rows, generated, samples
 from trainwright.review._verdict import verdicts
 
 # Points of a curve: what a line of a terminal holds.
@@ -36,8 +36,8 @@ COUNTERS = {
 }  # fmt: skip
 
 
-def sheet_of(record: Record) -> Sheet:
-    """What was seen of a script that ran."""
+def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
+    """What was seen of a script that ran, with rows that these findings speak of."""
     own, judging, kept = _own_series(record), own_score(record), _kept_update(record)
     best = None if judging is None else _best_index(judging)
     plans = [training.planned for training in record.trainings]
@@ -63,7 +63,8 @@ def sheet_of(record: Record) -> Sheet:
         drawn=rows_drawn(record),
         trainings=_trainings(record),
         confused=confused_rows(record),
-        samples=samples(record),
+        samples=samples(record, findings),
+        generated=generated(record),
     )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
+from trainwright.core.sample import TORN
 from trainwright.rehearsal.record import Output, Record
 from trainwright.review._rows import mixes_rows
 
@@ -40,6 +41,7 @@ def torn_labels(record: Record) -> Iterator[Finding]:
                 where=next((t.where for t in record.trainings if t.where), None),
                 proof=Proof(f"{len(of_rows):,} distinct rows, each with all labels that it was trained with"),
                 fix=Fix(does="find what makes different rows equal: vocabulary, truncation, cast, scale"),
+                rows=NamedRows(why=TORN, kept_as=TORN),
             )
             return
 

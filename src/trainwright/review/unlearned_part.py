@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
 from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, mixes_rows, trained_rows, updates_of
 from trainwright.review._scores import area, errors_of, standard
@@ -48,6 +48,7 @@ def unlearned_part(record: Record) -> Iterator[Finding]:
                 where=rows.where,
                 proof=Proof(f"the answers for {rows.named} after update {rows.update:,}, and their labels"),
                 fix=Fix(does="look at the labels, the weights and the rows of this part: from the file to the loss"),
+                rows=NamedRows(why="of that class", classes=(int(measured["class"]),)) if "class" in measured else None,
             )
             return
 

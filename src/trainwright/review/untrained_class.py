@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
 from trainwright.review._rows import evaluated_rows, had_its_chance
 
@@ -41,5 +41,6 @@ def untrained_class(record: Record) -> Iterator[Finding]:
                 where=rows.where,
                 proof=Proof("the labels of all updates, and of the last evaluation"),
                 fix=Fix(does="number the classes once for all sets, and give each set rows of all of them"),
+                rows=NamedRows(why="of a class that no update had", classes=tuple(sorted(int(one) for one in new))),
             )
             return

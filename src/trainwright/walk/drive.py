@@ -12,13 +12,16 @@ from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
-from trainwright.stages import LearningFacts, OddRowFacts
+from trainwright.stages import LearningFacts, OddRowFacts, SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
+from trainwright.walk.received_rows import samples_of
 from trainwright.walk.walk import ITSELF_FAILED, Walk
 
 # An evaluation is observed in two passes of at most about ten seconds; with full loaders it gets fifteen more.
 EVALUATION_SECONDS = 30.0
+# Rows to be shown are looked at behind all stages, for at most so long.
+ROWS_SECONDS = 6.0
 
 
 def pull(walk: Walk, adapter: Adapter) -> None:
@@ -31,12 +34,30 @@ def pull(walk: Walk, adapter: Adapter) -> None:
             try:
                 request = steps.send(answer)
             except StopIteration:
+                _look_at_rows(walk, adapter)
                 return
             answer = _in_time(walk, adapter, request)
             walk.note_own_errors()
     except KeyboardInterrupt:
         walk.interrupted = True
         walk.message = "Interrupted: the report shows the results so far."
+
+
+def _look_at_rows(walk: Walk, adapter: Adapter) -> None:
+    """Keep some rows for the report. What raises here was reported with its stage."""
+    if not walk.shows or SetupFacts not in walk.facts:
+        return
+    seconds = max(ROWS_SECONDS / 3, min(ROWS_SECONDS, walk.clock.left))
+    try:
+        with stopped_after(seconds):
+            walk.samples = samples_of(adapter.look_at_rows(seconds / 2))
+    except OutOfTime:
+        return
+    except (
+        Exception
+    ) as error:  # ours, or the pipeline's, which was met before: a report without rows says all that it says
+        if walk.strict and is_own(error, measuring=True):
+            raise
 
 
 def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:

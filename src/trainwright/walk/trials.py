@@ -65,7 +65,7 @@ def experiment(walk: Walk, rule: Rule, *, trials: bool = True) -> Generator[Any,
 
 def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, LearningFacts, LearningFacts]:
     """A training that is looked at on held-out rows, if the budget allows enough updates."""
-    optimizer = walk.facts.get(OptimizerFacts)
+    optimizer, shows = walk.facts.get(OptimizerFacts), walk.shows and not changes
     planned = optimizer.planned_updates if isinstance(optimizer, OptimizerFacts) else None
     seconds = LEARNING_SHARE * walk.clock.left
     if walk.step_seconds * FEWEST_AFFORDED > seconds:
@@ -73,8 +73,8 @@ def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, Lear
             planned=planned, cut=f"fewer than {FEWEST_AFFORDED} updates fit into the budget of {walk.clock.budget:g} s"
         )
     if walk.updates is None or (planned is not None and planned <= walk.updates):
-        return (yield Learn(planned=planned, seed=walk.seed, seconds=seconds, changes=changes))
-    facts = yield Learn(planned=walk.updates, seed=walk.seed, seconds=seconds, changes=changes)
+        return (yield Learn(planned=planned, seed=walk.seed, seconds=seconds, changes=changes, shows=shows))
+    facts = yield Learn(planned=walk.updates, seed=walk.seed, seconds=seconds, changes=changes, shows=shows)
     return replace(facts, planned=planned, cut=facts.cut or f"no more than {walk.updates:,} updates were allowed")
 
 

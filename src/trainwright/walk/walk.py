@@ -12,6 +12,7 @@ from trainwright.adapters.base import Run
 from trainwright.core import WALKED, Facts, Failure, Finding, PartMissing, Severity, Stage, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report
 from trainwright.core.rule import Rule, load_rules
+from trainwright.core.sample import Sample
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages import SetupFacts, Words
@@ -58,10 +59,14 @@ class Walk:
         say: Callable[[str], None] = lambda text: None,
         strict: bool = False,
         seed: int = 0,
+        shows: bool = True,
         rules: Sequence[Rule] | None = None,
     ) -> None:
         self.script = script
         self.seed = seed
+        self.shows = shows
+        """Whether single rows may be shown."""
+        self.samples: tuple[Sample, ...] = ()
         self.clock = Clock(budget)
         self.updates = updates
         self.start_seconds: float | None = None
@@ -76,7 +81,7 @@ class Walk:
         self._rules = load_rules() if rules is None else rules
         self._ignored = ignored
         self._repair = repair
-        self._strict = strict
+        self.strict = strict
         self.seconds: dict[Stage, float] = {}
         self.failures: dict[Stage, Failure] = {}
         self.waiting: list[Finding] = []
@@ -291,7 +296,7 @@ class Walk:
         Raises:
             BaseException: the error itself, when the walk is strict.
         """
-        if self._strict:
+        if self.strict:
             raise error
         last = traceback.extract_tb(error.__traceback__)[-1:]
         at = f" ({last[0].filename.rsplit('/', 1)[-1]}:{last[0].lineno})" if last else ""
@@ -346,6 +351,7 @@ class Walk:
             stages=stages,
             verdict=verdict_of(self, failed),
             profile=profile_of(self),
+            samples=self.samples,
             message=message,
             failure=failed[0] if failed else None,
             internal_errors=tuple(self.internal_errors),

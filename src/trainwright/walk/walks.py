@@ -353,6 +353,7 @@ class Walks:
             say=self._say,
             strict=self._strict,
             seed=self._options.seed,
+            shows=self._options.samples,
         )
 
     def _measure_loop(self, loop: Loop) -> RankFacts:

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Learn, Run, Train
+from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
@@ -25,6 +25,7 @@ from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.worst_rows import try_rows
 from trainwright.adapters.learning.certificate import learn
+from trainwright.adapters.learning.received import receive_first
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet
@@ -57,6 +58,7 @@ class KerasAdapter:
         self._planned = planned
         self.fit_call = FitCall(model=model, given=given, frame=frame)
         self._epochs: EpochFacts | None = None
+        self._shown: list[ReceivedRows] = []
         with quiet():
             self.fit = FitTraining(self.fit_call, seen)
 
@@ -181,7 +183,11 @@ class KerasAdapter:
         }
 
     def learn(self, request: Learn) -> LearningFacts:
-        return learn(FitLearner(self.fit), request)
+        return learn(FitLearner(self.fit), request, self._shown)
+
+    def look_at_rows(self, seconds: float) -> Looked:
+        rows = self._shown or receive_first(FitLearner(self.fit), seconds)
+        return Looked(rows=rows, scope={**self.fit.scope, "": self.fit.model})
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         with quiet():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trainwright.adapters.base import Received
 from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, named
 from trainwright.adapters.keras.input.one_batch import Batch, X
@@ -87,6 +88,21 @@ class FitLearner(Learner):
             return None
         return Passed(given=given, results=results, losses=judged_loss.calls)
 
+    def received(self, batch: Batch) -> Received | None:
+        if batch.is_row:
+            return None
+        judged_loss = self.judged(batch)
+        labels = leaves(batch.y)
+        return Received(
+            given={n: v for n, v in _arrays(batch, self._reads_tokens()) if v.ndim and len(v) == batch.rows},
+            losses=judged_loss.calls if judged_loss is not None else (),
+            labels=np.asarray(labels[0]) if len(labels) == 1 else None,
+        )
+
+    def _reads_tokens(self) -> bool:
+        """Whether the model looks whole numbers up in a table."""
+        return any("embedding" in type(layer).__name__.lower() for layer in self.training.model._flatten_layers())
+
     def judged(self, batch: Batch, *, training: bool = False) -> Judged | None:
         before = KerasState([self.training.model]) if training else None
         record, loss = self.training.look_at(batch, training=training)
@@ -96,6 +112,14 @@ class FitLearner(Learner):
             return None
         known = [judged(kept).rows for kept in record.kept_losses]
         return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+
+
+def _arrays(batch: Batch, reads_tokens: bool) -> Iterator[tuple[str, np.ndarray]]:
+    """A batch's inputs by name; token ids that are given as floats are whole."""
+    for name, value in named(batch.x, X):
+        array = np.asarray(value)
+        is_whole = reads_tokens and array.ndim == 2 and array.dtype.kind == "f" and bool((array == array.round()).all())
+        yield name, array.astype(np.int64) if is_whole else array
 
 
 def _digest(parts: Sequence[np.ndarray]) -> int:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.base import Learn, Training
+from trainwright.adapters.base import Learn, ReceivedRows, Training
 from trainwright.adapters.learning.information import measure_information
 from trainwright.adapters.learning.learner import Judged, Learner
+from trainwright.adapters.learning.received import receive_rows
 from trainwright.core import Failure
 from trainwright.probes.row_losses import Compared, compare, sum_of, weights_of
 from trainwright.stages.learning import (
@@ -36,6 +37,8 @@ HELD_SHARE = 0.25
 MOST_UPDATES = 2_048
 # Reading what the forward pass keeps of the label takes at most so long, and some seconds for the probe.
 PROFILE_SECONDS = 10.0
+# Answers for the rows that are shown one by one take at most so long, for each of the two sets.
+SHOWN_SECONDS = 1.0
 # Steps of which the mean loss is told, at the beginning and at the end.
 AVERAGED = 8
 # The share of the time that reading batches may take.
@@ -53,20 +56,24 @@ class _Rows:
     source: str
 
 
-def learn(learner: Learner, request: Learn) -> LearningFacts:
-    """Train from the initial weights until learning is shown, the plan is done or the time is over; then restore."""
+def learn(learner: Learner, request: Learn, shown: list[ReceivedRows] | None = None) -> LearningFacts:
+    """Train from the initial weights until learning is shown, the plan is done or the time is over; then restore.
+
+    Args:
+        shown: takes some rows with the answers of the trained model.
+    """
     started = now()
     training = learner.training
     training.reset()
     training.active.tried = list(request.changes)
     try:
-        return _learn(learner, request, started)
+        return _learn(learner, request, started, shown if request.shows else None)
     finally:
         training.active.tried = []
         training.reset()
 
 
-def _learn(learner: Learner, request: Learn, started: float) -> LearningFacts:
+def _learn(learner: Learner, request: Learn, started: float, shown: list[ReceivedRows] | None = None) -> LearningFacts:
     training, planned = learner.training, request.planned
     rows = _rows(learner, planned, READING_SHARE * request.seconds)
     if not isinstance(rows, _Rows):
@@ -84,6 +91,8 @@ def _learn(learner: Learner, request: Learn, started: float) -> LearningFacts:
         if not request.changes and run.failure is None and not _is_shown(run.looks) and run.updates >= FEWEST_UPDATES:
             in_training_mode = _trained_look(learner, rows.trained, learner.window * run.updates, training=True)
             information = measure_information(learner, rows.trained, PROFILE_SECONDS) if terms == 1 else None
+        if shown is not None and run.failure is None:
+            shown[:] = _shown(learner, rows, run.updates)
     failure = _again(training, rows.whole[run.updates % len(rows.whole)], run.failure, request.seed)
     return LearningFacts(
         held_out=rows.source,
@@ -98,6 +107,16 @@ def _learn(learner: Learner, request: Learn, started: float) -> LearningFacts:
         cut=run.cut,
         failure=failure,
     )
+
+
+def _shown(learner: Learner, rows: _Rows, updates: int) -> list[ReceivedRows]:
+    """Rows of both kinds, with the weights as they are now."""
+    each = [(rows.held, True), (rows.trained, False)]
+    found = [
+        receive_rows(learner, batches, is_held_out=is_held_out, updates=updates, seconds=SHOWN_SECONDS)
+        for batches, is_held_out in each
+    ]
+    return [one for of_set in found for one in of_set]
 
 
 def _ends(losses: Sequence[float]) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainwright.adapters.base import Training
+from trainwright.adapters.base import Received, Training
 from trainwright.core.finding import Place
 from trainwright.probes.row_losses import LossRows
 
@@ -84,6 +84,9 @@ class Learner(Protocol):
         Args:
             chosen: the numbers of the results to keep; None: as many as there may be.
         """
+
+    def received(self, batch: Any) -> Received | None:
+        """A batch as the model receives it, with its losses in evaluation mode; None if it has no rows."""
 
     def judged(self, batch: Any, *, training: bool = False) -> Judged | None:
         """The loss calls of a batch, leaving everything as it was; None if that is not possible.

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Learn, Run, Train
+from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.numbering import renumbered
@@ -17,6 +17,7 @@ from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes,
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
 from trainwright.adapters.learning.certificate import learn
+from trainwright.adapters.learning.received import receive_first
 from trainwright.adapters.loop import evaluation, setup, step_facts
 from trainwright.adapters.loop.batches import step_on_rows
 from trainwright.adapters.loop.body import Body
@@ -68,6 +69,7 @@ class LoopAdapter:
         self.framework = body.framework
         self._data: Any = None
         """The training set, once it was read."""
+        self._shown: list[ReceivedRows] = []
 
     def measure_setup(self) -> SetupFacts:
         return setup.setup_facts(self.training)
@@ -245,7 +247,11 @@ class LoopAdapter:
     def learn(self, request: Learn) -> LearningFacts:
         if not self.training.parts.single:
             return LearningFacts(planned=request.planned, unknown=TWO_LOSSES)
-        return learn(LoopLearner(self.training), request)
+        return learn(LoopLearner(self.training), request, self._shown)
+
+    def look_at_rows(self, seconds: float) -> Looked:
+        rows = self._shown or receive_first(LoopLearner(self.training), seconds)
+        return Looked(rows=rows, scope={**self.training.scope, "": self.training.model})
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         if not self.training.parts.single or not self.training.items:

@@ -6,8 +6,9 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Learn, Run, Train
+from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
 from trainwright.adapters.learning.certificate import learn
+from trainwright.adapters.learning.received import receive_first
 from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
@@ -46,6 +47,7 @@ class HFTrainerAdapter:
         self.training = TrainerTraining(trainer, frame, seen)
         self._frame = frame
         self._seen = seen
+        self._shown: list[ReceivedRows] = []
 
     def measure_setup(self) -> SetupFacts:
         return setup.setup_facts(
@@ -158,7 +160,11 @@ class HFTrainerAdapter:
         return runs.train(self.training, request)
 
     def learn(self, request: Learn) -> LearningFacts:
-        return learn(TrainerLearner(self.training), request)
+        return learn(TrainerLearner(self.training), request, self._shown)
+
+    def look_at_rows(self, seconds: float) -> Looked:
+        rows = self._shown or receive_first(TrainerLearner(self.training), seconds)
+        return Looked(rows=rows, scope={**self.training.scope, "": self.training.model})
 
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         return try_rows(self.training, dataset, seconds)

@@ -9,9 +9,9 @@ from typing import Any
 
 import wrapt
 
+from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.names import NameSeeker
 from trainwright.rehearsal.watch.numbers import watch_logging
 
 _FOLDER = "trainwright.rehearsal.watch"
@@ -38,6 +38,13 @@ def finish(recorder: Recorder) -> Record:
     for part in recorder.on_finish:
         recorder.guard(part)
     return recorder.finish()
+
+
+def finish_behind(recorder: Recorder) -> Record | None:
+    """The record with what is seen once it was written; None: nothing more."""
+    for part in recorder.on_written:
+        recorder.guard(part)
+    return recorder.finish() if recorder.record.generated else None
 
 
 # What needs the watchers of torch: the file and the function that watch it, by the module.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.sampling import Offer
-from trainwright.rehearsal.watch.keras_losses import Expected, class_labels, compare, expected_by, is_widened
+from trainwright.rehearsal.watch.keras_losses import Compared, Expected, class_labels, compare, expected_by, is_widened
 from trainwright.rehearsal.watch.keras_rows import (
     FEW,
     Rows,
@@ -151,22 +151,29 @@ class Asking:
                 source=Source.FIT,
             )
             self.recorder.add_answers(answers)
-            self._offer(answers, part, reads_tokens)
+            self._offer(answers, part, reads_tokens, found)
 
-    def _offer(self, answers: Answers, part: Rows, reads_tokens: bool) -> None:
-        """Let some rows be shown; those with several labels each are not told apart here."""
-        if self.recorder.sampler is None or len(answers.labels) != part.count:
+    def _offer(self, answers: Answers, part: Rows, reads_tokens: bool, found: Compared) -> None:
+        """Let some rows be shown."""
+        if self.recorder.sampler is None:
+            return
+        rows, of_rows = np.arange(part.count), found.of_rows
+        if of_rows is not None and found.places is not None:
+            rows = found.places // max(1, of_rows.shape[1])
+            answers = replace(answers, numbers=None if part.numbers is None else part.numbers[rows])
+        if len(answers.labels) != len(rows) or not len(rows):
             return
         names = [str(name) for name in part.x] if isinstance(part.x, Mapping) else []
         inputs = leaves(part.x)
         names = names if len(names) == len(inputs) else [str(i + 1) for i in range(len(inputs))]
         tokens = next((a for a in inputs if reads_tokens and a.ndim == 2 and a.shape[1] > FEW), None)
-        self.recorder.sampler.offer(
+        self.recorder.offer(
             Offer(
                 answers=answers,
-                rows=np.arange(part.count),
+                rows=rows,
                 take=lambda row: [(n, as_whole(a[row], reads_tokens)) for n, a in zip(names, inputs)],
                 lengths=None if tokens is None else np.count_nonzero(tokens, axis=1),
+                labels=None if of_rows is None else of_rows.__getitem__,
             )
         )
 

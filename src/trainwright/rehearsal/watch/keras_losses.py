@@ -57,6 +57,10 @@ def expected_by(loss: Any) -> Expected | None:
     return Expected(kind=Kind.NUMBERS) if name in _NUMBERS else None
 
 
+# A label that does not count.
+IGNORED = -100
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """Outputs and labels of the same rows, in the form of the record."""
@@ -70,6 +74,10 @@ class Compared:
     values: Floats | None = None
     kept: Integers | None = None
     """The rows that count, of those that were given; None: there are several labels in a row."""
+    places: Integers | None = None
+    """Where there are: which of all places these are, row by row."""
+    of_rows: Integers | None = None
+    """And all labels of each row, `IGNORED` where they do not count."""
 
 
 def is_widened(outputs: NDArray[Any], labels: NDArray[Any]) -> bool:
@@ -153,4 +161,6 @@ def _compare_classes(
         log_losses=-np.log(np.clip(own, LEAST, 1.0)),
         certainties=shares.max(-1, initial=0.0),
         kept=kept if is_single else None,
+        places=None if is_single else kept,
+        of_rows=None if is_single else np.where(good, found.reshape(-1), IGNORED).reshape(len(found), -1),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,21 @@ class Asked:
     is_evaluation: bool
 
 
+@contextlib.contextmanager
+def kept_generators() -> Iterator[None]:
+    """The generators of random numbers are afterwards as before."""
+    saved = torch.get_rng_state(), np.random.get_state(), random.getstate()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    try:
+        yield
+    finally:
+        torch.set_rng_state(saved[0])
+        np.random.set_state(saved[1])
+        random.setstate(saved[2])
+        if cuda is not None:
+            torch.cuda.set_rng_state_all(cuda)
+
+
 class Probes:
     """Keeps the last evaluation call of each model, or a training call where there is none."""
 
@@ -58,19 +74,11 @@ class Probes:
 
     def finish(self) -> None:
         """Probe what was kept. Generators and modes are as before."""
-        saved = torch.get_rng_state(), np.random.get_state(), random.getstate()
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-        try:
+        with kept_generators():
             for asked in self._asked.values():
                 module = asked.model()
                 if module is not None:
                     self._probe(module, asked)
-        finally:
-            torch.set_rng_state(saved[0])
-            np.random.set_state(saved[1])
-            random.setstate(saved[2])
-            if cuda is not None:
-                torch.cuda.set_rng_state_all(cuda)
 
     def _probe(self, module: Any, asked: Asked) -> None:
         tensors = [t for _, t in tensors_in(asked.args, asked.kwargs)]

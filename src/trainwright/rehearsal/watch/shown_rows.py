@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Answers, Integers, Kind
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.sampling import Arrays, Offer
+from trainwright.rehearsal.sampling import Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.reading import Meeting
-from trainwright.rehearsal.watch.rows import COLUMNS
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import Call
 
@@ -39,12 +38,12 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
         found: NDArray[Any] = target.reshape(call.rows, per_row)[row].cpu().numpy()
         return found
 
-    recorder.sampler.offer(
+    recorder.offer(
         Offer(
             answers=answers,
             rows=rows,
             take=lambda row: _take(tensors, row),
-            lengths=_lengths(tensors),
+            lengths=lengths_of([t.cpu().numpy() for _, t in tensors if t.dim() == 2 and not t.is_floating_point()]),
             labels=labels if has_many else None,
             ignored=meeting.ignored,
         )
@@ -69,15 +68,3 @@ def _take(tensors: list[tuple[str, Any]], row: int) -> Arrays:
         values = tensor[row].detach()
         kept.append((name, np.array((values.float() if values.is_floating_point() else values).cpu().numpy())))
     return kept
-
-
-def _lengths(tensors: list[tuple[str, Any]]) -> Integers | None:
-    """The lengths of rows of tokens: where their mask is 1, or up to the zeros at their end; None: they are no tokens."""
-    whole = [t for _, t in tensors if t.dim() == 2 and t.shape[1] > COLUMNS and not t.is_floating_point()]
-    if not whole or not whole[0].numel():
-        return None
-    first, *others = (t.cpu().numpy() for t in whole)
-    mask = next((a for a in others if a.shape == first.shape and a.min() >= 0 and a.max() == 1 and a[:, 0].all()), None)
-    read = first != 0 if mask is None else mask != 0
-    lengths: Integers = np.where(read.any(1), read.shape[1] - np.argmax(read[:, ::-1], 1), 0)
-    return lengths

@@ -9,6 +9,7 @@ from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.comparisons import watch_comparisons
 from trainwright.rehearsal.watch.evaluated import Evaluated
 from trainwright.rehearsal.watch.files import watch_files
+from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Handmade
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses
 from trainwright.rehearsal.watch.meetings import Meetings
@@ -30,6 +31,8 @@ class TorchWatch:
         self.losses = Losses(self.state, self.broken)
         self.parameters = Parameters(self.state)
         self.probes = Probes(self.state)
+        self.generating = Generating(recorder)
+        recorder.on_written.append(recorder.watching(self.generating.finish))
         self.evaluated = Evaluated(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
         self.handmade = Handmade(self.state, self.optimizers, self.parameters)
@@ -42,6 +45,7 @@ class TorchWatch:
         if call.grads and call.is_training:
             self.parameters.name_model(call.model)
         self.evaluated.wait(call)
+        self.generating.note(call)
         if call.root is None:
             self.probes.note(call, args, kwargs)
 

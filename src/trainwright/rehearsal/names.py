@@ -36,7 +36,7 @@ class NameSeeker:
         """A training begins: the script's functions are on the stack."""
         if self._left > 0:
             self._left -= 1
-            _seek(self._names, _variables(sys._getframe(1)))
+            seek_names(self._names, _variables(sys._getframe(1)))
 
 
 def _variables(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
@@ -48,7 +48,8 @@ def _variables(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
         frame = frame.f_back
 
 
-def _seek(names: Names, variables: Iterable[tuple[str, Any]]) -> None:
+def seek_names(names: Names, variables: Iterable[tuple[str, Any]]) -> None:
+    """Note what these variables, and what lies in them, say of the script's numbers."""
     todo = deque((name, value, 0) for name, value in variables if not name.startswith("__"))
     seen: set[int] = set()
     while todo and len(seen) < MOST_OBJECTS:
@@ -56,7 +57,11 @@ def _seek(names: Names, variables: Iterable[tuple[str, Any]]) -> None:
         if value is None or id(value) in seen or isinstance(value, _PASSED_OVER):
             continue
         seen.add(id(value))
-        if not _note(names, name, value) and depth < MOST_DEPTH:
+        try:
+            is_whole = _note(names, name, value)
+        except Exception:  # the script's own object: it tells nothing
+            continue
+        if not is_whole and depth < MOST_DEPTH:
             todo.extend((inner, held, depth + 1) for inner, held in _inside(value))
 
 

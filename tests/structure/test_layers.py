@@ -121,6 +121,7 @@ INSIDE = {
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
     "probes.losses": set(),
+    "probes.hits": set(),
     "probes.constant": {"probes.losses", "probes.row_losses"},
     "probes.row_losses": set(),
     "probes.forward": set(),

@@ -16,8 +16,9 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# At most this many of a batch's tensors are shown by name.
+# At most this many of a batch's tensors are shown by name, and so many labels with their rows.
 _SHOWN = 6
+_SHOWN_LABELS = 10
 
 
 @singledispatch
@@ -151,7 +152,37 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
+    steps = f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
+    return f"{steps}{_by_heart(facts)}{_of_its_rows(facts)}"
+
+
+def _by_heart(facts: OverfitFacts) -> str:
+    """How many of a batch's answers are right at the end; of numbers, how near they are."""
+    hits, constant, last = facts.hits, facts.constant, facts.evaluated
+    if hits is not None:
+        of = f"{hits.right:,} of {hits.answers:,}"
+        of += "" if hits.answers == facts.rows else " labels" if hits.of_labels else " positions"
+        all_right = hits.right == hits.answers
+        return f"; in evaluation mode right: {of}" if facts.learnt and not all_right else f"; learned by heart: {of}"
+    if constant is None or last is None:
+        return ""
+    return f"; at its end {last:.4g}, the best constant answer has {constant:.4g}"
+
+
+def _of_its_rows(facts: OverfitFacts) -> str:
+    """Which labels the rows of a batch hold."""
+    labels = facts.labels
+    if not labels:
+        return ""
+    named = {c: f"{c} ({facts.class_names[c]})" if facts.class_names else str(c) for c in labels}
+    if len(labels) == 1:
+        only = next(iter(named.values()))
+        return f"; all its {facts.rows} rows have one label, {only}, so that a constant answer is right"
+    if len(labels) > _SHOWN_LABELS:
+        fewest, most = min(labels.values()), max(labels.values())
+        each = f"{fewest} rows" if fewest == most else f"{fewest} to {most} rows"
+        return f"; its {facts.rows} rows hold {len(labels)} labels, {each} each"
+    return f"; its {facts.rows} rows hold labels {', '.join(f'{named[c]}: {n}' for c, n in labels.items())}"
 
 
 def _progress(facts: OverfitFacts) -> str:

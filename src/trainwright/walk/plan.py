@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core import Finding, Repair, Seam, Severity, Stage
 from trainwright.stages import BaselineFacts, DatasetFacts, LossFacts
-from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
+from trainwright.stages.overfit import LEARNT_SHARE, OverfitFacts, measure_overfit
 from trainwright.walk.judged import judged
 from trainwright.walk.trials import experiment, learn
 from trainwright.walk.walk import Walk
@@ -88,7 +89,7 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):
-            walk.learn_run(stage, run, _overfit_facts(run))
+            walk.learn_run(stage, run, _overfit_facts(run, _class_names(walk, run)))
     elif stage == Stage.BASELINE:
         steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
         run = yield Train(
@@ -161,7 +162,16 @@ def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
     return False
 
 
-def _overfit_facts(run: Run) -> Any:
+def _class_names(walk: Walk, run: Run) -> tuple[str, ...]:
+    """The names of a run's classes; empty unless the data set has named just these numbers."""
+    dataset = walk.facts.get(DatasetFacts)
+    labels = dataset.train.labels if isinstance(dataset, DatasetFacts) else None
+    if labels is None or not all(c in labels.census and 0 <= c < len(labels.class_names) for c in run.labels):
+        return ()
+    return labels.class_names
+
+
+def _overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
     return measure_overfit(
         run.losses,
         run.rows,
@@ -170,6 +180,9 @@ def _overfit_facts(run: Run) -> Any:
         floor=run.floor,
         constant=run.constant,
         evaluated=run.evaluated,
+        hits=run.hits,
+        labels=dict(sorted(Counter(run.labels).items())),
+        class_names=class_names,
     )
 
 

@@ -48,7 +48,8 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         in_loop = getattr(measured[0], "in_loop", False)
         why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
-    status = Status.UNSHOWN if not names and nothing_learned(measured) else Status.PASSED
+    unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
+    status = Status.UNSHOWN if unshown else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 
 
@@ -62,9 +63,9 @@ def _of_all_rows(walk: Walk) -> str:
 
 
 def nothing_learned(facts: Sequence[Facts]) -> bool:
-    """Whether a stage that trains was walked without showing that anything was learned."""
+    """Whether a stage that trains was walked without showing that it learns, or that one batch can be learned."""
     shown = [not one.shown for one in facts if isinstance(one, LearningFacts)]
-    return any(shown) or any(one.unlearned for one in facts if isinstance(one, OverfitFacts))
+    return any(shown) or any(not one.by_heart for one in facts if isinstance(one, OverfitFacts))
 
 
 def _why_unseen(walk: Walk, stage: Stage) -> str:

@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "rehearsal": {
         "rehearsal",
         "adapters.data.source_cells",
+        "probes.guessing",
         "seams",
         "tensors",
         "frameworks",
@@ -121,6 +122,7 @@ INSIDE = {
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
     "probes.losses": set(),
+    "probes.guessing": set(),
     "probes.hits": set(),
     "probes.constant": {"probes.losses", "probes.row_losses"},
     "probes.row_losses": set(),

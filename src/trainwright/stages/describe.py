@@ -131,11 +131,22 @@ def _(facts: EvaluationFacts) -> str:
         return _in_loop(facts)
     shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
     values = ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
+    values += _guessing(facts, list(shown)[:4])
     if facts.set_name and len(facts.set_names) > 1:
         values += (
             f' (on the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
         )
     return values
+
+
+def _guessing(facts: EvaluationFacts, names: list[str]) -> str:
+    """What guessing would give of these metrics."""
+    told = []
+    for name, guess in facts.guesses.items():
+        if any(shown == name or shown.endswith(f"_{name}") for shown in names):
+            values = ((guess.constant, "constant"), (guess.random, "random"))
+            told.append(f"{name} {', '.join(f'{v:.4g} ({how})' for v, how in values if v is not None)}")
+    return f"; guessing gives {', '.join(told)}" if told else ""
 
 
 def _in_loop(facts: EvaluationFacts) -> str:
@@ -152,8 +163,12 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    steps = f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
-    return f"{steps}{_by_heart(facts)}{_of_its_rows(facts)}"
+    last = facts.longer or facts
+    more = f", {last.losses[-1]:.4g} in {len(last.losses)}" if facts.longer else ""
+    steps = (
+        f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps{more}: {_progress(last)}"
+    )
+    return f"{steps}{_by_heart(last)}{_of_its_rows(facts)}"
 
 
 def _by_heart(facts: OverfitFacts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainwright.adapters.base import Learn, Run, Train
@@ -17,6 +17,8 @@ from trainwright.walk.walk import Walk
 
 OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
+# A loss that still falls gets so many times the steps, if that takes no more than this share of the time left.
+LONGER, LONGER_SHARE = 4, 0.1
 BASELINE_BATCHES = 4
 # The share of the time left that steps on extreme rows may take, and the share where rows have yet to be read for it.
 ROWS_SHARE, UNREAD_SHARE = 0.1, 0.5
@@ -89,7 +91,10 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):
-            walk.learn_run(stage, run, _overfit_facts(run, _class_names(walk, run)))
+            facts = _overfit_facts(run, _class_names(walk, run))
+            if facts.falling and not facts.by_heart and not facts.diverged and run.failure is None:
+                facts = replace(facts, longer=(yield from _longer(walk, run)))
+            walk.learn_run(stage, run, facts)
     elif stage == Stage.BASELINE:
         steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
         run = yield Train(
@@ -123,6 +128,17 @@ def _overfit(walk: Walk, enough: float) -> Generator[Request, Any, Run]:
     steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
     run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=enough)
     return run
+
+
+def _longer(walk: Walk, run: Run) -> Generator[Request, Any, OverfitFacts | None]:
+    """More steps on the batch, for a loss that is still falling; None if they would cost much, or were cut off."""
+    seconds = LONGER_SHARE * walk.clock.left
+    steps = LONGER * len(run.losses)
+    if len(run.losses) < OVERFIT_STEPS or steps * run.seconds / len(run.losses) > seconds:
+        return None
+    longer: Run = yield Train(steps=steps, batches=1, seed=0, seconds=2 * seconds, enough=LEARNT_SHARE / 4)
+    usable = longer.failure is None and len(longer.losses) > len(run.losses) and not longer.skipped
+    return _overfit_facts(longer) if usable else None
 
 
 def _fell_short(run: Run, enough: float) -> bool:

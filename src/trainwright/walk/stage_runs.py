@@ -7,11 +7,14 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from trainwright.core import Facts, Finding, Severity, Stage, StageRun, Status
-from trainwright.stages import CENSUS_LABELS, BaselineFacts, LearningFacts, OddRowFacts
+from trainwright.stages import CENSUS_LABELS, BaselineFacts, EvaluationFacts, LearningFacts, LossFacts, OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
+
+# A loss that differs from its one loss call by more than this has further terms.
+SAME_LOSS = 0.01
 
 
 def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun:
@@ -44,6 +47,8 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
     why = f"with a warning: {names}" if names else describe(measured[0])
     if stage == Stage.DATASET and not names:
         why += _of_all_rows(walk)
+    if isinstance(measured[0], EvaluationFacts) and not names:
+        why += _guessed_loss(walk, measured[0])
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
         in_loop = getattr(measured[0], "in_loop", False)
         why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
@@ -60,6 +65,16 @@ def _of_all_rows(walk: Walk) -> str:
     partly = {n: r for n, r in readings.items() if r.rows is None or r.read < r.rows or r.read > CENSUS_LABELS}
     told = [f"{r.read:,} of {f'{r.rows:,}' if r.rows is not None else 'the'} {n} rows" for n, r in partly.items()]
     return f"; searched for extremes: {', '.join(told)}" if told else ""
+
+
+def _guessed_loss(walk: Walk, facts: EvaluationFacts) -> str:
+    """What an uninformed model's loss is, if an evaluation gives one and training minimizes nothing but that loss."""
+    loss = walk.facts.get(LossFacts)
+    if not isinstance(loss, LossFacts) or loss.expected is None or loss.value is None or loss.call is None:
+        return ""
+    alone = loss.call.value is not None and abs(loss.call.value - loss.value) <= SAME_LOSS * abs(loss.value)
+    named = any(name in ("eval_loss", "val_loss") for name in facts.metrics)
+    return f"; an uninformed model has a loss of {loss.expected:.4g}" if alone and named else ""
 
 
 def nothing_learned(facts: Sequence[Facts]) -> bool:

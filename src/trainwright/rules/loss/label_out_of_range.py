@@ -52,7 +52,7 @@ def label_out_of_range(
         where=where,
         proof=rows_not_finite(loss),
         repair=_widen(classes) if seen[0] >= 0 else None,
-        fix=_fix(classes, where, forward),
+        fix=_fix(classes, where, setup.place(Role.CONFIG), forward),
     )
 
 
@@ -69,12 +69,15 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     return (head.size_at or setup.place(Role.MODEL) or head.where) if head.sizes else head.where
 
 
-def _fix(classes: int, where: Place | None, forward: ForwardFacts) -> Fix:
+def _fix(classes: int, where: Place | None, config: Place | None, forward: ForwardFacts) -> Fix:
     if forward.head is not None and not any(
         p.initial_deviation for p in forward.parameters
     ):  # no configuration sizes it
         either = ", or train the one score by a binary cross-entropy" if classes == 2 else ""
         return Fix(does=f"give the last layer {classes} units{either}", safety=Safety.SAFE)
+    if config is not None:
+        edit = SetKeyword(config.file, config.line, "num_labels", str(classes), function="Config")
+        return Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE, edits=(edit,))
     given = {"num_labels": str(classes)}
     told = f"num_labels={classes}"
     if _is_stored(forward):

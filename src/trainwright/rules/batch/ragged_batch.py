@@ -44,7 +44,7 @@ from trainwright.stages import IGNORED_LABEL, BatchFacts, DatasetFacts, SetupFac
 # NumPy's words.
 UNSTACKED = "all input arrays must have the same shape"
 _LABELS = ("labels", "label", "label_ids")
-# What a Trainer collates with if it has no tokenizer, and what a tokenizer pads.
+# What is collated with where there is no tokenizer, and what a tokenizer pads.
 DEFAULT_COLLATOR = "default_data_collator"
 _PADDED = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
@@ -91,9 +91,16 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
 def _by_the_trainer(
     ragged: Collection[str], batch: BatchFacts, setup: SetupFacts, tokenizer: TokenizerFacts | None
 ) -> Fix | None:
-    """The edits that let a Trainer pad by itself: it does with a tokenizer, if it was given no collator."""
+    """The edits that let the object that trains pad by itself: it does with a tokenizer, if it was given no collator."""
+    built_by, who = setup.words.built_by, setup.words.trainer
     trainer, collator, given = (setup.place(role) for role in (Role.TRAINER, Role.COLLATOR, Role.TOKENIZER))
-    if trainer is None or tokenizer is None or batch.collator != DEFAULT_COLLATOR or not set(ragged) <= _PADDED:
+    if (
+        trainer is None
+        or not built_by
+        or tokenizer is None
+        or batch.collator != DEFAULT_COLLATOR
+        or not set(ragged) <= _PADDED
+    ):
         return None
     name = tokenizer.expression
     if not name.isidentifier():
@@ -102,10 +109,10 @@ def _by_the_trainer(
     does = f"collate with DataCollatorWithPadding({name})"
     if collator is not None:
         edits.append(RemoveKeyword(collator.file, collator.line, "data_collator"))
-        does += ": without data_collator=, the Trainer does so"
+        does += f": without data_collator=, {who} does so"
     if given is None:
-        edits.append(SetKeyword(trainer.file, trainer.line, "processing_class", name, function="Trainer"))
-        does += f"{' if it is' if collator else ', which the Trainer does if it is'} given processing_class={name}"
+        edits.append(SetKeyword(trainer.file, trainer.line, "processing_class", name, function=built_by))
+        does += f"{' if it is' if collator else f', which {who} does if it is'} given processing_class={name}"
     return Fix(does=does, safety=Safety.SAFE, edits=tuple(edits)) if edits else None
 
 

@@ -68,19 +68,19 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
 
 
 def _fix(evaluation: EvaluationFacts, setup: SetupFacts) -> Fix:
-    """What to write in the function; of a Trainer with one output, the edit that passes classes to it."""
+    """What to write in the function; of a model with one output, the edit that passes classes to it."""
     does = f"write predictions = np.argmax(predictions, axis=-1) first in {evaluation.metrics_by}"
-    trainer = setup.place(Role.TRAINER)
-    if trainer is None or evaluation.metrics_by != "compute_metrics" or len(evaluation.predictions) != 1:
+    trainer, built_by = setup.place(Role.TRAINER), setup.words.built_by
+    if trainer is None or not built_by or len(evaluation.predictions) != 1:
         return Fix(does=does, safety=Safety.SAFE)
     edit = SetKeyword(
         trainer.file,
         trainer.line,
         "preprocess_logits_for_metrics",
         "lambda logits, labels: logits.argmax(-1)",
-        function="Trainer",
+        function=built_by,
     )
-    return Fix(does=f"{does}, or let the Trainer pass classes to it", safety=Safety.SAFE, edits=(edit,))
+    return Fix(does=f"{does}, or {setup.words.fewer_predictions}", safety=Safety.SAFE, edits=(edit,))
 
 
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:

@@ -107,6 +107,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     (OPEN, LOOP, "BatchFacts.evaluation_tensors ForwardFacts.memory SetupFacts.ineffective_freezes"),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
+        SetupFacts.idle OptimizerFacts.state_bytes
         ForwardFacts.works_at_rows GradientFacts.update_growth LossFacts.renormalised LossFacts.unchanged_by_weights
         OptimizerFacts.warmup_updates SetupFacts.unmatched_checkpoints"""),
 ]  # fmt: skip

@@ -19,6 +19,10 @@ from trainwright.stages.setup import SetupFacts
 # At most this many of a batch's tensors are shown by name, and so many labels with their rows.
 _SHOWN = 6
 _SHOWN_LABELS = 10
+# Less memory than this is of no concern.
+_WORTH_BYTES = 100 * 2**20
+# A text that is cut to less than a quarter is worth a word.
+_CUT = 4.0
 
 
 @singledispatch
@@ -32,7 +36,7 @@ def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
     return (
         f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable, "
-        f"{facts.device} {facts.precision}{updates}{_brought(facts)}"
+        f"{facts.device} {facts.precision}{updates}{_brought(facts)}{''.join(f'; {idle}' for idle in facts.idle)}"
     )
 
 
@@ -51,7 +55,16 @@ def _brought(facts: SetupFacts) -> str:
 
 @describe.register
 def _(facts: DatasetFacts) -> str:
-    return "; ".join(_split(s) for s in facts.splits)
+    return "; ".join(_split(s) for s in facts.splits) + _cut_texts(facts)
+
+
+def _cut_texts(facts: DatasetFacts) -> str:
+    """How much of the texts a tokenizer call keeps, if it cuts most of them away."""
+    texts = facts.texts
+    if texts is None or texts.source_tokens is None or texts.source_tokens < _CUT * texts.longest:
+        return ""
+    away = 1 - texts.longest / texts.source_tokens
+    return f"; {away:.0%} of the median text is cut away: it has {texts.source_tokens:,.0f} tokens, a row at most {texts.longest:,}"
 
 
 def _split(split: SplitFacts) -> str:
@@ -122,7 +135,16 @@ def _(facts: OptimizerFacts) -> str:
         return "no optimizer: the script updates the parameters itself"
     origin = "" if facts.rate_given else " (default)"
     held = f"holds {len(facts.trainable) - len(facts.unregistered)} of {len(facts.trainable)} trainable parameters"
-    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}"
+    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}{_memory(facts)}"
+
+
+def _memory(facts: OptimizerFacts) -> str:
+    """What training holds in memory whatever the batch is; nothing of a small model."""
+    parts = (("weights", facts.weights_bytes), ("gradients", facts.gradients_bytes), ("optimizer", facts.state_bytes))
+    if sum(size for _, size in parts) < _WORTH_BYTES:
+        return ""
+    told = ", ".join(f"{name} {size / 2**20:,.0f} MB" for name, size in parts)
+    return f"; memory without the batch: {told}"
 
 
 @describe.register

@@ -12,6 +12,7 @@ from typing import Any
 import transformers
 from torch import nn
 
+from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
@@ -301,6 +302,7 @@ def setup_facts(
         overrides=tuple(overridden_methods(trainer, ignored)),
         model_class=type(model).__name__,
         loads_checkpoint=model in seen.loadings,
+        idle=() if model in seen.loadings else idle_settings([model]),
         trained_before=any(p in seen.trained_earlier for p in model.parameters()),
         unmatched_checkpoints=tuple(seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),

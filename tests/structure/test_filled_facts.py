@@ -52,7 +52,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("made in walk/ of the runs that every kind returns", ALL, """
         BaselineFacts.predicted_classes BaselineFacts.label_classes
         OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
-        OverfitFacts.diverged OverfitFacts.slow WarningFacts.heard SetupFacts.versions"""),
+        OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
         SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.text_labels"""),
@@ -89,7 +89,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.best_greater LossFacts.padding_label_change"""),
     ("a function of metrics that the framework calls", LOOP, """
         EvaluationFacts.label_values EvaluationFacts.returned EvaluationFacts.metrics_when
-        EvaluationFacts.continuous_labels EvaluationFacts.metrics_by"""),
+        EvaluationFacts.continuous_labels EvaluationFacts.metrics_by EvaluationFacts.guesses"""),
     ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
     ("statements of a loop", ("trainer", "keras"), """
         DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
@@ -107,6 +107,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     (OPEN, LOOP, "BatchFacts.evaluation_tensors ForwardFacts.memory SetupFacts.ineffective_freezes"),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
+        SetupFacts.idle OptimizerFacts.state_bytes
         ForwardFacts.works_at_rows GradientFacts.update_growth LossFacts.renormalised LossFacts.unchanged_by_weights
         OptimizerFacts.warmup_updates SetupFacts.unmatched_checkpoints"""),
 ]  # fmt: skip

@@ -64,6 +64,7 @@ MAY_IMPORT = {
     "rehearsal": {
         "rehearsal",
         "adapters.data.source_cells",
+        "probes.guessing",
         "seams",
         "tensors",
         "frameworks",
@@ -128,6 +129,8 @@ INSIDE = {
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
     "probes.losses": set(),
+    "probes.guessing": set(),
+    "probes.hits": set(),
     "probes.constant": {"probes.losses", "probes.row_losses"},
     "probes.row_losses": set(),
     "probes.forward": set(),

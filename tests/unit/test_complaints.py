@@ -46,6 +46,9 @@ SAID = {
     "gradients are all None": "severed-graph",
     "eval_loss is missing": "missing-evaluation-labels",
     "early stopping does not work": "unknown-best-metric",
+    "overfit one batch": "unlearnable-batch",
+    "train on a TPU": "ranks-see-different-data",
+    "TPU": "mostly-padding",
 }
 
 
@@ -72,7 +75,7 @@ def test_every_complaint_is_made_by_someone_and_names_rules_that_exist() -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum", "overfit one batch"],
+    ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum"],
 )
 def test_what_is_no_complaint_is_not_answered_as_one(text: str) -> None:
     assert complaint_of(text) is None

@@ -1,10 +1,14 @@
 """When classes that one of two sets lacks are a warning, a note, or nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from trainwright.core.finding import Severity
 from trainwright.rules.dataset.missing_classes import missing_classes
+from trainwright.rules.loss.label_out_of_range import label_out_of_range
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
@@ -55,3 +59,21 @@ def test_classes_that_one_set_lacks(train, held, outputs, severities):
 )
 def test_an_output_for_a_class_that_no_row_has(train, outputs, severities):
     assert _found(train, None, outputs) == severities
+
+
+def test_an_evaluation_set_without_labels_is_said_to_have_none() -> None:
+    dataset = DatasetFacts(train=_set("train", TEN), evaluation=_set("evaluation", {-1: 100}))
+    (found,) = missing_classes.function(dataset, SetupFacts(), None)
+    assert found.message.startswith("the evaluation set has no labels: all 100 of them are -1")
+    assert _found(TEN, {-1: 100}, 10) == []  # the loss raises: label-out-of-range says it
+    targets = TensorFacts(shape=(8,), dtype="int64")
+    call = LossCall(
+        function="cross_entropy", inputs=TensorFacts(shape=(8, 10), dtype="float32"), targets=targets, at=None
+    )
+    loss = LossFacts(function="cross_entropy", call=call, classes=10, targets_are_labels=True)
+    (raising,) = label_out_of_range.function(dataset, SetupFacts(), ForwardFacts(), loss)
+    assert raising.message == found.message
+    ignoring = replace(loss, call=replace(call, options={"ignore_index": -1}))
+    assert list(label_out_of_range.function(dataset, SetupFacts(), ForwardFacts(), ignoring)) == []
+    outliers = DatasetFacts(train=_set("train", {-1: 5, 1: 300}), evaluation=_set("evaluation", {-1: 100}))
+    assert not any("no labels" in f.message for f in missing_classes.function(outliers, SetupFacts(), None))

@@ -20,6 +20,7 @@ from trainwright.stages import (
     OptimizerFacts,
     SetupFacts,
 )
+from trainwright.stages.overfit import Hits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,8 @@ class Run:
     predictions: tuple[int, ...] = ()
     """For classification, the predicted classes of the rows at the end."""
     labels: tuple[int, ...] = ()
+    hits: Hits | None = None
+    """How many answers are right at the end, in evaluation mode: of rows, positions or labels."""
     seconds: float = 0.0
     constant: float | None = None
     """The loss of the best constant prediction on these rows, if it is known."""

@@ -13,6 +13,7 @@ class Role(StrEnum):
 
     # What takes part
     MODEL = "model"
+    CONFIG = "config"
     OPTIMIZER = "optimizer"
     SCHEDULER = "scheduler"
     LOSS = "loss"

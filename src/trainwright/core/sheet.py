@@ -51,6 +51,9 @@ class OwnNumber:
     best: float | None = None
     """None: whether higher or lower is better is not known."""
     best_update: int | None = None
+    constant: float | None = None
+    """What the script's own function gives for a constant answer, and below for labels in random order; None: not known."""
+    random: float | None = None
     mark: str = ""
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 # A longer text is a log or a report, in which single words say little.
 MOST_WORDS = 30
+# Any other single word is searched for among the rules.
+LONE_WORDS = ("tpu", "tpus")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,13 +264,33 @@ COMPLAINTS = (
         "TensorBoard's). These faults also cost time.",
         rules=("mostly-padding", "retained-logits", "endless-epoch", "accelerator-held-by-others"),
     ),
+    Complaint(
+        patterns=(r"\bover-?fit\w*.*\b(?:one|single|1|a) batch",),
+        answer="Overfitting one batch is a test, no fault: a model that works learns one batch by heart within a few dozen "
+        "steps. Stage 8 of a check makes it, and says how many of the batch's answers are right at the end. If it cannot be "
+        "learned, look at the rate, the loss, and what the forward pass loses.",
+        rules=(
+            "unlearnable-batch",
+            "excessive-learning-rate",
+            "negligible-learning-rate",
+            "severed-graph",
+            "unregistered-parameters",
+        ),
+    ),
+    Complaint(
+        patterns=(r"\btpus?\b",),
+        answer="For a TPU, put the training into one function and start it with Accelerate's notebook_launcher, or with "
+        "`accelerate launch`; give each process its own part of the rows, and pad to one fixed length, because each new shape "
+        "is compiled anew. A check on the CPU finds the same faults of data, labels, loss and metrics.",
+        rules=("ranks-see-different-data", "mostly-padding"),
+    ),
 )
 
 
 def complaint_of(text: str) -> Complaint | None:
     """The complaint that a short text expresses, if it is one of the table."""
     said = _plain(text)
-    if not 2 <= len(said.split()) <= MOST_WORDS:
+    if not (2 <= len(said.split()) <= MOST_WORDS or said.strip() in LONE_WORDS):
         return None
     return next((one for one in COMPLAINTS if any(re.search(pattern, said) for pattern in one.patterns)), None)
 

@@ -11,6 +11,7 @@ import numpy as np
 from trainwright.probes.losses import is_one_hot
 from trainwright.probes.row_losses import LossRows, distance
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
+from trainwright.stages.overfit import Hits
 
 # If the script's loss differs by more than this from its one loss call, it has further terms.
 SAME_WITHIN = 1e-3
@@ -33,6 +34,8 @@ class JudgedLoss:
     """The call's options under torch's names; class weights as arrays."""
     answers: tuple[list[int], list[int]] = ([], [])
     """Predicted and true classes; empty if the call does not classify rows."""
+    hits: Hits | None = None
+    """How many of its answers are right; None if they are neither classes nor labels of yes or no."""
     rows: LossRows | None = None
     """The loss of each row; None if it is not known for this loss."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
+from trainwright.core.guess import Guess
 from trainwright.core.sample import SamplePart, Span
 from trainwright.rehearsal.record_rows import Broken, Generated, RawRows
 
@@ -350,6 +351,8 @@ class Record(Facts):
     drawn: list[Drawn] = field(default_factory=list)
     raw: list[RawRows] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
+    guesses: dict[str, Guess] = field(default_factory=dict)
+    """What guessing gives by the script's own metric functions, under the names of `numbers`."""
     kept: list[Kept] = field(default_factory=list)
     loaded: list[Loaded] = field(default_factory=list)
     best: list[Best] = field(default_factory=list)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainwright.core.sheet import HELD_OUT, Layer, Score, Sheet
+from trainwright.core.sheet import HELD_OUT, Layer, OwnNumber, Score, Sheet
 from trainwright.report.curves import blocks
 from trainwright.report.samples import brief_generated, brief_rows
 from trainwright.report.sheet import (
@@ -103,6 +103,15 @@ def _beside(row: Score) -> str:
     return ", ".join(parts)
 
 
+def _guessing(row: OwnNumber) -> str:
+    told = [
+        f"{how} {value_of(value)}"
+        for how, value in (("constant", row.constant), ("random", row.random))
+        if value is not None
+    ]
+    return f"guessing: {', '.join(told)}" if told else ""
+
+
 def _way(first: float | None, last: float | None) -> str:
     return " → ".join(value_of(value) for value in (first, last) if value is not None)
 
@@ -118,6 +127,7 @@ def _brief_own(sheet: Sheet) -> tuple[Line, ...]:
                     f"best {value_of(row.best)} after update {row.best_update:,}"
                     if row.best_update is not None and row.count > 1
                     else "",
+                    _guessing(row),
                 ),
                 row.mark,
             )

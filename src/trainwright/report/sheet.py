@@ -117,7 +117,11 @@ def _all(sheet: Sheet, most: int) -> Iterable[Table]:
         most,
     )
     yield _table(
-        "The script's own numbers", ("number", "from", "first", "last", "best", "after update"), sheet.own, _own, most
+        "The script's own numbers",
+        ("number", "from", "first", "last", "best", "after update", "a constant", "at random"),
+        sheet.own,
+        _own,
+        most,
     )
     yield _table(
         "Classes", ("class", "drawn in training", "evaluated", "right", "mostly taken for"), sheet.classes, _class, most
@@ -210,7 +214,8 @@ def bar_of(share: float) -> str:
 
 def _own(row: OwnNumber) -> tuple[str, ...]:
     at = "" if row.best_update is None else f"{row.best_update:,}"
-    return row.name, row.source, value_of(row.first), value_of(row.last), value_of(row.best), at
+    guesses = value_of(row.constant), value_of(row.random)
+    return row.name, row.source, value_of(row.first), value_of(row.last), value_of(row.best), at, *guesses
 
 
 def _class(row: ClassRow) -> tuple[str, ...]:

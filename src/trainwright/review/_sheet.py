@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trainwright.core import Finding, Shown
+from trainwright.core.guess import Guess
 from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
 from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import TYPED, Series, own_score, series_of
@@ -138,6 +139,7 @@ def _own(record: Record, series: Series, kept: int | None) -> OwnNumber:
     mark = "" if all(map(math.isfinite, series.values)) else "not finite"
     if kept is not None and best is not None and not mark and _is_worse(series, kept):
         mark = f"kept: update {kept:,}, not the best"
+    guess = record.guesses.get(series.name, Guess())
     return OwnNumber(
         name=series.name,
         source=next(sources),
@@ -146,6 +148,8 @@ def _own(record: Record, series: Series, kept: int | None) -> OwnNumber:
         last=series.values[-1],
         best=None if best is None else series.values[best],
         best_update=None if best is None else series.updates[best],
+        constant=guess.constant,
+        random=guess.random,
         mark=mark,
     )
 

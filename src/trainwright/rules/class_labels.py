@@ -7,8 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from trainwright.core import Call, Proof, Repair, Seam
-from trainwright.stages import IGNORED_LABEL, DatasetFacts, ForwardFacts, LabelFacts, LossCall, LossFacts, SplitFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam
+from trainwright.stages import (
+    IGNORED_LABEL,
+    DatasetFacts,
+    ForwardFacts,
+    LabelFacts,
+    LossCall,
+    LossFacts,
+    SetupFacts,
+    SplitFacts,
+)
 
 # Noise on labels of 0 and 1 is a known technique (for discriminators, for example).
 NOISE = 0.25
@@ -57,7 +66,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
         if labels is None and split.name != "train":
             continue
         seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
-        if not seen or (seen[0] >= 0 and seen[-1] < width):
+        if not seen or (seen[0] >= 0 and seen[-1] < width) or lacks_labels(labels):
             continue
         if set(in_batch) - set(seen) and all(0 <= v < width for v in in_batch):
             continue  # the loss gets numbers that are not in the data: they are renumbered on the way
@@ -93,6 +102,30 @@ def _picked_outside(loss: LossFacts, forward: ForwardFacts) -> bool:
     """Whether a handwritten loss raised because it indexed a score beyond the C scores of a row (N, C)."""
     shape = forward.output.shape if forward.output else ()
     return loss.failure is not None and "out of bounds" in loss.failure.message and len(shape) == 2
+
+
+def lacks_labels(labels: LabelFacts | None) -> bool:
+    """Whether every label of a set is -1, as where the labels of a test set are kept secret."""
+    return labels is not None and labels.kind == "class" and set(labels.census) == {-1}
+
+
+def refuses_unlabelled(loss: LossFacts) -> bool:
+    """Whether the loss raises on a label of -1."""
+    call = loss.call
+    return call is not None and call.function in OF_CLASSES and call.options.get("ignore_index", IGNORED_LABEL) != -1
+
+
+def without_labels(dataset: DatasetFacts, setup: SetupFacts) -> Finding:
+    """The finding of an evaluation set whose labels are all -1: it can be predicted, not evaluated."""
+    held = dataset.evaluation.labels if dataset.evaluation else None
+    total = sum(held.census.values()) if held else 0
+    return Finding(
+        message=f"the evaluation set has no labels: all {total} of them are -1, as in test sets whose labels are kept secret",
+        measured={"evaluation_rows": total, "label": -1},
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET) or dataset.evaluation_place,
+        proof=Proof(f"every one of {total} evaluation rows has the label -1, and no training row has it"),
+        fix=Fix(does="evaluate on a set that has labels, such as the validation set; this one can only be predicted"),
+    )
 
 
 def _census(split: SplitFacts) -> LabelFacts | None:

@@ -31,6 +31,9 @@ class LabelMaskFacts:
     """How many of them have a live label."""
     pad_live: int = 0
     """Padding positions with a live label."""
+    masked_live: int = 0
+    """Positions with a live label whose input is the tokenizer's mask token."""
+    positions: int = 0
     equals_inputs: bool = False
     """The labels equal the inputs (for a causal model that shifts them itself)."""
     shifted_by_one: bool = False
@@ -224,6 +227,7 @@ def measure_label_mask(
     *,
     pad_id: int | None,
     eos_id: int | None,
+    mask_id: int | None = None,
 ) -> LabelMaskFacts:
     """Return how many positions of token labels (rows, length) count, given inputs of the same shape.
 
@@ -237,6 +241,8 @@ def measure_label_mask(
     return LabelMaskFacts(
         live=int(live.sum()),
         rows=len(labels),
+        masked_live=int((live & (inputs == mask_id)).sum()) if mask_id is not None else 0,
+        positions=labels.size,
         eos_inputs=int(ends.sum()),
         eos_live=int((ends & live).sum()),
         pad_live=int((padding & live).sum()),

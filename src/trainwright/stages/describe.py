@@ -16,8 +16,13 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# At most this many of a batch's tensors are shown by name.
+# At most this many of a batch's tensors are shown by name, and so many labels with their rows.
 _SHOWN = 6
+_SHOWN_LABELS = 10
+# Less memory than this is of no concern.
+_WORTH_BYTES = 100 * 2**20
+# A text that is cut to less than a quarter is worth a word.
+_CUT = 4.0
 
 
 @singledispatch
@@ -31,7 +36,7 @@ def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
     return (
         f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable, "
-        f"{facts.device} {facts.precision}{updates}{_brought(facts)}"
+        f"{facts.device} {facts.precision}{updates}{_brought(facts)}{''.join(f'; {idle}' for idle in facts.idle)}"
     )
 
 
@@ -50,7 +55,16 @@ def _brought(facts: SetupFacts) -> str:
 
 @describe.register
 def _(facts: DatasetFacts) -> str:
-    return "; ".join(_split(s) for s in facts.splits)
+    return "; ".join(_split(s) for s in facts.splits) + _cut_texts(facts)
+
+
+def _cut_texts(facts: DatasetFacts) -> str:
+    """How much of the texts a tokenizer call keeps, if it cuts most of them away."""
+    texts = facts.texts
+    if texts is None or texts.source_tokens is None or texts.source_tokens < _CUT * texts.longest:
+        return ""
+    away = 1 - texts.longest / texts.source_tokens
+    return f"; {away:.0%} of the median text is cut away: it has {texts.source_tokens:,.0f} tokens, a row at most {texts.longest:,}"
 
 
 def _split(split: SplitFacts) -> str:
@@ -121,7 +135,16 @@ def _(facts: OptimizerFacts) -> str:
         return "no optimizer: the script updates the parameters itself"
     origin = "" if facts.rate_given else " (default)"
     held = f"holds {len(facts.trainable) - len(facts.unregistered)} of {len(facts.trainable)} trainable parameters"
-    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}"
+    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}{_memory(facts)}"
+
+
+def _memory(facts: OptimizerFacts) -> str:
+    """What training holds in memory whatever the batch is; nothing of a small model."""
+    parts = (("weights", facts.weights_bytes), ("gradients", facts.gradients_bytes), ("optimizer", facts.state_bytes))
+    if sum(size for _, size in parts) < _WORTH_BYTES:
+        return ""
+    told = ", ".join(f"{name} {size / 2**20:,.0f} MB" for name, size in parts)
+    return f"; memory without the batch: {told}"
 
 
 @describe.register
@@ -130,11 +153,22 @@ def _(facts: EvaluationFacts) -> str:
         return _in_loop(facts)
     shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
     values = ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
+    values += _guessing(facts, list(shown)[:4])
     if facts.set_name and len(facts.set_names) > 1:
         values += (
             f' (on the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
         )
     return values
+
+
+def _guessing(facts: EvaluationFacts, names: list[str]) -> str:
+    """What guessing would give of these metrics."""
+    told = []
+    for name, guess in facts.guesses.items():
+        if any(shown == name or shown.endswith(f"_{name}") for shown in names):
+            values = ((guess.constant, "constant"), (guess.random, "random"))
+            told.append(f"{name} {', '.join(f'{v:.4g} ({how})' for v, how in values if v is not None)}")
+    return f"; guessing gives {', '.join(told)}" if told else ""
 
 
 def _in_loop(facts: EvaluationFacts) -> str:
@@ -151,7 +185,41 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
+    last = facts.longer or facts
+    more = f", {last.losses[-1]:.4g} in {len(last.losses)}" if facts.longer else ""
+    steps = (
+        f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps{more}: {_progress(last)}"
+    )
+    return f"{steps}{_by_heart(last)}{_of_its_rows(facts)}"
+
+
+def _by_heart(facts: OverfitFacts) -> str:
+    """How many of a batch's answers are right at the end; of numbers, how near they are."""
+    hits, constant, last = facts.hits, facts.constant, facts.evaluated
+    if hits is not None:
+        of = f"{hits.right:,} of {hits.answers:,}"
+        of += "" if hits.answers == facts.rows else " labels" if hits.of_labels else " positions"
+        all_right = hits.right == hits.answers
+        return f"; in evaluation mode right: {of}" if facts.learnt and not all_right else f"; learned by heart: {of}"
+    if constant is None or last is None:
+        return ""
+    return f"; at its end {last:.4g}, the best constant answer has {constant:.4g}"
+
+
+def _of_its_rows(facts: OverfitFacts) -> str:
+    """Which labels the rows of a batch hold."""
+    labels = facts.labels
+    if not labels:
+        return ""
+    named = {c: f"{c} ({facts.class_names[c]})" if facts.class_names else str(c) for c in labels}
+    if len(labels) == 1:
+        only = next(iter(named.values()))
+        return f"; all its {facts.rows} rows have one label, {only}, so that a constant answer is right"
+    if len(labels) > _SHOWN_LABELS:
+        fewest, most = min(labels.values()), max(labels.values())
+        each = f"{fewest} rows" if fewest == most else f"{fewest} to {most} rows"
+        return f"; its {facts.rows} rows hold {len(labels)} labels, {each} each"
+    return f"; its {facts.rows} rows hold labels {', '.join(f'{named[c]}: {n}' for c, n in labels.items())}"
 
 
 def _progress(facts: OverfitFacts) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trainwright.core import Facts, Failure, Place, Stage
+from trainwright.core.guess import Guess
 from trainwright.stages.tensor import TensorFacts
 
 
@@ -224,6 +225,8 @@ class EvaluationFacts(Facts):
     """The metric function's results, under its own names."""
     metrics_when: Mapping[Given, Mapping[str, float] | str] = field(default_factory=dict)
     """The metric function's results for substitutes; a string is the exception it raised."""
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+    """What guessing gives by the same function, under its own names; empty if that is not known."""
     needs_all_rows: bool = False
     """The metric function raised on a sample, but not on as many rows as the whole set has."""
     metrics_by: str = "compute_metrics"

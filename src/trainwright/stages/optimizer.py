@@ -25,6 +25,10 @@ class OptimizerFacts(Facts):
     failure: Failure | None = None
     kind: str = ""
     """Class name."""
+    weights_bytes: int = 0
+    """What the weights take in memory, and below their gradients and the optimizer's state after an update."""
+    gradients_bytes: int = 0
+    state_bytes: int = 0
     groups: tuple[GroupFacts, ...] = ()
     learning_rate: float = 0.0
     """The largest rate of any group, at the schedule's peak."""

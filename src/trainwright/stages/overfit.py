@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from trainwright.core import Facts, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hits:
+    """Right answers, and how many a constant answer would have right."""
+
+    right: int
+    answers: int
+    by_constant: int
+    """Right if the most frequent answer is always given, of several labels the most frequent of each."""
+    of_labels: bool = False
+    """They are several labels for each row, each yes or no."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +43,13 @@ class OverfitFacts(Facts):
     """The loss of the best constant prediction for this batch, if known."""
     evaluated: float | None = None
     """The loss on the batch after the steps, in evaluation mode."""
+    hits: Hits | None = None
+    """How many of the batch's answers are right after the steps, in evaluation mode; None: it has no right answers."""
+    labels: Mapping[int, int] = field(default_factory=dict)
+    """How many of its rows have each class; empty if rows have none."""
+    class_names: tuple[str, ...] = ()
+    longer: OverfitFacts | None = None
+    """The same with more steps, if the loss was still falling and they cost little."""
 
     @property
     def final(self) -> float:
@@ -42,6 +62,19 @@ class OverfitFacts(Facts):
         """How far the loss came on the way from a constant prediction to the floor; 0 if the constant is unknown."""
         way = self.constant - self.floor if self.constant is not None else 0.0
         return (self.constant - self.final) / way if self.constant is not None and way > 0 else 0.0
+
+    @property
+    def by_heart(self) -> bool:
+        """Whether the batch was learned: its loss is near the floor, or its answers are right at the end.
+
+        Where all rows have one answer, giving it shows nothing.
+        """
+        if self.longer is not None:
+            return self.longer.by_heart
+        if self.learnt or self.hits is None:
+            return self.learnt
+        wrong, by_constant = (self.hits.answers - n for n in (self.hits.right, self.hits.by_constant))
+        return by_constant > 0 and wrong <= WRONG_SHARE * by_constant
 
     @property
     def unlearned(self) -> bool:
@@ -57,6 +90,8 @@ FIRST_SHARE = 0.1
 # model that works gets there within a few dozen steps.
 LEARNT_SHARE = 0.25
 SLOW_SHARE = 0.01
+# Of a batch that was learned, at most this share of what a constant answer has wrong is wrong: of 16 rows, none.
+WRONG_SHARE = 0.05
 DIVERGED_FACTOR = 2.0
 
 
@@ -69,6 +104,9 @@ def measure_overfit(
     batch_classes: int | None = None,
     constant: float | None = None,
     evaluated: float | None = None,
+    hits: Hits | None = None,
+    labels: Mapping[int, int] | None = None,
+    class_names: tuple[str, ...] = (),
 ) -> OverfitFacts:
     """Return the facts of a loss curve (one value per step; the first is before any update)."""
     finite = [x for x in losses if x == x and abs(x) != float("inf")]
@@ -93,6 +131,9 @@ def measure_overfit(
         slow=bool(finite) and not learnt and abs(first - last) < SLOW_SHARE * abs(first),
         constant=constant,
         evaluated=evaluated,
+        hits=hits,
+        labels=labels or {},
+        class_names=class_names,
     )
 
 

@@ -304,6 +304,8 @@ class SetupFacts(Facts):
     overrides: tuple[OverriddenMethod, ...] = ()
     misspelled: tuple[MisspelledMethod, ...] = ()
     model_class: str = ""
+    idle: tuple[str, ...] = ()
+    """Settings of the model that change nothing, each in a few words."""
     loads_checkpoint: bool = False
     """The model's weights (or at least its base model's) were loaded from a checkpoint."""
     trained_before: bool = False

@@ -12,6 +12,8 @@ class Words:
 
     trainer: str = "the loop"
     """The object that runs the training steps, with its article."""
+    built_by: str = ""
+    """The class whose call takes model, data and metrics; empty if there is none."""
     arguments: str = ""
     """The call that sets hyperparameters; empty if there is none."""
     evaluation_data: str = "the data of the evaluation"

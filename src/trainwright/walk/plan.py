@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core import Finding, Repair, Seam, Severity, Stage
 from trainwright.stages import BaselineFacts, DatasetFacts, LossFacts
-from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
+from trainwright.stages.overfit import LEARNT_SHARE, OverfitFacts, measure_overfit
 from trainwright.walk.judged import judged
 from trainwright.walk.trials import experiment, learn
 from trainwright.walk.walk import Walk
 
 OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
+# A loss that still falls gets so many times the steps, if that takes no more than this share of the time left.
+LONGER, LONGER_SHARE = 4, 0.1
 BASELINE_BATCHES = 4
 # The share of the time left that steps on extreme rows may take, and the share where rows have yet to be read for it.
 ROWS_SHARE, UNREAD_SHARE = 0.1, 0.5
@@ -88,7 +91,10 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):
-            walk.learn_run(stage, run, _overfit_facts(run))
+            facts = _overfit_facts(run, _class_names(walk, run))
+            if facts.falling and not facts.by_heart and not facts.diverged and run.failure is None:
+                facts = replace(facts, longer=(yield from _longer(walk, run)))
+            walk.learn_run(stage, run, facts)
     elif stage == Stage.BASELINE:
         steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
         run = yield Train(
@@ -122,6 +128,17 @@ def _overfit(walk: Walk, enough: float) -> Generator[Request, Any, Run]:
     steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
     run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=enough)
     return run
+
+
+def _longer(walk: Walk, run: Run) -> Generator[Request, Any, OverfitFacts | None]:
+    """More steps on the batch, for a loss that is still falling; None if they would cost much, or were cut off."""
+    seconds = LONGER_SHARE * walk.clock.left
+    steps = LONGER * len(run.losses)
+    if len(run.losses) < OVERFIT_STEPS or steps * run.seconds / len(run.losses) > seconds:
+        return None
+    longer: Run = yield Train(steps=steps, batches=1, seed=0, seconds=2 * seconds, enough=LEARNT_SHARE / 4)
+    usable = longer.failure is None and len(longer.losses) > len(run.losses) and not longer.skipped
+    return _overfit_facts(longer) if usable else None
 
 
 def _fell_short(run: Run, enough: float) -> bool:
@@ -161,7 +178,16 @@ def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
     return False
 
 
-def _overfit_facts(run: Run) -> Any:
+def _class_names(walk: Walk, run: Run) -> tuple[str, ...]:
+    """The names of a run's classes; empty unless the data set has named just these numbers."""
+    dataset = walk.facts.get(DatasetFacts)
+    labels = dataset.train.labels if isinstance(dataset, DatasetFacts) else None
+    if labels is None or not all(c in labels.census and 0 <= c < len(labels.class_names) for c in run.labels):
+        return ()
+    return labels.class_names
+
+
+def _overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
     return measure_overfit(
         run.losses,
         run.rows,
@@ -170,6 +196,9 @@ def _overfit_facts(run: Run) -> Any:
         floor=run.floor,
         constant=run.constant,
         evaluated=run.evaluated,
+        hits=run.hits,
+        labels=dict(sorted(Counter(run.labels).items())),
+        class_names=class_names,
     )
 
 

@@ -7,11 +7,14 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from trainwright.core import Facts, Finding, Severity, Stage, StageRun, Status
-from trainwright.stages import CENSUS_LABELS, BaselineFacts, LearningFacts, OddRowFacts
+from trainwright.stages import CENSUS_LABELS, BaselineFacts, EvaluationFacts, LearningFacts, LossFacts, OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
+
+# A loss that differs from its one loss call by more than this has further terms.
+SAME_LOSS = 0.01
 
 
 def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun:
@@ -44,11 +47,14 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
     why = f"with a warning: {names}" if names else describe(measured[0])
     if stage == Stage.DATASET and not names:
         why += _of_all_rows(walk)
+    if isinstance(measured[0], EvaluationFacts) and not names:
+        why += _guessed_loss(walk, measured[0])
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
         in_loop = getattr(measured[0], "in_loop", False)
         why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
-    status = Status.UNSHOWN if not names and nothing_learned(measured) else Status.PASSED
+    unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
+    status = Status.UNSHOWN if unshown else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 
 
@@ -61,10 +67,20 @@ def _of_all_rows(walk: Walk) -> str:
     return f"; searched for extremes: {', '.join(told)}" if told else ""
 
 
+def _guessed_loss(walk: Walk, facts: EvaluationFacts) -> str:
+    """What an uninformed model's loss is, if an evaluation gives one and training minimizes nothing but that loss."""
+    loss = walk.facts.get(LossFacts)
+    if not isinstance(loss, LossFacts) or loss.expected is None or loss.value is None or loss.call is None:
+        return ""
+    alone = loss.call.value is not None and abs(loss.call.value - loss.value) <= SAME_LOSS * abs(loss.value)
+    named = any(name in ("eval_loss", "val_loss") for name in facts.metrics)
+    return f"; an uninformed model has a loss of {loss.expected:.4g}" if alone and named else ""
+
+
 def nothing_learned(facts: Sequence[Facts]) -> bool:
-    """Whether a stage that trains was walked without showing that anything was learned."""
+    """Whether a stage that trains was walked without showing that it learns, or that one batch can be learned."""
     shown = [not one.shown for one in facts if isinstance(one, LearningFacts)]
-    return any(shown) or any(one.unlearned for one in facts if isinstance(one, OverfitFacts))
+    return any(shown) or any(not one.by_heart for one in facts if isinstance(one, OverfitFacts))
 
 
 def _why_unseen(walk: Walk, stage: Stage) -> str:

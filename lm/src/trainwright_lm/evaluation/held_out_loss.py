@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from trainwright.errors import ReadError
-from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.loss import perplexity_of, training_loss
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.network.precision import computing
 from trainwright_lm.tokens.pack import TokenFile
@@ -37,7 +37,7 @@ class HeldOutLoss:
     @property
     def perplexity(self) -> float:
         """exp(nats per token)."""
-        return math.exp(min(self.nats_per_token, 700.0))  # exp(710) overflows a float
+        return perplexity_of(self.nats_per_token)
 
 
 def measure_loss(

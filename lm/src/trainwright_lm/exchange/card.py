@@ -70,7 +70,7 @@ def licence(licences: Mapping[str, Any]) -> str:
 def _sources(named: Sequence[str]) -> list[str]:
     """Public sources by name; the locations of other files are private."""
     public = {"installed": "installed Python packages"}
-    shown = [public.get(one, one if one.startswith("hub:") else "the trainer's own files") for one in named]
+    shown = [public.get(one, one if one.startswith("hub:") else "files that are not public by name") for one in named]
     return list(dict.fromkeys(shown))
 
 

@@ -9,6 +9,7 @@ scales. This is the method of Liger Kernel (arXiv 2410.10989) and of Apple's cut
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -23,6 +24,11 @@ IGNORED = -100  # torch's default for targets that do not count
 # exceed the processor's cache. A GPU needs more rows to be busy.
 CHUNK_ROWS = 512
 CHUNK_ROWS_GPU = 4096
+
+
+def perplexity_of(nats: float) -> float:
+    """exp(nats per token)."""
+    return math.exp(min(nats, 700.0))  # exp(710) overflows a float
 
 
 class Encoder(Protocol):

@@ -120,6 +120,7 @@ def open_sinks(names: Sequence[str], folder: Path, recipe: Recipe, update: int) 
 
 class _TensorBoard:
     def __init__(self, folder: Path, recipe: Recipe, update: int) -> None:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # where it is installed, TensorFlow logs its start
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1 if update else None)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from trainwright.errors import TrainwrightError
 from trainwright_lm.config import Recipe
-from trainwright_lm.network.loss import window_weights
+from trainwright_lm.network.loss import perplexity_of, window_weights
 from trainwright_lm.network.precision import computing
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import State
@@ -79,6 +79,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         live.say(decision.line)
         stack.enter_context(on_threads(decision.arithmetic.threads))
         training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
+        live.say(f"{sum(p.numel() for p in training.model.parameters()):,} parameters.")
         state = first_state(training, held)
         if state.update == training.plan.updates:
             live.say(f"All {state.update} updates are done.")
@@ -187,6 +188,7 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
             update + 1,
             {
                 "loss": nats / weight,
+                "perplexity": perplexity_of(nats / weight),
                 "learning_rate": share * recipe.optimizer.learning_rate,
                 "gradient_norm": norm_float,
                 "tokens": (update + 1) * plan.tokens,
@@ -213,9 +215,11 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     )
     check_finite(loss, state.update)
     better = state.best_loss is None or loss < state.best_loss
-    training.live.say(f"update {state.update}  validation loss {loss:.4f}{', the lowest so far' if better else ''}")
+    training.live.say(
+        f"update {state.update}  validation loss {loss:.4f}, perplexity {perplexity_of(loss):.2f}{', the lowest so far' if better else ''}"
+    )
     if training.processes.first:
-        log.write("evaluation", state.update, {"loss": loss})
+        log.write("evaluation", state.update, {"loss": loss, "perplexity": perplexity_of(loss)})
     state = dataclasses.replace(state, validation_loss=loss)
     return dataclasses.replace(state, best_loss=loss, best_update=state.update) if better else state
 

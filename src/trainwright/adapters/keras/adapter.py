@@ -28,6 +28,7 @@ from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.learning.received import receive_first
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
+from trainwright.probes.hits import all_hits, hits_of_classes
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages import (
     BatchFacts,
@@ -180,6 +181,12 @@ class KerasAdapter:
             "floor": floor,
             "predictions": tuple(c for p, _ in told for c in p) if complete else (),
             "labels": tuple(c for _, t in told for c in t) if complete else (),
+            "hits": all_hits(
+                [
+                    hits_of_classes(*one) or (of_batch[0].hits if len(of_batch) == 1 else None)
+                    for one, of_batch in zip(told, calls)
+                ]
+            ),
         }
 
     def learn(self, request: Learn) -> LearningFacts:

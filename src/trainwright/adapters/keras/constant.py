@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.probes.constant import JudgedLoss, answers
+from trainwright.probes.hits import hits_of_call
 from trainwright.probes.row_losses import loss_rows
 from trainwright.seams.keras.loss import KeptLoss, aligned
+from trainwright.stages import IGNORED_LABEL
+from trainwright.stages.overfit import Hits
 from trainwright.tensors.keras import objects as tensors
 
 
@@ -24,5 +27,15 @@ def judged(kept: KeptLoss) -> JudgedLoss:
         value=value if factors is None else np.nan,
         options=options,
         answers=answers(kept.kind.function, scores, targets, of_indices=bool(kept.kind.sparse)),
+        hits=_hits(kept),
         rows=loss_rows(kept.kind.function, *aligned(kept), value, options, class_axis=-1, factors=factors),
     )
+
+
+def _hits(kept: KeptLoss) -> Hits | None:
+    scores, targets = aligned(kept)
+    if kept.kind.sparse:
+        whole = targets.astype(np.int64)  # Keras accepts class indices of any dtype
+        targets = whole[..., 0] if targets.ndim == scores.ndim and targets.shape[-1:] == (1,) else whole
+    ignored = kept.kind.options.get("ignore_index", IGNORED_LABEL)
+    return hits_of_call(kept.kind.function, scores, targets, class_axis=-1, ignored=float(ignored))

@@ -15,6 +15,9 @@ from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.metric_state import counters
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Call, Failure, Seam
+from trainwright.core.guess import Guess
+from trainwright.probes.guessing import guessed
+from trainwright.probes.losses import is_one_hot
 from trainwright.probes.metrics import others
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
@@ -65,6 +68,7 @@ def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
         },
         returned=alone,
         metrics_when=_when(fit, taken[0], first) if alone or failure is not None else {},
+        guesses=_guesses(fit, taken[0], first) if alone else {},
         metrics_by="the metric given to compile",
         continuous_labels=_continuous(labels),
         rows=source.length,
@@ -128,6 +132,24 @@ def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[
         failure, values = _metrics(fit, batch, as_tensors(predictions), fresh=True)
         found[given] = str(failure) if failure is not None else values
     return found
+
+
+def _guesses(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[str, Guess]:
+    """What guessing gives, for a model with one output and one array of targets of its rows."""
+    if len(outputs) != 1 or not isinstance(batch.y, np.ndarray):
+        return {}
+
+    def ask(predictions: Any) -> dict[str, float]:
+        return _metrics(fit, batch, as_tensors(predictions), fresh=True)[1]
+
+    scores, labels = tensors.to_numpy(outputs[0]), batch.y
+    if labels.ndim == scores.ndim > 1 and labels.shape[-1] == 1 < scores.shape[-1]:
+        labels = labels[..., 0]
+    elif is_one_hot(scores, labels):
+        labels = labels.argmax(-1)
+    if scores.ndim > labels.ndim and bool((labels == labels.round()).all()):
+        labels = labels.astype(np.int64)  # Keras accepts class indices of any dtype
+    return guessed(scores, labels, ask)
 
 
 def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple[Failure | None, dict[str, float]]:

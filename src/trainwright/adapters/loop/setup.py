@@ -6,6 +6,7 @@ from typing import Any
 
 from trainwright.adapters.loop.accelerate import precision_of
 from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
 from trainwright.adapters.torch.optimizer import optimizer_places
 from trainwright.core.finding import Place
@@ -30,6 +31,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         places=find_places(training),
         model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
         loads_checkpoint=any(m in training.seen.loadings for m in model.modules()),
+        idle=idle_settings(m for m in training.parts.roots if m not in training.seen.loadings),
         trained_before=any(p in training.seen.trained_earlier for p in model.parameters()),
         unmatched_checkpoints=tuple(training.seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),

@@ -106,7 +106,7 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
         facts["padding_tokens"] = int((~by_token).sum())
         facts["attended_padding"] = int((real & ~by_token).sum())
         facts["hidden_tokens"] = int((~real & (tokens.cpu().numpy() != own_pad)).sum())
-    facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
+    facts["mask"] = label_mask(batch, label_key, pad_id, eos_id, getattr(tokenizer, "mask_token_id", None))
     return facts
 
 
@@ -151,14 +151,20 @@ def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int
 
 
 def label_mask(
-    batch: Mapping[str, Any], label_key: str | None, pad_id: int | None, eos_id: int | None
+    batch: Mapping[str, Any],
+    label_key: str | None,
+    pad_id: int | None,
+    eos_id: int | None,
+    mask_id: int | None = None,
 ) -> LabelMaskFacts | None:
     """The facts of token labels of the inputs' shape; None for other labels."""
     tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
         return None
     attention = mask.cpu().numpy() if mask is not None else None
-    return measure_label_mask(tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+    return measure_label_mask(
+        tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id, mask_id=mask_id
+    )
 
 
 def other_padding_labels(

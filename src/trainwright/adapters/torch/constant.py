@@ -10,7 +10,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.probes.constant import JudgedLoss, answers
+from trainwright.probes.hits import hits_of_call
 from trainwright.probes.row_losses import loss_rows
+from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
@@ -62,6 +64,7 @@ class JudgedLosses(TorchFunctionMode):
             value=value,
             options=options,
             answers=answers(function, scores, aims),
+            hits=hits_of_call(function, scores, aims, ignored=int(named.get("ignore_index", IGNORED_LABEL))),
             rows=loss_rows(function, scores, aims, value, options) if self.by_row else None,
         )
         self.calls.append(call)

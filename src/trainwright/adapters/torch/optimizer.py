@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from trainwright.adapters.torch.memory import size_of
 from trainwright.adapters.torch.schedule import DryRun
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.seen import Construction, Seen
@@ -52,6 +53,9 @@ def optimizer_facts(
     return OptimizerFacts(
         failure=failure,
         kind=kinds[0] if kinds else "",
+        weights_bytes=size_of([*model.parameters(), *model.buffers()]),
+        gradients_bytes=size_of(p for p in model.parameters() if p.requires_grad),
+        state_bytes=size_of(_states(optimizers)),
         groups=tuple(_group(g, names) for g in groups),
         learning_rate=max((float(g["lr"]) for g in groups), default=0.0),
         user_built=user_built,
@@ -71,6 +75,19 @@ def optimizer_facts(
         planned_updates=planned,
         warmup_updates=warmup,
     )
+
+
+def _states(optimizers: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors that optimizers keep."""
+    kept = [getattr(getattr(o, "optimizer", o), "state", {}) for o in optimizers]
+    return [
+        t
+        for state in kept
+        for s in state.values()
+        if isinstance(s, Mapping)
+        for t in s.values()
+        if isinstance(t, torch.Tensor)
+    ]
 
 
 def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:

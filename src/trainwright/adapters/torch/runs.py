@@ -9,7 +9,9 @@ from typing import Any
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train
 from trainwright.adapters.torch.training import Look, TorchTraining
-from trainwright.probes.constant import constant_and_floor
+from trainwright.probes.constant import JudgedLoss, constant_and_floor
+from trainwright.probes.hits import all_hits, hits_of_classes
+from trainwright.stages.overfit import Hits
 from trainwright.tensors.torch import objects as tensors
 
 
@@ -36,7 +38,13 @@ def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
         "floor": floor,
         "predictions": tuple(c for p, _ in answers for c in p) if complete else (),
         "labels": tuple(c for _, t in answers for c in t) if complete else (),
+        "hits": all_hits([hits_of_classes(*told) or _hits_of(look.losses) for told, look in zip(answers, looks)]),
     }
+
+
+def _hits_of(calls: Sequence[JudgedLoss]) -> Hits | None:
+    """Of a batch whose rows have no class of their own: of its only loss call."""
+    return calls[0].hits if len(calls) == 1 else None
 
 
 def _answers(look: Look) -> tuple[list[int], list[int]]:

@@ -15,6 +15,8 @@ from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.evaluation_mode import EvaluationMode
 from trainwright.adapters.trainer.training import type_like
 from trainwright.core import Call, Failure, Place, Repair, Seam
+from trainwright.core.guess import Guess
+from trainwright.probes.guessing import guessed
 from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.failures.repair_log import mended
@@ -39,6 +41,7 @@ class _Metrics:
         self.returned: Mapping[str, float] = {}
         self.needs_all_rows = False
         self.when: dict[Given, Mapping[str, float] | str] = {}
+        self.guesses: Mapping[str, Guess] = {}
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
         call = Call(
@@ -60,6 +63,7 @@ class _Metrics:
             self.returned = numbers(answer)
             if not self.needs_all_rows:
                 self._try_others(given)
+                self._guess(given)
         return answer
 
     def _works_on_all(self, given: Any) -> bool:
@@ -70,6 +74,15 @@ class _Metrics:
             self.function(_like(given, as_many(self.predictions, self.rows), as_many(self.labels, self.rows)))
             return True
         return False
+
+    def _guess(self, given: Any) -> None:
+        """What guessing gives."""
+
+        def ask(predictions: Any) -> Mapping[str, float]:
+            return numbers(passed_on(self.function, _like(given, predictions, _copied(self.labels))))
+
+        if self.failure is None and self.returned:
+            self.guesses = guessed(self.predictions, self.labels, ask)
 
     def _try_others(self, given: Any) -> None:
         for name, predictions in others(self.predictions, self.labels).items():
@@ -149,6 +162,7 @@ def measure(
         metrics=numbers(result),
         returned=metrics.returned,
         metrics_when=metrics.when,
+        guesses=metrics.guesses,
         needs_all_rows=metrics.needs_all_rows,
         rows=length(data),
         set_name=_name_of(data, trainer.eval_dataset),

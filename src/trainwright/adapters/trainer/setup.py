@@ -12,6 +12,7 @@ from typing import Any
 import transformers
 from torch import nn
 
+from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
@@ -25,6 +26,8 @@ from trainwright.seams.source.written import (
     key_places,
     keyword_places,
     names_of,
+    names_read,
+    only_call,
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
@@ -71,6 +74,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
         places["model"] = seen.modules[model]
+        places |= _config_place(model, frame)
     metrics = trainer.compute_metrics
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
@@ -83,6 +87,15 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     if limits := key_places(frame.f_code.co_filename, "max_length", frame.f_lineno):
         places["max_length"] = limits[-1]
     return places
+
+
+def _config_place(model: nn.Module, frame: FrameType) -> dict[str, Place]:
+    """The only line that builds the configuration of a model, in a file that loads no checkpoint."""
+    file, config = frame.f_code.co_filename, getattr(model, "config", None)
+    if config is None or "from_pretrained" in names_read(file) or not is_users(file):
+        return {}
+    line = only_call(file, type(config).__name__)
+    return {"config": Place(show(file), line)} if line else {}
 
 
 def _own_methods(trainer: Any) -> dict[str, Place]:
@@ -289,6 +302,7 @@ def setup_facts(
         overrides=tuple(overridden_methods(trainer, ignored)),
         model_class=type(model).__name__,
         loads_checkpoint=model in seen.loadings,
+        idle=() if model in seen.loadings else idle_settings([model]),
         trained_before=any(p in seen.trained_earlier for p in model.parameters()),
         unmatched_checkpoints=tuple(seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),

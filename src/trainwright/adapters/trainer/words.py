@@ -9,6 +9,7 @@ from trainwright.adapters.torch.words import TORCH
 WORDS = replace(
     TORCH,
     trainer="the Trainer",
+    built_by="Trainer",
     arguments="TrainingArguments",
     evaluation_data="eval_dataset",
     stratified_split="train_test_split(…, shuffle=True, stratify_by_column=…)",

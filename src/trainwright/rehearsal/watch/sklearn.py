@@ -11,6 +11,7 @@ import numpy as np
 
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
+from trainwright.rehearsal.watch.guessing import Guesses
 
 # Functions whose second argument is the choice of a class, a score of yes, or a number.
 _METRICS = {
@@ -34,10 +35,10 @@ _METRICS = {
 def watch_sklearn(recorder: Recorder, module: Any) -> None:
     """Look at the functions of `sklearn.metrics`."""
     depth = [0]  # metrics call each other
-    fitted = _watch_fits(recorder)
+    fitted, guesses = _watch_fits(recorder), Guesses(recorder)
     for name, form in _METRICS.items():
         if hasattr(module, name):
-            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth, fitted))
+            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth, fitted, guesses))
 
 
 def _watch_fits(recorder: Recorder) -> set[int]:
@@ -57,9 +58,16 @@ def _watch_fits(recorder: Recorder) -> set[int]:
 
 
 def _watched(
-    recorder: Recorder, original: Callable[..., Any], name: str, form: str, depth: list[int], fitted: set[int]
+    recorder: Recorder,
+    original: Callable[..., Any],
+    name: str,
+    form: str,
+    depth: list[int],
+    fitted: set[int],
+    guesses: Guesses,
 ) -> Callable[..., Any]:
     note = recorder.watching(functools.partial(_note, recorder, name, form, fitted))
+    keep = recorder.watching(functools.partial(_keep, recorder, original, name, guesses))
 
     @functools.wraps(original)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
@@ -70,9 +78,38 @@ def _watched(
             depth[0] -= 1
         if not depth[0] and not recorder.busy:
             note(result, *args, **kwargs)
+            if recorder.record.updates not in fitted:
+                keep(result, *args, **kwargs)
         return result
 
     return passed_on
+
+
+def _keep(
+    recorder: Recorder,
+    original: Callable[..., Any],
+    name: str,
+    guesses: Guesses,
+    result: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> None:
+    """Keep a call of a metric that gave one number, to ask what guessing gives."""
+    labels = np.asarray(args[0] if args else kwargs["y_true"])
+    key = next((k for k in ("y_pred", "y_score", "y_prob", "y_proba") if k in kwargs), "")
+    if np.ndim(result) or (len(args) < 2 and not key):
+        return
+    given = np.array(kwargs[key] if key else args[1])
+
+    def ask(predictions: Any) -> dict[str, float]:
+        placed = {**kwargs, key: predictions} if key else kwargs
+        return {
+            name: float(
+                original(*args[: 1 if key else 0], *([] if key else [labels, predictions]), *args[2:], **placed)
+            )
+        }
+
+    guesses.keep(name, given, labels, ask, 0.0)
 
 
 def _note(recorder: Recorder, name: str, form: str, fitted: set[int], result: Any, *args: Any, **kwargs: Any) -> None:

@@ -11,6 +11,7 @@ from transformers.trainer_callback import TrainerCallback
 
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
+from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
@@ -43,6 +44,7 @@ def watch_trainer(watch: TorchWatch, module: Any) -> None:
             recorder.watching(begun.finish)(self)
 
     kind.train, kind.log = passed_on, passed_on_log
+    watch_trainer_metrics(recorder, kind)
 
 
 def _log(state: State, logs: Any) -> None:

@@ -14,12 +14,28 @@ Fix (safe): Give the Trainer the tokenizer, or use a collator that pads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, Tensors, rule
+from trainwright.core import (
+    Call,
+    Edit,
+    Finding,
+    Fix,
+    Place,
+    Proof,
+    RemoveKeyword,
+    Repair,
+    Role,
+    Safety,
+    Seam,
+    SetKeyword,
+    Severity,
+    Tensors,
+    rule,
+)
 from trainwright.frameworks.error_texts import UNEQUAL_ROWS
 from trainwright.rules.padding import PaddingCollator, RowPadding
 from trainwright.rules.repairs import change_batches
@@ -28,6 +44,9 @@ from trainwright.stages import IGNORED_LABEL, BatchFacts, DatasetFacts, SetupFac
 # NumPy's words.
 UNSTACKED = "all input arrays must have the same shape"
 _LABELS = ("labels", "label", "label_ids")
+# What is collated with where there is no tokenizer, and what a tokenizer pads.
+DEFAULT_COLLATOR = "default_data_collator"
+_PADDED = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 @rule("TW201", Severity.ERROR)
@@ -65,8 +84,36 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         measured={"column": key, "shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
         where=where,
         repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns else None,
-        fix=Fix(does=does, safety=Safety.SAFE),
+        fix=_by_the_trainer(ragged, batch, setup, tokenizer) or Fix(does=does, safety=Safety.SAFE),
     )
+
+
+def _by_the_trainer(
+    ragged: Collection[str], batch: BatchFacts, setup: SetupFacts, tokenizer: TokenizerFacts | None
+) -> Fix | None:
+    """The edits that let the object that trains pad by itself: it does with a tokenizer, if it was given no collator."""
+    built_by, who = setup.words.built_by, setup.words.trainer
+    trainer, collator, given = (setup.place(role) for role in (Role.TRAINER, Role.COLLATOR, Role.TOKENIZER))
+    if (
+        trainer is None
+        or not built_by
+        or tokenizer is None
+        or batch.collator != DEFAULT_COLLATOR
+        or not set(ragged) <= _PADDED
+    ):
+        return None
+    name = tokenizer.expression
+    if not name.isidentifier():
+        return None
+    edits: list[Edit] = []
+    does = f"collate with DataCollatorWithPadding({name})"
+    if collator is not None:
+        edits.append(RemoveKeyword(collator.file, collator.line, "data_collator"))
+        does += f": without data_collator=, {who} does so"
+    if given is None:
+        edits.append(SetKeyword(trainer.file, trainer.line, "processing_class", name, function=built_by))
+        does += f"{' if it is' if collator else f', which {who} does if it is'} given processing_class={name}"
+    return Fix(does=does, safety=Safety.SAFE, edits=tuple(edits)) if edits else None
 
 
 def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> Finding:

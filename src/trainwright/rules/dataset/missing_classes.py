@@ -4,7 +4,8 @@ Why it matters: The model cannot predict a class it was never shown; its score o
 Evidence: The counts of the labels in both sets, over all training rows. A rare class that may be missing by chance is
 not reported: by its frequency, several of its rows should be in the training set, or the classes that are missing make up
 a fifth of the evaluation rows. An output of the model for a class that neither set contains is a note, it may be reserved;
-so are evaluation rows of one class.
+so are evaluation rows of one class. Evaluation rows whose labels are all -1 have none; where the loss
+cannot take them, label-out-of-range says so.
 Fix (manual): Look at how the rows were chosen: a filter, a range of sorted rows, or two files of different origin.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.rules.class_labels import lacks_labels, refuses_unlabelled, without_labels
 from trainwright.rules.dataset.split_of_sorted_data import classifies, is_sorted_split
 from trainwright.stages import CLASS_LOSSES, DatasetFacts, LabelFacts, LossFacts, SetupFacts
 
@@ -43,7 +45,9 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
     if is_sorted_split(dataset) or (dataset.repetition is not None and dataset.repetition.ignores_index):
         return  # that is why they are missing
     held = dataset.evaluation.labels if dataset.evaluation else None
-    if held is not None and held.kind == labels.kind:
+    if held is not None and lacks_labels(held) and -1 not in labels.census:
+        yield from () if loss is not None and refuses_unlabelled(loss) else (without_labels(dataset, setup),)
+    elif held is not None and held.kind == labels.kind:
         yield from _unseen(labels, held, setup)
         yield from _single(labels, held, dataset, setup)
     yield from _declared(labels, held, loss, setup)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
 from trainwright.rules.comparisons import can_be_mended, classes_instead, compared, equalities, on_scores
 from trainwright.rules.metrics import equal, first_of, shapes
 from trainwright.stages import Comparison, EvaluationFacts, Given, SetupFacts
@@ -63,11 +63,24 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
-        fix=Fix(
-            does=f"write predictions = np.argmax(predictions, axis=-1) first in {evaluation.metrics_by}",
-            safety=Safety.SAFE,
-        ),
+        fix=_fix(evaluation, setup),
     )
+
+
+def _fix(evaluation: EvaluationFacts, setup: SetupFacts) -> Fix:
+    """What to write in the function; of a model with one output, the edit that passes classes to it."""
+    does = f"write predictions = np.argmax(predictions, axis=-1) first in {evaluation.metrics_by}"
+    trainer, built_by = setup.place(Role.TRAINER), setup.words.built_by
+    if trainer is None or not built_by or len(evaluation.predictions) != 1:
+        return Fix(does=does, safety=Safety.SAFE)
+    edit = SetKeyword(
+        trainer.file,
+        trainer.line,
+        "preprocess_logits_for_metrics",
+        "lambda logits, labels: logits.argmax(-1)",
+        function=built_by,
+    )
+    return Fix(does=f"{does}, or {setup.words.fewer_predictions}", safety=Safety.SAFE, edits=(edit,))
 
 
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:

@@ -2,7 +2,8 @@
 
 Why it matters: On a CPU the loss raises an index error, on a GPU it fails a device-side assert far from the cause, and
 under a compiler it becomes NaN without any error.
-Evidence: The counts of all labels, compared with the number of outputs; with enough outputs the loss is finite.
+Evidence: The counts of all labels, compared with the number of outputs; with enough outputs the loss is finite. An
+evaluation set whose labels are all -1 has none (test sets whose labels are kept secret), and no loss of classes takes it.
 Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
 Error: `index … is out of bounds for dimension … with size …`
@@ -12,10 +13,16 @@ Fix (safe): Give the model as many outputs as there are labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trainwright.core import Call, Finding, Fix, Place, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
-from trainwright.rules.class_labels import labels_out_of_range, rows_not_finite
+from trainwright.rules.class_labels import (
+    labels_out_of_range,
+    lacks_labels,
+    refuses_unlabelled,
+    rows_not_finite,
+    without_labels,
+)
 from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
@@ -24,6 +31,9 @@ def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
     """Labels that exceed the number of scores however they are numbered."""
+    held = dataset.evaluation.labels if dataset.evaluation else None
+    if refuses_unlabelled(loss) and loss.targets_are_labels and lacks_labels(held) and -1 not in _census(dataset):
+        yield without_labels(dataset, setup)
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.for_binary_loss or labels.numbers is not None:
         return
@@ -42,8 +52,12 @@ def label_out_of_range(
         where=where,
         proof=rows_not_finite(loss),
         repair=_widen(classes) if seen[0] >= 0 else None,
-        fix=_fix(classes, where, forward),
+        fix=_fix(classes, where, setup.place(Role.CONFIG), forward),
     )
+
+
+def _census(dataset: DatasetFacts) -> Mapping[int | float | str, int]:
+    return dataset.train.labels.census if dataset.train.labels else {}
 
 
 def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
@@ -55,12 +69,15 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     return (head.size_at or setup.place(Role.MODEL) or head.where) if head.sizes else head.where
 
 
-def _fix(classes: int, where: Place | None, forward: ForwardFacts) -> Fix:
+def _fix(classes: int, where: Place | None, config: Place | None, forward: ForwardFacts) -> Fix:
     if forward.head is not None and not any(
         p.initial_deviation for p in forward.parameters
     ):  # no configuration sizes it
         either = ", or train the one score by a binary cross-entropy" if classes == 2 else ""
         return Fix(does=f"give the last layer {classes} units{either}", safety=Safety.SAFE)
+    if config is not None:
+        edit = SetKeyword(config.file, config.line, "num_labels", str(classes), function="Config")
+        return Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE, edits=(edit,))
     given = {"num_labels": str(classes)}
     told = f"num_labels={classes}"
     if _is_stored(forward):

@@ -1,26 +1,37 @@
-"""TW408 wrong-head: a head for whole rows gets one label per token, the reverse, or several scores meet one real number.
+"""TW408 wrong-head: the head is for other labels: one for each row or each token, real numbers, or masked tokens.
 
-Why it matters: The loss stops with a message about batch sizes that nobody chose.
-Evidence: The shape of the labels in the batch, and how many scores and targets reached the loss.
+Why it matters: The loss stops with a message about batch sizes that nobody chose. A causal language model that gets the
+labels of a masked one trains without any error, and learns to fill masks that no text has.
+Evidence: The shape of the labels in the batch, and how many scores and targets reached the loss. Of a causal model: its
+outputs do not depend on later tokens, and most of its labels stand where the input is the tokenizer's mask token.
 Error: `Target size … must be the same as input size …`
 Error: `logits` and `labels` must have the same shape`
 Error: `Expected input batch_size (…) to match target batch_size (…).`
-Fix (manual): Use the model class whose head gives one score vector per label.
+Fix (manual): Use the model class whose head gives one score vector per label. Fix of masked tokens (safe): mlm=False.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
-from trainwright.stages import BatchFacts, LossCall, LossFacts, SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
+from trainwright.stages import BatchFacts, ForwardFacts, LossCall, LossFacts, SetupFacts
 
+# Outputs that depend on later tokens belong to a masked model; sums in another order differ by 1e-6.
+CAUSAL_WITHIN = 1e-3
+# A collator for masked models puts the mask at 80 % of the labels, which are 15 % of all positions.
+MASKED_SHARE, FEW_LABELS = 0.6, 0.5
 _BINARY = "binary_cross_entropy_with_logits"
 
 
 @rule("TW408", Severity.ERROR)
-def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+def wrong_head(
+    loss: LossFacts, batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts | None
+) -> Iterator[Finding]:
     """A loss that raised because the numbers of score vectors and labels differ: one per row versus one per token."""
+    if forward is not None and _is_of_masked_model(batch, forward):
+        yield _masked(batch, setup)
+        return
     call, labels = loss.call, batch.labels
     if call is None or call.failure is None or labels is None:
         return
@@ -55,6 +66,31 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
         proof=Proof(f"{call.failure.type}: {call.failure.message}"),
         repair=repair,
         fix=Fix(does=fix),
+    )
+
+
+def _is_of_masked_model(batch: BatchFacts, forward: ForwardFacts) -> bool:
+    """Whether a model that sees no later tokens gets labels where tokens were masked."""
+    mask, leak = batch.mask, forward.future_leak
+    if mask is None or not mask.live or not forward.causal or leak is None or leak > CAUSAL_WITHIN:
+        return False
+    return mask.masked_live >= MASKED_SHARE * mask.live and mask.live <= FEW_LABELS * mask.positions
+
+
+def _masked(batch: BatchFacts, setup: SetupFacts) -> Finding:
+    mask, where = batch.mask, setup.place(Role.COLLATOR)
+    assert mask is not None
+    collator = "DataCollatorForLanguageModeling"
+    edits = (SetKeyword(where.file, where.line, "mlm", "False", function=collator),) if where else ()
+    return Finding(
+        message=f"{setup.model_class} predicts the next token, but the batch is made for a masked model: {mask.live} of "
+        f"{mask.positions} positions have a label, and {mask.masked_live} of these hold the mask token as input",
+        measured={"labels": mask.live, "masked": mask.masked_live, "positions": mask.positions},
+        where=where or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAINER),
+        proof=Proof("its outputs do not change when only later tokens do, and its labels stand at mask tokens"),
+        fix=Fix(does=f"{collator}(tokenizer, mlm=False); mlm=True is its default", safety=Safety.SAFE, edits=edits)
+        if batch.collator == collator
+        else Fix(does="give a causal model the input tokens as labels, and mask nothing"),
     )
 
 

@@ -213,6 +213,13 @@ def call_line(code: CodeType, name: str, receiver: str = "") -> int | None:
     return next((call.lineno for call in found), None)
 
 
+def only_call(file: str, name: str) -> int | None:
+    """The line of a file's only call of this last name; None if there are several, or none."""
+    tree = syntax_tree(file)
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and last_name(n.func) == name] if tree else []
+    return calls[0].lineno if len(calls) == 1 else None
+
+
 def evaluation_line(code: CodeType) -> int | None:
     """The line of a function that calls `.eval()` or `.train(False)`."""
     written = {"eval": [], "train": ["False"]}

@@ -210,7 +210,9 @@ def test_a_walk_keeps_no_row_where_none_may_be_shown(tmp_path, monkeypatch) -> N
     assert walked(tmp_path, monkeypatch, PICTURES, samples=False).samples == ()
 
 
-@pytest.mark.parametrize(("samples", "setting", "shown"), [(True, "true", True), (True, "false", False), (False, "true", False)])
+@pytest.mark.parametrize(
+    ("samples", "setting", "shown"), [(True, "true", True), (True, "false", False), (False, "true", False)]
+)
 def test_a_check_of_objects_shows_rows(tmp_path, monkeypatch, samples: bool, setting: str, shown: bool) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.trainwright]\nsamples = {setting}\n", encoding="utf-8")
     torch.manual_seed(0)

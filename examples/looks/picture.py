@@ -17,7 +17,7 @@ class Normalize:
 
 
 class Digits(Dataset):
-    classes = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    classes = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
     def __init__(self, rows, turned):
         pixels, labels = load_digits(return_X_y=True)

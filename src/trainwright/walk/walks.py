@@ -124,8 +124,7 @@ class Walks:
 
     def _decide_restart(self) -> str:
         """Decide whether the script is run again, since the walk changed its variables; returns the message."""
-        report = self._walk.report()
-        self.restart = self._train and not self._walk.interrupted and not stops(report)
+        self.restart = self._train and not self._walk.interrupted and not stops(self._walk.report())
         if not self._train:
             return ""
         if self.restart:

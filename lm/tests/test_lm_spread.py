@@ -251,3 +251,28 @@ def test_the_scripts_of_slurm_prepare_the_same_bytes(tmp_path: Path, slurm: dict
     again = subprocess.run(command(tmp_path / "many", folder, *SBATCH), check=True, capture_output=True, text=True)
     assert "already prepared" in again.stdout
     assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_loses_a_machine_prepares_the_same_bytes(tmp_path: Path) -> None:
+    """Two nodes on this machine, one of which is killed once the first task is done."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    folder, out = corpus(tmp_path / "code"), tmp_path / "many"
+    subprocess.run(command(tmp_path / "one", folder), check=True)
+    small = {"num_cpus": 1, "object_store_memory": 100 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
+    try:
+        lost = cluster.add_node(**small)
+        environment = {**os.environ, "RAY_ADDRESS": cluster.address}
+        wanted = command(out, folder, "--executor", "ray", "--tasks", "4")
+        begun = subprocess.Popen(wanted, env=environment, stderr=subprocess.PIPE, text=True)
+        while begun.poll() is None and not (out / "work/logs/1-gather/completions").exists():
+            time.sleep(0.05)
+        cluster.remove_node(lost, allow_graceful=False)
+        said = begun.communicate(timeout=1200)[1]
+    finally:
+        cluster.shutdown()
+    assert begun.returncode == 0, said
+    assert content(out) == content(tmp_path / "one")

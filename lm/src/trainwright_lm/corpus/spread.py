@@ -55,6 +55,9 @@ class Task:
     def __call__(self, data: Any, rank: int, world_size: int) -> None:
         self.work(self.job, rank, world_size)
 
+    def __repr__(self) -> str:
+        return self.work.__name__
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Stage:
@@ -149,7 +152,13 @@ def _executor(job: Job, spread: Spread, stage: _Stage) -> Any:
     if spread.executor == "local":
         from datatrove.executor import LocalPipelineExecutor
 
-        return LocalPipelineExecutor(**shared, workers=min(spread.workers or _processors(), stage.tasks))
+        class Quiet(LocalPipelineExecutor):
+            """The first task says no more on the terminal than the others: how many are done, and what failed."""
+
+            def _run_for_rank(self, rank: int, local_rank: int = 0, node_rank: int = -1) -> Any:
+                return LocalPipelineExecutor._run_for_rank(self, rank, 1, node_rank)
+
+        return Quiet(**shared, workers=min(spread.workers or _processors(), stage.tasks))
     from datatrove.executor.ray import RayPipelineExecutor
 
     return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.memory)

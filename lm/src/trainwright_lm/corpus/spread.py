@@ -53,7 +53,8 @@ class Task:
     job: Job
 
     def __call__(self, data: Any, rank: int, world_size: int) -> None:
-        self.work(self.job, rank, world_size)
+        with _alone(self.job.work / "locks" / f"{self.work.__name__}-{rank}"):
+            self.work(self.job, rank, world_size)
 
     def __repr__(self) -> str:
         return self.work.__name__
@@ -205,6 +206,18 @@ def _submission(spread: Spread) -> Iterator[None]:
         ) from error
     finally:
         slurm.launch_slurm_job = submit
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Wait for another try at the same task: a machine that was given up for lost may still be at it."""
+    file.parent.mkdir(exist_ok=True)
+    with file.open("w") as lock:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _connect() -> None:

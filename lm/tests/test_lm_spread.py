@@ -66,9 +66,9 @@ def families(root: Path, seed: int) -> Path:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("count", [1, 3, 50])
-def test_tasks_prepare_the_same_bytes(tmp_path: Path, count: int) -> None:
-    given = options(corpus(tmp_path / "code"))
+@pytest.mark.parametrize(("count", "groups"), [(1, 6), (3, 6), (14, 2)], ids=["one", "some", "more-than-files"])
+def test_tasks_prepare_the_same_bytes(tmp_path: Path, count: int, groups: int) -> None:
+    given = options(corpus(tmp_path / "code", groups=groups, files=2 if groups == 2 else 5))
     prepare(tmp_path / "one", given)
     prepare(tmp_path / "many", given, spread=tasks(count))
     assert content(tmp_path / "many") == content(tmp_path / "one")
@@ -82,7 +82,6 @@ def test_signatures_on_disk_judge_as_those_in_memory(
     found: list[np.ndarray] = []
     real = steps.sides
     monkeypatch.setattr(steps, "sides", lambda job, pieces, v: found.append(np.array(v)) or real(job, pieces, v))
-    monkeypatch.setattr(shards, "_BLOCK_LINKS", 7)
     given = options(families(tmp_path / "code", seed), validation=0.1)
     prepare(tmp_path / "one", given)
     prepare(tmp_path / "many", given, spread=tasks(1 + seed))
@@ -133,9 +132,10 @@ def test_what_a_failed_task_left_is_gone_on_from(tmp_path: Path, monkeypatch: py
     ("given", "changes", "said"),
     [
         (Spread(executor="ray"), {}, "needs --tasks"),
-        (Spread(executor="slurm", tasks=2), {}, "partition and time"),
-        (Spread(executor="local", dry_run=True), {}, "for --executor slurm"),
+        (Spread(executor="slurm", tasks=2), {}, "needs --sbatch"),
+        (Spread(executor="local", dry_run=True), {}, "need slurm"),
         (Spread(executor="local", tasks=-1), {}, "must not be negative"),
+        (Spread(tasks=2), {}, "need --executor"),
         (Spread(executor="local"), {"max_bytes": 10}, "--max-bytes"),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_dry_run_prints_each_script_and_submits_nothing(tmp_path: Path) -> Non
     done = subprocess.run(wanted, check=True, capture_output=True, text=True)
     scripts = re.findall(r"^\$ sbatch ([^\n]*) <<'END'\n(.*?)END\n", done.stdout, re.MULTILINE | re.DOTALL)
     named = [(match[1], arguments) for arguments, script in scripts if (match := re.search("job-name=(.*)", script))]
-    assert [n for n, a in named if a] == [f"prepare-{s.name}" for s in spread._stages(None, 2, None)]  # type: ignore[arg-type]
+    assert [n for n, a in named if a] == [f"prepare-{s.name}" for s in spread._stages(2, shards.sign)]
     assert all("--dependency=afterok:JOB" in a for _, a in named[2:] if a)
     for _, script in scripts:
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)

@@ -12,10 +12,10 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from trainwright.errors import UsageError
+from trainwright_lm.corpus.spread import ONE_PROCESS, Spread
 
 if TYPE_CHECKING:
     from trainwright_lm.corpus.options import PrepareOptions
-    from trainwright_lm.corpus.spread import Spread
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -165,39 +165,6 @@ class _Reading:
     ] = ""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class _Spreading:
-    """Where the work is done. The prepared data are the same."""
-
-    executor: Annotated[
-        Literal["local", "ray", "slurm"] | None,
-        Parameter(
-            help=(
-                "Cut the work into tasks, which run on all processors of this machine (local), on the Ray cluster that runs "
-                "here or that RAY_ADDRESS names, or on a Slurm cluster. --out must lie where all machines see it. Needs "
-                'pip install "trainwright[lm-cluster]". Default: one process.'
-            ),
-        ),
-    ] = None
-    tasks: Annotated[
-        int, Parameter(help=("Number of parts to cut the sources into. Default for local: one per processor."))
-    ] = 0
-    workers: Annotated[
-        int, Parameter(help=("Tasks at a time. Default: one per processor for local, all that fit for the others."))
-    ] = 0
-    task_memory: Annotated[int, Parameter(help=("Gigabytes to reserve for each task on Ray and Slurm."))] = 2
-    sbatch: Annotated[
-        str,
-        Parameter(
-            help=("Options of sbatch, as in partition=cpu,time=24:00:00,account=me; partition and time are needed.")
-        ),
-    ] = ""
-    dry_run: Annotated[
-        bool, Parameter(negative=(), help=("Print what --executor slurm would submit, and submit nothing."))
-    ] = False
-
-
 def prepare(
     *sources: Annotated[
         str,
@@ -213,7 +180,7 @@ def prepare(
     filters: _Filters = _Filters(),
     division: _Division = _Division(),
     reading: _Reading = _Reading(),
-    spreading: _Spreading = _Spreading(),
+    spread: Annotated[Spread, Parameter(name="*")] = ONE_PROCESS,
     restart: Annotated[
         bool,
         Parameter(name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")),
@@ -243,37 +210,16 @@ def prepare(
 
     options = _options(sources or ("installed",), filters, division, reading)
     try:
-        done = prepare_data(out, options, restart=restart, spread=_spread(spreading))
+        done = prepare_data(out, options, restart=restart, spread=spread)
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped. Run the same command again to resume.")
         raise
     if done.manifest is None:
-        told = "Nothing was submitted." if spreading.dry_run else f"Submitted; {out / 'work' / 'logs'} holds the logs."
+        told = "Nothing was submitted." if spread.dry_run else f"Submitted; {out / 'work' / 'logs'} holds the logs."
         Console(file=sys.stdout, highlight=False).print(f"{told} The same command, when the jobs have ended, goes on.")
     else:
         _show(done.manifest, out, done.already)
     return 0
-
-
-def _spread(given: _Spreading) -> Spread | None:
-    """Raises UsageError for options of sbatch that cannot be read, or without --executor."""
-    if given.executor is None:
-        if given != _Spreading():
-            raise UsageError("--tasks, --workers, --task-memory, --sbatch and --dry-run need --executor.")
-        return None
-    from trainwright_lm.corpus.spread import Spread
-
-    pairs = [word.partition("=") for word in _words(given.sbatch)]
-    if any(not (name and value) for name, _, value in pairs):
-        raise UsageError(f"--sbatch must be name=value, separated by commas; got {given.sbatch!r}.")
-    return Spread(
-        executor=given.executor,
-        tasks=given.tasks,
-        workers=given.workers,
-        memory=given.task_memory,
-        sbatch={name.lstrip("-"): value for name, _, value in pairs},
-        dry_run=given.dry_run,
-    )
 
 
 def _options(sources: tuple[str, ...], filters: _Filters, division: _Division, reading: _Reading) -> PrepareOptions:

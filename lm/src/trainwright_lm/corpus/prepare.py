@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import write_json
@@ -25,11 +25,9 @@ from trainwright_lm.corpus.opening import open_sources
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.outcome import read_outcome
 from trainwright_lm.corpus.sources import Source, is_own
+from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
 from trainwright_lm.tokens.pack import open_tokens
 from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
-
-if TYPE_CHECKING:
-    from trainwright_lm.corpus.spread import Spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +40,19 @@ class Prepared:
     """Everything was already prepared."""
 
 
-def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread: Spread | None = None) -> Prepared:
+def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread: Spread = ONE_PROCESS) -> Prepared:
     """Prepare data in a folder; work that an earlier call with the same options finished is not repeated.
 
     Args:
         restart: Delete existing work, whatever its options.
-        spread: Cut the work into tasks; None: do it in this process. The result is the same.
+        spread: Where the work is done; the result is the same.
 
     Raises:
         UsageError: if options conflict with each other or with the folder's contents, or the folder cannot be written.
         ReadError: if a source cannot be read.
     """
     _check(options)
-    if spread:
-        _check_spread(options, spread)
-        out = out.absolute()
+    spread.check(options)
     fresh = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -72,8 +68,8 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread
         ) from error
 
 
-def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread | None) -> Prepared:
-    job, wanted = steps.Job(out=out, options=options), _plain(options)
+def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) -> Prepared:
+    job, wanted = steps.Job(out=out.absolute(), options=options), _plain(options)
     begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
     # Before anything is created or deleted, because a name may be wrong.
     sources = _open(options) if restart or not begun else []
@@ -84,14 +80,13 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread |
         _compare(manifest["options"], wanted, out)
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
-    _begin(job, wanted, spread.shards if spread else 0)
-    if spread:
+    _begin(job, wanted, spread.shards)
+    if spread.executor:
         from trainwright_lm.corpus import shards
-        from trainwright_lm.corpus import spread as engines
 
         if not shards.gathered(job, spread.shards):
             shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
-        engines.run(job, spread, finish)
+        run(job, spread, finish)
         if spread.executor == "slurm":
             return Prepared(manifest=None)
     else:
@@ -234,16 +229,6 @@ def _check(options: PrepareOptions) -> None:
     for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
         if size < 0:
             raise UsageError(f"{name} must not be negative; got {size}.")
-
-
-def _check_spread(options: PrepareOptions, spread: Spread) -> None:
-    from trainwright_lm.corpus import spread as engines
-
-    engines.check(spread)
-    if options.max_bytes or options.max_group_bytes:
-        raise UsageError(
-            "--max-bytes and --max-group-bytes take the first files, one after another: leave out --executor."
-        )
 
 
 def _delete(job: steps.Job) -> None:

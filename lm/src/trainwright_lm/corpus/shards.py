@@ -32,11 +32,9 @@ from trainwright_lm.tokens.tokenizer import load_tokenizer
 
 # The buckets of signatures: a document's bands, then the hash of its text.
 BUCKETS = BANDS + 1
-_WIDTH = PERMUTATIONS // BANDS
+WIDTH = PERMUTATIONS // BANDS
 # datatrove's reader of 32-bit signatures stops at this value.
 _LARGEST = 2**32 - 1
-# Linked pairs whose signatures are in memory at once: a kilobyte each.
-_BLOCK_LINKS = 1 << 16
 
 
 def cut(job: Job, sources: Sequence[Source], tasks: int) -> None:
@@ -74,9 +72,9 @@ def sign(job: Job, rank: int, tasks: int) -> None:
     banded = first[(prints.signatures[first] != _LARGEST).any(axis=1)]
     for bucket in range(BUCKETS):
         if bucket < BANDS:
-            documents, values = banded, prints.signatures[banded, bucket * _WIDTH : (bucket + 1) * _WIDTH]
+            documents, values = banded, prints.signatures[banded, bucket * WIDTH : (bucket + 1) * WIDTH]
         else:
-            documents, values = np.arange(len(prints)), prints.hashes.view("<u4").reshape(-1, _WIDTH)
+            documents, values = np.arange(len(prints)), prints.hashes.view("<u4").reshape(-1, WIDTH)
         rows = np.column_stack([np.minimum(values, _LARGEST - 1), documents]).astype("<u4")
         rows = rows[np.lexsort(rows.T[::-1])]
         with replacing(_folder(job, f"signatures/bucket_{bucket:03d}") / f"{rank:05d}.minhash.sig") as stream:
@@ -88,50 +86,33 @@ def link(job: Job, rank: int, tasks: int) -> None:
 
     Texts that share a band without being alike are left out, or chance would link all of a large corpus.
     """
-    rows = np.memmap(file, "<u4", "r").reshape(-1, 4) if (file := _duplicates(job, rank)).stat().st_size else _NONE
+    rows = np.fromfile(_duplicates(job, rank), "<u4").reshape(-1, 4)
     starts = _starts(job)
     pairs = np.stack([starts[rows[:, 0]] + rows[:, 1], starts[rows[:, 2]] + rows[:, 3]], axis=1)
-    if rank < BANDS:
-        pieces, marks = Pieces(job.work / "pieces"), _folder(job, "links") / f"{rank:03d}.signatures"
-        found = [alike for block in _blocks(pairs) for alike in _alike(block, pieces, marks, job.options.near)]
+    if rank < BANDS and len(pairs):
+        positions, file = np.unique(pairs), _folder(job, "links") / f"{rank:03d}.signatures"
+        signatures = Pieces(job.work / "pieces").prints(file, positions).signatures
+        found: list[NDArray[np.int64]] = []
+        # datatrove links each document of a band with the one before.
+        for chain in np.split(pairs, np.flatnonzero(pairs[1:, 0] != pairs[:-1, 1]) + 1):
+            members = np.append(chain[:1, 0], chain[:, 1])
+            values = signatures[np.searchsorted(positions, members)]
+            found += [members[pair] for pair in _alike(values, job.options.near - NEAR_MARGIN)]
         pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+        file.unlink()
     steps.save(_folder(job, "links") / f"{rank:03d}.npy", pairs)
 
 
-_NONE = np.empty((0, 4), dtype="<u4")
-
-
-def _blocks(pairs: NDArray[np.int64]) -> Iterator[list[NDArray[np.int64]]]:
-    """Chains of documents with the same band, in blocks; the pairs of a chain hang together."""
-    block: list[NDArray[np.int64]] = []
-    held = 0
-    for chain in np.split(pairs, np.flatnonzero(pairs[1:, 0] != pairs[:-1, 1]) + 1):
-        if len(chain):
-            block.append(np.append(chain[:1, 0], chain[:, 1]))
-            held += len(chain)
-        if held >= _BLOCK_LINKS:
-            yield block
-            block, held = [], 0
-    if block:
-        yield block
-
-
-def _alike(chains: list[NDArray[np.int64]], pieces: Pieces, file: Path, threshold: float) -> Iterator[tuple[int, int]]:
-    """Pairs that connect all documents of a chain whose signatures say that they may be near duplicates."""
-    positions = np.unique(np.concatenate(chains))
-    signatures = pieces.prints(file, positions).signatures
-    for chain in chains:
-        values = signatures[np.searchsorted(positions, chain)]
-        left, waiting = np.arange(len(chain)), list[int]()
-        while len(left):
-            at = waiting.pop() if waiting else left[0]
-            near = (values[left] == values[at]).mean(axis=1) >= threshold - NEAR_MARGIN
-            for other in left[near].tolist():
-                if other != at:
-                    yield int(chain[at]), int(chain[other])
-                    waiting.append(other)
-            left = left[~near]
-    file.unlink()
+def _alike(signatures: NDArray[np.uint32], least: float) -> Iterator[list[int]]:
+    """Pairs that connect all signatures whose estimated Jaccard index is at least this, directly or over others."""
+    left, waiting = np.arange(len(signatures)), list[int]()
+    while len(left):
+        at = waiting.pop() if waiting else int(left[0])
+        near = (signatures[left] == signatures[at]).mean(axis=1) >= least
+        others = left[near & (left != at)].tolist()
+        yield from ([at, other] for other in others)
+        waiting += others
+        left = left[~near & (left != at)]
 
 
 def join_links(job: Job, rank: int = 0, tasks: int = 1) -> None:

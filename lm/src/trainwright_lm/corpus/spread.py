@@ -5,44 +5,70 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.corpus import shards
-from trainwright_lm.corpus.dedup import BANDS, PERMUTATIONS
-from trainwright_lm.corpus.steps import Job
 
-Work = Callable[[Job, int, int], None]
+if TYPE_CHECKING:
+    from trainwright_lm.corpus.options import PrepareOptions
+    from trainwright_lm.corpus.steps import Job
+
+Work = Callable[["Job", int, int], None]
 """Does one task: takes the job, the task's number and the number of tasks."""
 
 INSTALL = 'pip install "trainwright[lm-cluster]"'
-# Where an executor keeps what it has done, below OUT/work.
-LOGS = "logs"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """How the work is spread over processes and machines; the result does not depend on it."""
+    """Where the work is done; the prepared data are the same."""
 
-    executor: Literal["local", "ray", "slurm"]
+    executor: Literal["local", "ray", "slurm"] | None = None
+    """Cut the work into tasks, which run on the processors of this machine (local), on the Ray cluster that runs here or
+    that RAY_ADDRESS names, or on a Slurm cluster. All machines must see --out. Default: one process."""
     tasks: int = 0
-    """Number of shards; 0: one per processor of this machine, only for `local`."""
+    """Number of parts to cut the sources into. Default for local: one per processor."""
     workers: int = 0
-    """Tasks at a time; 0: one per processor for `local`, otherwise as many as there is room for."""
-    memory: int = 2
-    """Gigabytes to reserve per task on Ray and Slurm."""
-    sbatch: Mapping[str, str] = field(default_factory=dict)
-    """Options of sbatch: partition and time at least."""
+    """Tasks at a time. Default: one per processor for local, all that fit for the others."""
+    task_memory: int = 2
+    """Gigabytes to reserve for each task on Ray and Slurm."""
+    sbatch: str = ""
+    """Options of sbatch, as in partition=cpu,time=24:00:00,account=me; partition and time are needed."""
     dry_run: bool = False
-    """Print what would be submitted to Slurm."""
+    """Print what --executor slurm would submit, and submit nothing."""
 
     @property
     def shards(self) -> int:
-        return self.tasks or _processors()
+        return self.tasks or (_processors() if self.executor else 0)
+
+    @property
+    def sbatch_options(self) -> dict[str, str]:
+        pairs = (word.partition("=") for word in self.sbatch.split(",") if word.strip())
+        return {name.strip().lstrip("-"): value.strip() for name, _, value in pairs}
+
+    def check(self, options: PrepareOptions) -> None:
+        """Raises UsageError if this is incomplete, does not fit the options, or its engine is not installed."""
+        slurm = self.executor == "slurm"
+        if self.tasks < 0 or self.workers < 0 or self.task_memory < 1:
+            raise UsageError("--tasks and --workers must not be negative, and --task-memory must be at least 1.")
+        if (self.executor is None and self != ONE_PROCESS) or (not slurm and (self.sbatch or self.dry_run)):
+            raise UsageError("--tasks, --workers and --task-memory need --executor; --sbatch and --dry-run need slurm.")
+        if self.executor in ("ray", "slurm") and not self.tasks:
+            raise UsageError(f"--executor {self.executor} needs --tasks: into how many parts to cut the work.")
+        if slurm and not {"partition", "time"} <= self.sbatch_options.keys():
+            raise UsageError("--executor slurm needs --sbatch, with partition=NAME,time=24:00:00 at least.")
+        if self.executor and (options.max_bytes or options.max_group_bytes):
+            raise UsageError("--max-bytes and --max-group-bytes take the first files in order: leave out --executor.")
+        for module in {None: [], "ray": ["datatrove", "ray"]}.get(self.executor, ["datatrove"]):
+            if importlib.util.find_spec(module) is None:
+                raise UsageError(f"--executor {self.executor} needs {module}: {INSTALL}")
+
+
+ONE_PROCESS = Spread()
 
 
 @dataclass(frozen=True)
@@ -60,28 +86,12 @@ class Task:
         return self.work.__name__
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Stage:
+class _Stage(NamedTuple):
     """Tasks that may run at the same time, after those of the stage before."""
 
     name: str
     tasks: int
     work: tuple[Work, ...]
-
-
-def check(spread: Spread) -> None:
-    """Raises UsageError if this spread is incomplete or its engine is not installed."""
-    if spread.tasks < 0 or spread.workers < 0 or spread.memory < 1:
-        raise UsageError("--tasks and --workers must not be negative, and --task-memory must be at least 1.")
-    if spread.executor != "local" and not spread.tasks:
-        raise UsageError(f"--executor {spread.executor} needs --tasks: into how many parts to cut the work.")
-    if spread.executor == "slurm" and not {"partition", "time"} <= set(spread.sbatch):
-        raise UsageError("--executor slurm needs --sbatch with partition and time, as in partition=cpu,time=24:00:00.")
-    if spread.executor != "slurm" and (spread.sbatch or spread.dry_run):
-        raise UsageError("--sbatch and --dry-run are for --executor slurm.")
-    for module in ("datatrove", *(["ray"] if spread.executor == "ray" else [])):
-        if importlib.util.find_spec(module) is None:
-            raise UsageError(f"--executor {spread.executor} needs {module}: {INSTALL}")
 
 
 def run(job: Job, spread: Spread, finish: Work) -> None:
@@ -93,14 +103,13 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
     Raises:
         ReadError: if tasks failed; the same call repeats only these.
     """
-    stages = list(_stages(job, spread.shards, finish))
+    stages = _stages(spread.shards, finish)
     if spread.executor == "slurm":
         with _submission(spread):
-            before = None
+            last: Any = None
             for stage in stages:
-                before = _on_slurm(job, spread, stage, before)
-            assert before is not None
-            before.run()
+                last = _on_slurm(job, spread, stage, last)
+            last.run()
         return
     if spread.executor == "ray":
         _connect()
@@ -118,18 +127,20 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
             )
 
 
-def _stages(job: Job, tasks: int, finish: Work) -> Iterator[_Stage]:
-    one = {"tasks": 1}
-    many = {"tasks": tasks}
-    yield _Stage(name="1-gather", work=(shards.gather, shards.sign), **many)
-    yield _Stage(name="2-link", work=(_find_equal, shards.link), tasks=shards.BUCKETS)
-    yield _Stage(name="3-join-links", work=(shards.join_links,), **one)
-    yield _Stage(name="4-judge", work=(shards.judge,), **many)
-    yield _Stage(name="5-divide", work=(shards.divide,), **one)
-    yield _Stage(name="6-prove", work=(shards.prove,), **many)
-    yield _Stage(name="7-settle", work=(shards.settle,), **one)
-    yield _Stage(name="8-pack", work=(shards.pack,), **many)
-    yield _Stage(name="9-finish", work=(finish,), **one)
+def _stages(tasks: int, finish: Work) -> list[_Stage]:
+    from trainwright_lm.corpus import shards
+
+    return [
+        _Stage("1-gather", tasks, (shards.gather, shards.sign)),
+        _Stage("2-link", shards.BUCKETS, (_find_equal, shards.link)),
+        _Stage("3-join-links", 1, (shards.join_links,)),
+        _Stage("4-judge", tasks, (shards.judge,)),
+        _Stage("5-divide", 1, (shards.divide,)),
+        _Stage("6-prove", tasks, (shards.prove,)),
+        _Stage("7-settle", 1, (shards.settle,)),
+        _Stage("8-pack", tasks, (shards.pack,)),
+        _Stage("9-finish", 1, (finish,)),
+    ]
 
 
 def _find_equal(job: Job, rank: int, tasks: int) -> None:
@@ -137,9 +148,9 @@ def _find_equal(job: Job, rank: int, tasks: int) -> None:
     from datatrove.pipeline.dedup import MinhashConfig, MinhashDedupBuckets
     from datatrove.utils.hashing import HashConfig
 
-    config = MinhashConfig(
-        num_buckets=shards.BUCKETS, hashes_per_bucket=PERMUTATIONS // BANDS, hash_config=HashConfig(precision=32)
-    )
+    from trainwright_lm.corpus.shards import BUCKETS, WIDTH
+
+    config = MinhashConfig(num_buckets=BUCKETS, hashes_per_bucket=WIDTH, hash_config=HashConfig(precision=32))
     step = MinhashDedupBuckets(str(job.work / "signatures"), str(job.work / "duplicates"), config=config)
     step.run(None, rank, tasks)
 
@@ -162,23 +173,23 @@ def _executor(job: Job, spread: Spread, stage: _Stage) -> Any:
         return Quiet(**shared, workers=min(spread.workers or _processors(), stage.tasks))
     from datatrove.executor.ray import RayPipelineExecutor
 
-    return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.memory)
+    return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.task_memory)
 
 
 def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any) -> Any:
     from datatrove.executor import SlurmPipelineExecutor
 
-    others = {name: value for name, value in spread.sbatch.items() if name not in ("partition", "time", "qos")}
+    options = spread.sbatch_options
     return SlurmPipelineExecutor(
         pipeline=[Task(work, job) for work in stage.work],
         tasks=stage.tasks,
         logging_dir=str(_logs(job, stage)),
-        time=spread.sbatch["time"],
-        partition=spread.sbatch["partition"],
-        qos=spread.sbatch.get("qos", ""),
-        sbatch_args=others,
+        time=options.pop("time"),
+        partition=options.pop("partition"),
+        qos=options.pop("qos", ""),
+        sbatch_args=options,
         workers=spread.workers or -1,
-        mem_per_cpu_gb=spread.memory,
+        mem_per_cpu_gb=spread.task_memory,
         job_name=f"prepare-{stage.name}",
         # The jobs find this environment's programs first.
         env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',
@@ -234,7 +245,7 @@ def _connect() -> None:
 
 
 def _logs(job: Job, stage: _Stage) -> Path:
-    return job.work / LOGS / stage.name
+    return job.work / "logs" / stage.name
 
 
 def _processors() -> int:

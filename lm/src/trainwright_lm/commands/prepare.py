@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from trainwright.errors import UsageError
+from trainwright_lm.corpus.spread import ONE_PROCESS, Spread
 
 if TYPE_CHECKING:
     from trainwright_lm.corpus.options import PrepareOptions
@@ -179,6 +180,7 @@ def prepare(
     filters: _Filters = _Filters(),
     division: _Division = _Division(),
     reading: _Reading = _Reading(),
+    spread: Annotated[Spread, Parameter(name="*")] = ONE_PROCESS,
     restart: Annotated[
         bool,
         Parameter(name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")),
@@ -200,16 +202,23 @@ def prepare(
         trainwright lm prepare --out data --max-bytes 20MB --max-group-bytes 2MB  a small, varied sample
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
+        trainwright lm prepare ~/code --out data --executor local          on all processors
+        trainwright lm prepare hub:codeparrot/codeparrot-clean --out /shared/data --executor slurm --tasks 54
+            --sbatch partition=cpu,time=24:00:00
     """
     from trainwright_lm.corpus.prepare import prepare as prepare_data
 
     options = _options(sources or ("installed",), filters, division, reading)
     try:
-        done = prepare_data(out, options, restart=restart)
+        done = prepare_data(out, options, restart=restart, spread=spread)
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped. Run the same command again to resume.")
         raise
-    _show(done.manifest, out, done.already)
+    if done.manifest is None:
+        told = "Nothing was submitted." if spread.dry_run else f"Submitted; {out / 'work' / 'logs'} holds the logs."
+        Console(file=sys.stdout, highlight=False).print(f"{told} The same command, when the jobs have ended, goes on.")
+    else:
+        _show(done.manifest, out, done.already)
     return 0
 
 

@@ -29,7 +29,7 @@ _SEED = 20230222
 BANDS = 32
 # A signature's estimate has a standard deviation of at most 0.044 (128 permutations). Candidates whose estimate is
 # below the threshold by more than this margin are not verified.
-_MARGIN = 0.2
+NEAR_MARGIN = 0.2
 
 KEPT = -1
 """The verdict for a kept document; the verdict for a duplicate is the position of the document it duplicates."""
@@ -111,7 +111,7 @@ def _original(
         return KEPT
     estimates = (signatures[others] == signatures[document]).mean(axis=1)
     for other, estimate in zip(others, estimates.tolist()):
-        if estimate < threshold - _MARGIN:
+        if estimate < threshold - NEAR_MARGIN:
             continue
         if jaccard(shingles_of(document), shingles_of(other)) >= threshold:
             return other

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -52,8 +52,14 @@ class FileSource:
             digest.update(repr((file.path, file.group, file.licence, file.size, file.time_ns)).encode())
         return digest.hexdigest()
 
+    def sizes(self) -> list[int]:
+        return [max(file.size, 0) for file in self.files]
+
+    def part(self, first: int, end: int) -> FileSource:
+        return replace(self, files=self.files[first:end])
+
     def items(self, start: Cursor) -> Iterator[Item]:
-        sizes = [max(file.size, 0) + 1 for file in self.files]
+        sizes = [size + 1 for size in self.sizes()]
         seen, total = list(accumulate(sizes)), sum(sizes)
         for number in range(start.file, len(self.files)):
             file = self.files[number]

@@ -79,6 +79,17 @@ class Funnel:
         self.kept.bytes -= size
         self.drop(reason, size, name)
 
+    def add(self, other: Funnel) -> None:
+        """Add the count of what comes after this."""
+        for mine, more in ((self.seen, other.seen), (self.kept, other.kept)):
+            mine.files += more.files
+            mine.bytes += more.bytes
+        for reason, drop in other.dropped.items():
+            one = self.dropped.setdefault(reason, Drop())
+            one.files += drop.files
+            one.bytes += drop.bytes
+            one.samples = [*one.samples, *drop.samples][:SAMPLES]
+
 
 def as_json(funnel: Funnel) -> dict[str, Any]:
     """The funnel for data.json; `from_json` reads it back."""

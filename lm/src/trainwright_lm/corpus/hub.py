@@ -6,7 +6,7 @@ Nothing is stored. Opening the source pins the revision, so an interrupted run r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
 from trainwright.errors import ReadError, UsageError
@@ -48,6 +48,9 @@ class _Repository:
 
     def state(self) -> str:
         return self.revision
+
+    def part(self, first: int, end: int) -> _Repository:
+        return replace(self, files=self.files[first:end])
 
 
 def open_hub(name: str, fields: Fields, largest: int) -> TableSource:

@@ -29,7 +29,7 @@ def counted(
         verdicts, exact: (documents,), dedup's verdicts with near duplicates and with exact ones only.
         side: (documents,), the split number, GONE or LEAKED.
     """
-    funnel = pieces.place().funnel
+    funnel = pieces.funnel()
     groups: tuple[set[str], ...] = tuple(set() for _ in SPLITS)
     documents, sizes = [0] * len(SPLITS), [0] * len(SPLITS)
     licences: Counter[str] = Counter()

@@ -124,8 +124,9 @@ class Pieces:
     """The pieces of a folder, for reading."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.count = len(list(folder.glob("[0-9]*.arrow")))
+        # In one folder; in one per shard where several tasks gathered.
+        self._files = sorted(folder.rglob("[0-9]*.arrow"))
+        self.count = len(self._files)
         self._mapped = lru_cache(maxsize=_OPEN)(self._map)
         self._sizes = [self._mapped(number).num_rows for number in range(self.count)]
         self._ends = list(accumulate(self._sizes))
@@ -137,7 +138,7 @@ class Pieces:
         """The position from which gathering resumes."""
         if not self.count:
             return Place()
-        about = json.loads(self._mapped(self.count - 1).schema.metadata[_ABOUT])
+        about = self._about(self.count - 1)
         return Place(
             source=about["source"],
             cursor=Cursor(file=about["file"], item=about["item"]),
@@ -145,20 +146,34 @@ class Pieces:
             funnel=from_json(about["funnel"]),
         )
 
-    def prints(self, file: Path) -> Prints:
-        """The data that deduplication needs for all documents; the signatures are collected in a file."""
-        hashes = np.empty(len(self), dtype="V16")
+    def funnel(self) -> Funnel:
+        """The funnel of everything gathered so far."""
+        total = Funnel()
+        for number, file in enumerate(self._files):
+            if number + 1 == self.count or self._files[number + 1].parent != file.parent:
+                total.add(from_json(self._about(number)["funnel"]))
+        return total
+
+    def prints(self, file: Path, positions: NDArray[np.int64] | None = None) -> Prints:
+        """The data that deduplication needs; the signatures are collected in a file.
+
+        Args:
+            positions: The documents, in ascending order; None: all.
+        """
+        chosen = np.arange(len(self)) if positions is None else positions
+        hashes = np.empty(len(chosen), dtype="V16")
         signatures = np.lib.format.open_memmap(  # a file without rows cannot be mapped
-            file, mode="w+", dtype=np.uint32, shape=(max(len(self), 1), PERMUTATIONS)
+            file, mode="w+", dtype=np.uint32, shape=(max(len(chosen), 1), PERMUTATIONS)
         )
-        start = 0
+        at = np.searchsorted(chosen, [0, *self._ends])
         for number, size in enumerate(self._sizes):
-            table = self._mapped(number)
-            if size:
-                hashes[start : start + size] = _fixed(table["hash"], "V16")
-                signatures[start : start + size] = _fixed(table["signature"], np.uint32).reshape(size, -1)
-            start += size
-        return Prints(hashes=hashes, signatures=signatures[: len(self)])
+            mine = slice(at[number], at[number + 1])
+            rows = chosen[mine] - (self._ends[number] - size)
+            if len(rows):
+                table = self._mapped(number)
+                hashes[mine] = _fixed(table["hash"], "V16")[rows]
+                signatures[mine] = _fixed(table["signature"], np.uint32).reshape(size, -1)[rows]
+        return Prints(hashes=hashes, signatures=signatures[: len(chosen)])
 
     def text(self, position: int) -> str:
         """The text of one document."""
@@ -181,8 +196,12 @@ class Pieces:
                 yield Document(**{name: table[name][row].as_py() for name in table.column_names})
 
     def _map(self, number: int) -> pa.Table:
-        with pa.memory_map(str(_file(self._folder, number))) as stream:
+        with pa.memory_map(str(self._files[number])) as stream:
             return pa.ipc.open_file(stream).read_all()
+
+    def _about(self, number: int) -> dict[str, Any]:
+        values: dict[str, Any] = json.loads(self._mapped(number).schema.metadata[_ABOUT])
+        return values
 
 
 def _fixed(column: pa.ChunkedArray, dtype: Any) -> np.ndarray[Any, Any]:

@@ -25,6 +25,7 @@ from trainwright_lm.corpus.opening import open_sources
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.outcome import read_outcome
 from trainwright_lm.corpus.sources import Source, is_own
+from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
 from trainwright_lm.tokens.pack import open_tokens
 from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 
@@ -33,27 +34,30 @@ from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, 
 class Prepared:
     """The result of `prepare`."""
 
-    manifest: dict[str, Any]
-    already: bool
+    manifest: dict[str, Any] | None
+    """None: the work was submitted to Slurm."""
+    already: bool = False
     """Everything was already prepared."""
 
 
-def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Prepared:
+def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread: Spread = ONE_PROCESS) -> Prepared:
     """Prepare data in a folder; work that an earlier call with the same options finished is not repeated.
 
     Args:
         restart: Delete existing work, whatever its options.
+        spread: Where the work is done; the result is the same.
 
     Raises:
         UsageError: if options conflict with each other or with the folder's contents, or the folder cannot be written.
         ReadError: if a source cannot be read.
     """
     _check(options)
+    spread.check(options)
     fresh = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
         with _alone(out):
-            return _prepare(out, options, restart)
+            return _prepare(out, options, restart, spread)
     except UsageError:
         if fresh and not any(out.iterdir()):
             out.rmdir()
@@ -64,8 +68,8 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Pre
         ) from error
 
 
-def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
-    job, wanted = steps.Job(out=out, options=options), _plain(options)
+def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) -> Prepared:
+    job, wanted = steps.Job(out=out.absolute(), options=options), _plain(options)
     begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
     # Before anything is created or deleted, because a name may be wrong.
     sources = _open(options) if restart or not begun else []
@@ -76,17 +80,33 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
         _compare(manifest["options"], wanted, out)
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
-    _begin(job, wanted)
-    if not steps.gathered(job):
-        steps.gather(job, _unchanged(job.work, sources or _open(options)))
-    steps.deduplicate(job)
-    steps.split(job)
-    steps.make_tokenizer(job)
-    steps.pack(job)
-    manifest = _manifest(job, wanted)
-    write_json(out / MANIFEST, manifest)
+    _begin(job, wanted, spread.shards)
+    if spread.executor:
+        from trainwright_lm.corpus import shards
+
+        if not shards.gathered(job, spread.shards):
+            shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
+        run(job, spread, finish)
+        if spread.executor == "slurm":
+            return Prepared(manifest=None)
+    else:
+        if not steps.gathered(job):
+            steps.gather(job, _unchanged(job.work, sources or _open(options)))
+        steps.deduplicate(job)
+        steps.split(job)
+        steps.make_tokenizer(job)
+        steps.pack(job)
+        write_json(out / MANIFEST, _manifest(job, wanted))
     shutil.rmtree(job.work, ignore_errors=True)
-    return Prepared(manifest=manifest, already=False)
+    return Prepared(manifest=read_manifest(out))
+
+
+def finish(job: steps.Job, rank: int = 0, tasks: int = 1) -> None:
+    """The last task of a spread: put the tokens together and write data.json."""
+    from trainwright_lm.corpus import shards
+
+    shards.join_tokens(job, _state(job.work)["tasks"])
+    write_json(job.out / MANIFEST, _manifest(job, _plain(job.options)))
 
 
 def _manifest(job: steps.Job, options: dict[str, Any]) -> dict[str, Any]:
@@ -114,10 +134,16 @@ _STATE = "state.json"
 _OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in ("parquet", "bin")))
 
 
-def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
-    """Check that OUT is free, or contains work with the same options."""
+def _begin(job: steps.Job, wanted: dict[str, Any], tasks: int) -> None:
+    """Check that OUT is free, or contains work with the same options and tasks."""
     if (job.work / _STATE).exists():
-        _compare(_state(job.work)["options"], wanted, job.out)
+        state = _state(job.work)
+        _compare(state["options"], wanted, job.out)
+        if (had := state.get("tasks", 0)) != tasks:
+            raise UsageError(
+                f"{job.out} was begun {f'with --tasks {had}' if had else 'without --executor'}; go on so, or let "
+                "--restart start over."
+            )
         return
     foreign = [name for name in _OURS if (job.out / name).exists()]
     if foreign:
@@ -127,7 +153,7 @@ def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
         )
     shutil.rmtree(job.work, ignore_errors=True)
     job.work.mkdir()
-    write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}})
+    write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}, "tasks": tasks})
 
 
 def _state(work: Path) -> dict[str, Any]:

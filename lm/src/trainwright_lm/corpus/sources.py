@@ -66,6 +66,12 @@ class Source(Protocol):
     def items(self, start: Cursor) -> Iterator[Item]:
         """All items from `start` on."""
 
+    def sizes(self) -> list[int]:
+        """The bytes of each file, in order."""
+
+    def part(self, first: int, end: int) -> Source:
+        """The same source with these files alone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:

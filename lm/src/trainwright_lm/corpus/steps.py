@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,17 +24,17 @@ from trainwright_lm.corpus.outcome import GONE, LEAKED, counted, read_outcome
 from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
 from trainwright_lm.corpus.shingles import shingles
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
-from trainwright_lm.corpus.split import Proof, Split, prove, validation_groups
+from trainwright_lm.corpus.split import Proof, prove, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
 from trainwright_lm.tokens.pack import TokenWriter
 from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts, texts_file, tokens_file, write_texts
-from trainwright_lm.tokens.tokenizer import load_tokenizer, train_tokenizer
+from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 # Seconds between saves of deduplication's progress.
 _NOTE_SECONDS = 20.0
 # Shingle sets that deduplication caches.
-_AT_HAND = 64
+AT_HAND = 64
 # Characters of text per tokenizer batch.
 _BATCH_CHARACTERS = 1 << 20
 # Flush tokens to disk after this many batches: a killed run repeats at most these.
@@ -78,13 +78,19 @@ def gathered(job: Job) -> bool:
     return job.pieces.place().finished
 
 
-def gather(job: Job, sources: list[Source]) -> None:
-    """Read and filter the sources and write the kept documents in pieces; resumes after the last piece."""
-    (job.work / "pieces").mkdir(exist_ok=True)
-    place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
-    funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
+def gather(job: Job, sources: Sequence[Source], folder: Path | None = None) -> None:
+    """Read and filter the sources and write the kept documents in pieces; resumes after the last piece.
+
+    Args:
+        folder: Of the pieces; None: the job's.
+    """
+    folder = folder or job.work / "pieces"
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces = Pieces(folder)
+    place, limit, group_limit = pieces.place(), job.options.max_bytes, job.options.max_group_bytes
+    funnel, writer = place.funnel, PieceWriter(folder, pieces.count)
     taken: Counter[str] = Counter()  # bytes per group
-    for row in job.pieces.rows() if group_limit else ():
+    for row in pieces.rows() if group_limit else ():
         taken[row.group] += row.size
     begun, before = time.monotonic(), funnel.seen.bytes
     with stage("gather") as report:
@@ -129,14 +135,14 @@ def deduplicate(job: Job) -> None:
     if done.exists():
         return
     pieces = job.pieces
-    _need_documents(job, len(pieces))
+    need_documents(job, len(pieces))
     prints = pieces.prints(job.work / "signatures.npy")
     exact = exact_verdicts(prints.hashes)
     verdicts = exact.copy()
     known = np.load(partial) if partial.exists() else None
     if known is not None:
         verdicts[: len(known)] = known
-    shingles_of = lru_cache(maxsize=_AT_HAND)(lambda position: shingles(pieces.text(position)))
+    shingles_of = lru_cache(maxsize=AT_HAND)(lambda position: shingles(pieces.text(position)))
     noted, count = time.monotonic(), 0
     with stage("deduplicate") as report:
         for position, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
@@ -144,9 +150,9 @@ def deduplicate(job: Job) -> None:
             count += verdict != KEPT
             report(position / len(pieces), f"{count:,} near duplicates")
             if time.monotonic() - noted > _NOTE_SECONDS:
-                _save(partial, verdicts[: position + 1])
+                save(partial, verdicts[: position + 1])
                 noted = time.monotonic()
-    _save(done, np.stack([verdicts, exact]))
+    save(done, np.stack([verdicts, exact]))
     (job.work / "signatures.npy").unlink()
     partial.unlink(missing_ok=True)
 
@@ -157,33 +163,37 @@ def split(job: Job) -> None:
         return
     pieces = job.pieces
     verdicts, exact = np.load(job.work / "verdicts.npy")
-    side = _sides(job, pieces, verdicts)
+    side = sides(job, pieces, verdicts)
     while True:
         with stage("split") as report:
             for number, name in enumerate(SPLITS):
                 report(number / len(SPLITS), name)
                 write_texts(texts_file(job.out, name), pieces.documents(side == number))
-        proof = _proven(job, int((side == 0).sum()))
+        proof = proven(job, Texts(folder=job.out, split="train"), int((side == 0).sum()))
         if not proof.near:
             break
         side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
-        if not (side == 0).any():
-            raise UsageError(
-                "No training file is left; each one is a near duplicate of a validation file. Name more sources."
-            )
+        need_training(side)
     write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
 
 
-def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
+def need_training(side: NDArray[np.int8]) -> None:
+    """Raises UsageError if no document is left in training."""
+    if not (side == 0).any():
+        raise UsageError(
+            "No training file is left; each one is a near duplicate of a validation file. Name more sources."
+        )
+
+
+def sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
     """The split number of each document, or GONE."""
     for files in (False, True):
-        units = list(_units(pieces, verdicts, files=files))
         bytes_of: Counter[str] = Counter()
-        for unit, size in units:
+        for unit, size in _units(pieces, verdicts, files=files):
             if unit is not None:
                 bytes_of[unit] += size
         if files:
-            _need_documents(job, len(bytes_of))
+            need_documents(job, len(bytes_of))
         elif len(bytes_of) < 2:
             continue
         wanted = job.options.validation
@@ -191,7 +201,8 @@ def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.
         share = sum(bytes_of[unit] for unit in held_out) / sum(bytes_of.values())
         if _LEAST * wanted <= share <= _MOST * wanted:
             break
-    return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
+    units = _units(pieces, verdicts, files=files)
+    return np.fromiter((GONE if unit is None else int(unit in held_out) for unit, _ in units), dtype=np.int8)
 
 
 def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) -> Iterator[tuple[str | None, int]]:
@@ -201,8 +212,9 @@ def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) 
         yield unit if verdicts[position] == KEPT else None, row.size
 
 
-def _proven(job: Job, total: int) -> Proof:
-    train, validation = (Texts(folder=job.out, split=name) for name in SPLITS)
+def proven(job: Job, train: Iterable[Document], total: int) -> Proof:
+    """What these training documents share with validation, as it was written."""
+    validation = Texts(folder=job.out, split="validation")
     with stage("prove") as report:
         for step in prove(train, validation, threshold=job.options.near):
             if isinstance(step, Proof):
@@ -244,28 +256,39 @@ def pack(job: Job) -> None:
     splits = read_outcome(job.outcome)["splits"]
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in SPLITS:
-        file = tokens_file(job.out, name)
-        if file.exists():
-            continue
-        begun, done = time.monotonic(), 0
-        with (
-            stage(f"pack {name}") as report,
-            TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer,
-        ):
-            for number, texts in enumerate(_batches(job, name, writer.documents), start=1):
-                for ids in tokenizer.encode_arrays(texts, threads=threads):
-                    writer.append(ids)
-                if number % _FLUSHED_BATCHES == 0:
-                    writer.flush()
-                done += sum(map(len, texts))
-                rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
-                report(writer.documents / splits[name]["documents"], f"{rate:.1f} MB/s")
+        with stage(f"pack {name}") as report:
+            texts, total = Texts(folder=job.out, split=name), splits[name]["documents"]
+            pack_documents(texts, total, tokens_file(job.out, name), tokenizer, threads=threads, report=report)
 
 
-def _batches(job: Job, name: Split, skipped: int) -> Iterator[list[str]]:
+def pack_documents(
+    documents: Iterable[Document],
+    total: int,
+    file: Path,
+    tokenizer: Tokenizer,
+    *,
+    threads: int = 1,
+    report: Report = lambda share, words: None,
+) -> None:
+    """Write documents as tokens; resume after the last one that an earlier run wrote."""
+    if file.exists():
+        return
+    begun, done = time.monotonic(), 0
+    with TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer:
+        for number, texts in enumerate(_batches(documents, writer.documents), start=1):
+            for ids in tokenizer.encode_arrays(texts, threads=threads):
+                writer.append(ids)
+            if number % _FLUSHED_BATCHES == 0:
+                writer.flush()
+            done += sum(map(len, texts))
+            rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
+            report(writer.documents / total, f"{rate:.1f} MB/s")
+
+
+def _batches(documents: Iterable[Document], skipped: int) -> Iterator[list[str]]:
     texts: list[str] = []
     size = 0
-    for position, document in enumerate(Texts(folder=job.out, split=name)):
+    for position, document in enumerate(documents):
         if position < skipped:
             continue
         texts.append(document.text)
@@ -277,10 +300,11 @@ def _batches(job: Job, name: Split, skipped: int) -> Iterator[list[str]]:
         yield texts
 
 
-def _need_documents(job: Job, count: int) -> None:
+def need_documents(job: Job, count: int) -> None:
+    """Raises UsageError for fewer than two documents."""
     if count >= 2:
         return
-    funnel = job.pieces.place().funnel
+    funnel = job.pieces.funnel()
     reasons = ", ".join(f"{drop.files:,} {reason}" for reason, drop in funnel.dropped.items())
     raise UsageError(
         f"At least two different files are needed, one of them for validation; of {funnel.seen.files:,} there "
@@ -289,6 +313,7 @@ def _need_documents(job: Job, count: int) -> None:
     )
 
 
-def _save(file: Path, values: NDArray[Any]) -> None:
+def save(file: Path, values: NDArray[Any]) -> None:
+    """Write an array, atomically."""
     with replacing(file) as stream:
         np.save(stream, values)

@@ -9,7 +9,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -56,6 +56,9 @@ class Shelf(Protocol):
     def state(self) -> str:
         """Changes when one of the files changes."""
 
+    def part(self, first: int, end: int) -> Shelf:
+        """The same shelf with these files alone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableSource:
@@ -69,6 +72,12 @@ class TableSource:
 
     def fingerprint(self) -> str:
         return self.shelf.state()
+
+    def sizes(self) -> list[int]:
+        return [self.shelf.size(name) for name in self.shelf.names()]
+
+    def part(self, first: int, end: int) -> TableSource:
+        return replace(self, shelf=self.shelf.part(first, end))
 
     def items(self, start: Cursor) -> Iterator[Item]:
         names = self.shelf.names()
@@ -135,6 +144,9 @@ class _OneFile:
     def state(self) -> str:
         status = self.file.stat()
         return f"{status.st_size} bytes, {status.st_mtime_ns}"
+
+    def part(self, first: int, end: int) -> _OneFile:
+        return self
 
 
 def open_table(name: str, path: Path, fields: Fields, largest: int) -> TableSource:

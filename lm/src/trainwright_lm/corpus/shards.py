@@ -1,0 +1,270 @@
+"""prepare's steps as tasks for many processes and machines: over shards of the sources, and over bands of signatures.
+
+Every task reads and writes files in OUT/work, which all machines share, and gives the same result when it is run again.
+Signatures go to disk, sorted, in the format of datatrove's MinHash steps, which find the equal ones there. Documents
+that may be near duplicates are linked, and each set of linked documents is judged by one task, as without tasks.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright_lm.atomic import replacing, write_json
+from trainwright_lm.corpus import steps
+from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts
+from trainwright_lm.corpus.outcome import LEAKED, counted
+from trainwright_lm.corpus.pieces import Pieces
+from trainwright_lm.corpus.shingles import shingles
+from trainwright_lm.corpus.sources import Source
+from trainwright_lm.corpus.split import Proof
+from trainwright_lm.corpus.steps import Job
+from trainwright_lm.documents import Document
+from trainwright_lm.tokens.pack import TokenWriter, open_tokens
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, texts_file, tokens_file, write_texts
+from trainwright_lm.tokens.tokenizer import load_tokenizer
+
+# The buckets of signatures: a document's bands, then the hash of its text.
+BUCKETS = BANDS + 1
+WIDTH = PERMUTATIONS // BANDS
+# datatrove's reader of 32-bit signatures stops at this value.
+_LARGEST = 2**32 - 1
+
+
+def cut(job: Job, sources: Sequence[Source], tasks: int) -> None:
+    """Cut the sources into consecutive shards of about equal size, one per task; a file is never cut."""
+    units = [(one, number, size + 1) for one in range(len(sources)) for number, size in enumerate(sources[one].sizes())]
+    total, seen = sum(size for *_, size in units), 0
+    shards: list[dict[int, list[int]]] = [{} for _ in range(tasks)]
+    for one, number, size in units:
+        shards[min((seen + size // 2) * tasks // total, tasks - 1)].setdefault(one, []).append(number)
+        seen += size
+    (job.work / "sources").mkdir(exist_ok=True)
+    for rank, shard in enumerate(shards):
+        parts = [sources[one].part(numbers[0], numbers[-1] + 1) for one, numbers in shard.items()]
+        with replacing(job.work / "sources" / f"{rank:05d}.pickle") as stream:
+            pickle.dump(parts, stream)
+
+
+def gathered(job: Job, tasks: int) -> bool:
+    """Whether all shards have been gathered."""
+    return all(Pieces(_pieces(job, rank)).place().finished for rank in range(tasks))
+
+
+def gather(job: Job, rank: int, tasks: int) -> None:
+    """Read and filter one shard."""
+    if not Pieces(_pieces(job, rank)).place().finished:
+        parts = pickle.loads((job.work / "sources" / f"{rank:05d}.pickle").read_bytes())
+        steps.gather(job, parts, _pieces(job, rank))
+
+
+def sign(job: Job, rank: int, tasks: int) -> None:
+    """Write one shard's signatures, sorted, by bucket. Only the first of equal texts has bands."""
+    prints = Pieces(_pieces(job, rank)).prints(_folder(job, "signatures") / f"{rank:05d}.npy")
+    first = np.flatnonzero(exact_verdicts(prints.hashes) == KEPT)
+    # A text without words has no shingles, and so no near duplicates.
+    banded = first[(prints.signatures[first] != _LARGEST).any(axis=1)]
+    for bucket in range(BUCKETS):
+        if bucket < BANDS:
+            documents, values = banded, prints.signatures[banded, bucket * WIDTH : (bucket + 1) * WIDTH]
+        else:
+            documents, values = np.arange(len(prints)), prints.hashes.view("<u4").reshape(-1, WIDTH)
+        rows = np.column_stack([np.minimum(values, _LARGEST - 1), documents]).astype("<u4")
+        rows = rows[np.lexsort(rows.T[::-1])]
+        with replacing(_folder(job, f"signatures/bucket_{bucket:03d}") / f"{rank:05d}.minhash.sig") as stream:
+            stream.write(rows.tobytes())
+
+
+def link(job: Job, rank: int, tasks: int) -> None:
+    """Turn one bucket's duplicates, which datatrove found, into pairs of documents that may be duplicates.
+
+    Texts that share a band without being alike are left out, or chance would link all of a large corpus.
+    """
+    rows = np.fromfile(_duplicates(job, rank), "<u4").reshape(-1, 4)
+    starts = _starts(job)
+    pairs = np.stack([starts[rows[:, 0]] + rows[:, 1], starts[rows[:, 2]] + rows[:, 3]], axis=1)
+    if rank < BANDS and len(pairs):
+        positions, file = np.unique(pairs), _folder(job, "links") / f"{rank:03d}.signatures"
+        signatures = Pieces(job.work / "pieces").prints(file, positions).signatures
+        found: list[NDArray[np.int64]] = []
+        # datatrove links each document of a band with the one before.
+        for chain in np.split(pairs, np.flatnonzero(pairs[1:, 0] != pairs[:-1, 1]) + 1):
+            members = np.append(chain[:1, 0], chain[:, 1])
+            values = signatures[np.searchsorted(positions, members)]
+            found += [members[pair] for pair in _alike(values, job.options.near - NEAR_MARGIN)]
+        pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+        file.unlink()
+    steps.save(_folder(job, "links") / f"{rank:03d}.npy", pairs)
+
+
+def _alike(signatures: NDArray[np.uint32], least: float) -> Iterator[list[int]]:
+    """Pairs that connect all signatures whose estimated Jaccard index is at least this, directly or over others."""
+    left, waiting = np.arange(len(signatures)), list[int]()
+    while len(left):
+        at = waiting.pop() if waiting else int(left[0])
+        near = (signatures[left] == signatures[at]).mean(axis=1) >= least
+        others = left[near & (left != at)].tolist()
+        yield from ([at, other] for other in others)
+        waiting += others
+        left = left[~near & (left != at)]
+
+
+def join_links(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Number the sets of linked documents: an array of set numbers and positions."""
+    if (job.work / "linked.npy").exists():
+        return
+    pairs = np.concatenate([np.load(_folder(job, "links") / f"{bucket:03d}.npy") for bucket in range(BUCKETS)])
+    positions, places = np.unique(pairs, return_inverse=True)
+    one, other = places.reshape(-1, 2).T
+    sets = np.arange(len(positions))
+    while not (same := sets[one] == sets[other]).all():
+        one, other = one[~same], other[~same]
+        low, high = np.minimum(sets[one], sets[other]), np.maximum(sets[one], sets[other])
+        np.minimum.at(sets, high, low)
+        while not (sets[sets] == sets).all():
+            sets = sets[sets]
+    steps.save(job.work / "linked.npy", np.stack([sets, positions]))
+
+
+def judge(job: Job, rank: int, tasks: int) -> None:
+    """Judge the sets of one task, as `steps.deduplicate` does all documents: positions, verdicts, exact verdicts."""
+    sets, positions = np.load(job.work / "linked.npy", mmap_mode="r")
+    mine = np.array(positions[sets % tasks == rank])
+    pieces, marks = Pieces(job.work / "pieces"), _folder(job, "verdicts") / f"{rank:05d}.signatures"
+    prints = pieces.prints(marks, mine)
+    exact = exact_verdicts(prints.hashes)
+    verdicts = exact.copy()
+    shingles_of = lru_cache(maxsize=steps.AT_HAND)(lambda at: shingles(pieces.text(int(mine[at]))))
+    for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near):
+        verdicts[at] = verdict
+    named = [np.where(found == KEPT, KEPT, mine[found]) for found in (verdicts, exact)] if len(mine) else [mine, mine]
+    steps.save(_folder(job, "verdicts") / f"{rank:05d}.npy", np.stack([mine, *named]))
+    marks.unlink()
+
+
+def divide(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Choose each document's split, and write the texts of validation."""
+    if (job.work / "side.npy").exists():
+        return
+    pieces = Pieces(job.work / "pieces")
+    steps.need_documents(job, len(pieces))
+    verdicts = np.full((2, len(pieces)), KEPT, dtype=np.int64)
+    for file in sorted((job.work / "verdicts").glob("*.npy")):
+        positions, *found = np.load(file)
+        verdicts[:, positions] = found
+    steps.save(job.work / "verdicts.npy", verdicts)
+    side = steps.sides(job, pieces, verdicts[0])
+    write_texts(texts_file(job.out, "validation"), pieces.documents(side == 1))
+    steps.save(job.work / "side.npy", side)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shard:
+    """A shard's documents of one split, which can be iterated repeatedly."""
+
+    pieces: Pieces
+    chosen: NDArray[np.bool_]
+
+    def __iter__(self) -> Iterator[Document]:
+        return self.pieces.documents(self.chosen)
+
+
+def prove(job: Job, rank: int, tasks: int) -> None:
+    """Compare one shard's training documents with validation; those that are near are dropped."""
+    side, start = _sides(job, rank)
+    leaked: list[int] = []
+    while True:
+        train = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=side == 0)
+        proof = steps.proven(job, train, int((side == 0).sum()))
+        if not proof.near:
+            break
+        near = np.flatnonzero(side == 0)[list(proof.near)]
+        side[near] = LEAKED
+        leaked += (near + start).tolist()
+    with replacing(_folder(job, "proofs") / f"{rank:05d}.pickle") as stream:
+        pickle.dump((proof, leaked), stream)
+
+
+def settle(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Put the proofs together, write the texts of training, count, and train the tokenizer."""
+    if not job.outcome.exists():
+        pieces, side = Pieces(job.work / "pieces"), np.load(job.work / "side.npy")
+        found = [pickle.loads(file.read_bytes()) for file in sorted((job.work / "proofs").glob("*.pickle"))]
+        for _, leaked in found:
+            side[leaked] = LEAKED
+        steps.need_training(side)
+        steps.save(job.work / "side.npy", side)
+        write_texts(texts_file(job.out, "train"), pieces.documents(side == 0))
+        verdicts, exact = np.load(job.work / "verdicts.npy")
+        write_json(job.outcome, counted(pieces, verdicts, exact, side, _joined([proof for proof, _ in found])))
+    steps.make_tokenizer(job)
+
+
+def _joined(proofs: list[Proof]) -> Proof:
+    return Proof(
+        train_documents=sum(proof.train_documents for proof in proofs),
+        validation_documents=proofs[0].validation_documents,
+        groups=tuple(sorted({name for proof in proofs for name in proof.groups})),
+        equal=tuple(sorted({path for proof in proofs for path in proof.equal})),
+        near=(),
+        threshold=proofs[0].threshold,
+    )
+
+
+def pack(job: Job, rank: int, tasks: int) -> None:
+    """Write one shard's documents of both splits as tokens."""
+    tokenizer, (side, _) = load_tokenizer(job.out / TOKENIZER), _sides(job, rank)
+    for number, name in enumerate(SPLITS):
+        chosen = side == number
+        documents: Iterable[Document] = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=chosen)
+        steps.pack_documents(documents, int(chosen.sum()), _tokens(job, name, rank), tokenizer)
+
+
+def join_tokens(job: Job, tasks: int) -> None:
+    """Put the tokens of all shards together."""
+    for name in SPLITS:
+        if (file := tokens_file(job.out, name)).exists():
+            continue
+        first = open_tokens(_tokens(job, name, 0))
+        with TokenWriter(file, first.vocabulary_size, end_id=first.end_id) as writer:
+            for rank in range(tasks):
+                part = open_tokens(_tokens(job, name, rank))
+                for start, end in zip(part.starts[:-1].tolist(), part.starts[1:].tolist()):
+                    writer.append(part.tokens[start : end - 1])
+
+
+def _pieces(job: Job, rank: int) -> Path:
+    return job.work / "pieces" / f"{rank:05d}"
+
+
+def _duplicates(job: Job, bucket: int) -> Path:
+    """What datatrove's MinhashDedupBuckets writes with one task per bucket."""
+    return job.work / "duplicates" / f"{bucket:05d}_00.dups"
+
+
+def _tokens(job: Job, name: str, rank: int) -> Path:
+    return _folder(job, "tokens") / f"{name}-{rank:05d}.bin"
+
+
+def _folder(job: Job, name: str) -> Path:
+    folder = job.work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _starts(job: Job) -> NDArray[np.int64]:
+    """The position of each shard's first document, and the end of the last."""
+    folders = sorted((job.work / "pieces").iterdir())
+    return np.cumsum([0, *(len(Pieces(folder)) for folder in folders)])
+
+
+def _sides(job: Job, rank: int) -> tuple[NDArray[np.int8], int]:
+    """The split numbers of one shard's documents, and the position of the first."""
+    start, end = _starts(job)[rank : rank + 2].tolist()
+    return np.array(np.load(job.work / "side.npy", mmap_mode="r")[start:end]), start

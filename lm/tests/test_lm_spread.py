@@ -1,0 +1,278 @@
+"""prepare as tasks: the same bytes as in one process, after failures too; on processes, a Ray cluster, and Slurm's scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+pytest.importorskip("datatrove")
+
+from test_lm_prepare import content, options
+
+from corpus import code, corpus, write
+from trainwright.errors import UsageError
+from trainwright_lm.corpus import shards, spread, steps
+from trainwright_lm.corpus.prepare import prepare
+from trainwright_lm.corpus.spread import Spread
+
+
+class Here:
+    """In place of an executor: all tasks in this process, and what was run."""
+
+    def __init__(self, job: steps.Job, given: Spread, stage: Any) -> None:
+        self.job, self.stage = job, stage
+
+    def run(self) -> None:
+        for rank in reversed(range(self.stage.tasks)):  # no task may need an earlier one
+            for work in self.stage.work:
+                work(self.job, rank, self.stage.tasks)
+
+    def get_incomplete_ranks(self, skip_completed: bool) -> list[int]:
+        return []
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "_executor", Here)
+
+
+def tasks(count: int) -> Spread:
+    return Spread(executor="local", tasks=count, workers=2)
+
+
+def families(root: Path, seed: int) -> Path:
+    """Files that are alike by different degrees, in groups, in an order that does not follow them."""
+    rng, files = np.random.default_rng(seed), dict[str, str | bytes]()
+    for number in range(60):
+        lines = code(int(rng.integers(6)), 40).splitlines()
+        for at in range(int(rng.integers(9))):
+            lines[int(rng.integers(1, 40))] = f"other_{rng.integers(99)} = {at}"
+        files[f"g{rng.integers(5)}/f{number}.py"] = "\n".join(lines)
+    return write(root, {**files, "g0/a.py": "()", "g1/b.py": "()", "g2/c.py": "[]", "g5/d.py": code(99)})
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("count", "groups"), [(1, 6), (3, 6), (14, 2)], ids=["one", "some", "more-than-files"])
+def test_tasks_prepare_the_same_bytes(tmp_path: Path, count: int, groups: int) -> None:
+    given = options(corpus(tmp_path / "code", groups=groups, files=2 if groups == 2 else 5))
+    prepare(tmp_path / "one", given)
+    prepare(tmp_path / "many", given, spread=tasks(count))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("seed", range(6))
+def test_signatures_on_disk_judge_as_those_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    found: list[np.ndarray] = []
+    real = steps.sides
+    monkeypatch.setattr(steps, "sides", lambda job, pieces, v: found.append(np.array(v)) or real(job, pieces, v))
+    given = options(families(tmp_path / "code", seed), validation=0.1)
+    prepare(tmp_path / "one", given)
+    prepare(tmp_path / "many", given, spread=tasks(1 + seed))
+    assert np.array_equal(*found)
+    assert len(set(found[0].tolist())) > 5
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("here")
+def test_tables_and_folders_are_cut_between_files(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "code")
+    rows = [{"text": code(900 + n), "repo_name": f"r{n % 3}", "path": f"p{n}.py"} for n in range(12)]
+    parquet.write_table(pa.Table.from_pylist(rows[:6]), tmp_path / "a.parquet")
+    (tmp_path / "b.jsonl").write_text("\n".join(json.dumps(row) for row in [*rows[6:], rows[0]]) + "\n{broken\n")
+    given = options(folder, tmp_path / "a.parquet", tmp_path / "b.jsonl")
+    prepare(tmp_path / "one", given)
+    prepare(tmp_path / "many", given, spread=tasks(4))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "place", ["gather", "sign", "link", "join_links", "judge", "divide", "prove", "settle", "pack"]
+)
+def test_what_a_failed_task_left_is_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    given = options(corpus(tmp_path / "code"))
+    prepare(tmp_path / "one", given)
+    real: Callable[[Any, int, int], None] = getattr(shards, place)
+
+    def fail(job: steps.Job, rank: int, count: int) -> None:
+        real(job, rank, count)
+        if rank == 0:
+            raise RuntimeError("lost")
+
+    monkeypatch.setattr(shards, place, fail)
+    with pytest.raises(RuntimeError, match="lost"):
+        prepare(tmp_path / "many", given, spread=tasks(3))
+    monkeypatch.setattr(shards, place, real)
+    with pytest.raises(UsageError, match="begun with --tasks 3"):
+        prepare(tmp_path / "many", given, spread=tasks(4))
+    with pytest.raises(UsageError, match="begun with --tasks 3"):
+        prepare(tmp_path / "many", given)
+    prepare(tmp_path / "many", given, spread=tasks(3))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "said"),
+    [
+        (Spread(executor="ray"), {}, "needs --tasks"),
+        (Spread(executor="slurm", tasks=2), {}, "needs --sbatch"),
+        (Spread(executor="local", dry_run=True), {}, "need slurm"),
+        (Spread(executor="local", tasks=-1), {}, "must not be negative"),
+        (Spread(tasks=2), {}, "need --executor"),
+        (Spread(executor="local"), {"max_bytes": 10}, "--max-bytes"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(
+    tmp_path: Path, given: Spread, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        prepare(tmp_path / "out", options(tmp_path, **changes), spread=given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_datatrove_a_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread.importlib.util, "find_spec", lambda name: None)  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match=re.escape(spread.INSTALL)):
+        prepare(tmp_path / "out", options(tmp_path), spread=tasks(2))
+
+
+@pytest.mark.usefixtures("here")
+def test_too_little_to_split_is_said_as_without_tasks(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="At least two different files"):
+        prepare(tmp_path / "out", options(write(tmp_path / "code", {"a/a.py": code(1)})), spread=tasks(2))
+
+
+# --- on datatrove's executors
+
+
+def command(out: Path, folder: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "trainwright", "lm", "prepare", str(folder), "--out", str(out), "--vocabulary", "400",
+        "--validation", "0.2", *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_processes_of_one_machine_and_a_kill_in_the_middle(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "code")
+    subprocess.run(command(tmp_path / "one", folder), check=True)
+    wanted = command(tmp_path / "many", folder, "--executor", "local", "--tasks", "3", "--workers", "2")
+    begun = subprocess.Popen(wanted, start_new_session=True)
+    while begun.poll() is None and not (tmp_path / "many/work/logs/2-link/completions").exists():
+        time.sleep(0.05)
+    os.killpg(begun.pid, signal.SIGKILL)
+    begun.wait()
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "many/work/pieces").rglob("*.arrow")}
+    assert len(before) == 3
+    again = subprocess.run(wanted, check=True, capture_output=True, text=True)
+    assert "kept" in again.stdout
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+    done = subprocess.run(wanted, check=True, capture_output=True, text=True)
+    assert "already prepared" in done.stdout
+
+
+# Stand-ins for Slurm's programs: sbatch runs the tasks of the array at once, in order.
+_SBATCH = """#!/bin/bash
+for last; do :; done
+echo "$@" >> "$SLURM_SEEN"
+sed -n 's/^#SBATCH //p' "$last" >> "$SLURM_SEEN"
+count=$(sed -n 's/^#SBATCH --array=0-\\([0-9]*\\).*/\\1/p' "$last")
+for one; do case $one in --export=ALL,*) export "${one#--export=ALL,}";; esac; done
+grep -q merge_stats "$last" || for n in $(seq 0 $count); do
+  SLURM_ARRAY_TASK_ID=$n SLURM_NODELIST=localhost bash "$last" >&2 || exit 1
+done
+echo "Submitted batch job $(wc -l < "$SLURM_SEEN")"
+"""
+_SRUN = """#!/bin/bash
+while [[ $1 == -* ]]; do [[ $1 == -n ]] && shift; shift; done
+exec "$@"
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment with these programs."""
+    programs = {"sbatch": _SBATCH, "srun": _SRUN, "scontrol": "#!/bin/bash\necho localhost\n"}
+    script = "#!/bin/bash\nexec {} -c 'from datatrove.tools.launch_pickled_pipeline import main; main()' \"$@\"\n"
+    programs["launch_pickled_pipeline"] = script.format(sys.executable)
+    for name, text in programs.items():
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    path = f"{os.environ['PATH']}:{tmp_path / 'bin'}"
+    return {**os.environ, "PATH": path, "SLURM_SEEN": str(tmp_path / "seen")}
+
+
+SBATCH = ("--executor", "slurm", "--tasks", "2", "--sbatch", "partition=cpu,time=01:00:00,account=me")
+
+
+def test_a_dry_run_prints_each_script_and_submits_nothing(tmp_path: Path) -> None:
+    wanted = command(tmp_path / "out", corpus(tmp_path / "code"), *SBATCH, "--dry-run")
+    done = subprocess.run(wanted, check=True, capture_output=True, text=True)
+    scripts = re.findall(r"^\$ sbatch ([^\n]*) <<'END'\n(.*?)END\n", done.stdout, re.MULTILINE | re.DOTALL)
+    named = [(match[1], arguments) for arguments, script in scripts if (match := re.search("job-name=(.*)", script))]
+    assert [n for n, a in named if a] == [f"prepare-{s.name}" for s in spread._stages(2, shards.sign)]
+    assert all("--dependency=afterok:JOB" in a for _, a in named[2:] if a)
+    for _, script in scripts:
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+        assert {"--partition=cpu", "--time=01:00:00", "--account=me", "--mem-per-cpu=2G"} <= set(script.split()) or (
+            "merge_stats" in script
+        )
+    assert "Nothing was submitted" in done.stdout
+    assert not (tmp_path / "out/data.json").exists()
+
+
+@pytest.mark.slow
+def test_the_scripts_of_slurm_prepare_the_same_bytes(tmp_path: Path, slurm: dict[str, str]) -> None:
+    folder = corpus(tmp_path / "code")
+    subprocess.run(command(tmp_path / "one", folder), check=True)
+    done = subprocess.run(
+        command(tmp_path / "many", folder, *SBATCH), check=True, env=slurm, capture_output=True, text=True
+    )
+    assert "Submitted" in done.stdout, done.stderr
+    again = subprocess.run(command(tmp_path / "many", folder, *SBATCH), check=True, capture_output=True, text=True)
+    assert "already prepared" in again.stdout
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_loses_a_machine_prepares_the_same_bytes(tmp_path: Path) -> None:
+    """Two nodes on this machine, one of which is killed once the first task is done."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    folder, out = corpus(tmp_path / "code"), tmp_path / "many"
+    subprocess.run(command(tmp_path / "one", folder), check=True)
+    small = {"num_cpus": 1, "object_store_memory": 100 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
+    try:
+        lost = cluster.add_node(**small)
+        environment = {**os.environ, "RAY_ADDRESS": cluster.address}
+        wanted = command(out, folder, "--executor", "ray", "--tasks", "4")
+        begun = subprocess.Popen(wanted, env=environment, stderr=subprocess.PIPE, text=True)
+        while begun.poll() is None and not (out / "work/logs/1-gather/completions").exists():
+            time.sleep(0.05)
+        cluster.remove_node(lost, allow_graceful=False)
+        said = begun.communicate(timeout=1200)[1]
+    finally:
+        cluster.shutdown()
+    assert begun.returncode == 0, said
+    assert content(out) == content(tmp_path / "one")

@@ -124,6 +124,6 @@ def _arrays(batch: Batch, reads_tokens: bool) -> Iterator[tuple[str, np.ndarray]
 
 def _digest(parts: Sequence[np.ndarray]) -> int:
     digest = hashlib.blake2b(digest_size=8)
-    for part in parts:
+    for part in map(np.asarray, parts):  # of an array of objects, a row is one
         digest.update(part.tobytes() if part.dtype.kind != "O" else repr(part.tolist()).encode())
     return int.from_bytes(digest.digest(), "big")

@@ -1,18 +1,21 @@
 """Processes of the script's own, no sampler, and nine outputs for ten classes."""
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from sklearn.datasets import load_digits
 from torch import nn
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, TensorDataset
 
 
 def worker(rank, world):
-    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "127.0.0.1", os.environ.get("SPAWN_PORT", "29555")
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", os.environ.get("SPAWN_PORT", "29555"))
     dist.init_process_group("gloo", rank=rank, world_size=world)
     torch.manual_seed(0)
     x, y = load_digits(return_X_y=True)
@@ -29,6 +32,13 @@ def worker(rank, world):
         print(rank, loss.item())
 
 
+def ranked():
+    worker(int(os.environ["RANK"]), 2)
+
+
 if __name__ == "__main__":
-    mp.spawn(worker, args=(2,), nprocs=2)
+    if sys.argv[1:] == ["elastic"]:  # as Accelerate's notebook_launcher does
+        elastic_launch(LaunchConfig(1, 1, 2, run_id="own", rdzv_backend="c10d", rdzv_endpoint="127.0.0.1:0"), ranked)()
+    else:
+        mp.spawn(worker, args=(2,), nprocs=2)
     print("after")

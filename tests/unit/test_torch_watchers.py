@@ -422,3 +422,48 @@ def test_the_row_that_made_the_loss_infinite_is_found_in_its_file() -> None:
     assert broken.data == "Subset" and broken.size == 100
     assert broken.origin == 'row 97 of table, column "b" (nan)'
     assert broken.where is not None and broken.where.file.endswith("rows.csv") and broken.where.line == 99
+
+
+_AHEAD = '''
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+CLASSES = 20_000  # so wide that an output's memory is used again
+x, y = torch.randn(1024, 4), torch.randint(0, CLASSES, (1024,))
+train = DataLoader(TensorDataset(x[:512], y[:512]), batch_size=64)
+held = DataLoader(TensorDataset(x[512:], y[512:]), batch_size=64)
+
+
+def ahead(loader):
+    """Draw a batch before the one in front of it is used, as Accelerate's loaders do."""
+    rows = iter(loader)
+    last = next(rows)
+    for batch in rows:
+        yield last
+        last = batch
+    yield last
+
+
+model = nn.Linear(4, CLASSES)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(4):
+    for step, (a, b) in enumerate(ahead(train)):
+        nn.functional.cross_entropy(model(a * 2), b).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step % 4 == 2:
+            model.eval()
+            with torch.no_grad():
+                for c, d in held:
+                    nn.functional.cross_entropy(model(c * 2), d)
+            model.train()
+'''
+
+
+def test_batches_drawn_before_an_evaluation_are_still_trained_on_after_it() -> None:
+    record, _ = watched(_AHEAD)
+    assert {(one.data, one.trains) for one in record.drawn} == {(record.drawn[0].data, True), (record.drawn[1].data, False)}
+    assert {one.data for one in record.answers if one.trains} == {record.drawn[0].data}
+    assert {one.data for one in record.answers if not one.trains} == {record.drawn[1].data}

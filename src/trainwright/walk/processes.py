@@ -59,8 +59,10 @@ def report_of_children() -> Report | None:
     """The report that a child process handed over, if any."""
     exchange = Exchange(os.getpid())
     said: dict[str, Any] | None = exchange.get(_REPORT)
+    if said is None:
+        return None  # what the others put there is for the one that still walks
     exchange.clear()
-    return from_dict(said) if said is not None else None
+    return from_dict(said)
 
 
 def remarks(ranks: Sequence[RankFacts], words: Words) -> list[str]:

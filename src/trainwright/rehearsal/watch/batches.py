@@ -8,13 +8,15 @@ from trainwright.rehearsal.watch.state import Batch, Call, State
 
 
 def find_batch(state: State, call: Call) -> Batch | None:
-    """The batch that holds the very inputs of a call, or inputs of the same shape; the newest first."""
+    """The batch that holds the very inputs of a call, or inputs of the same shape: the newest of a reading that goes on, or
+    else the newest."""
     storages = {h.storage for _, h in call.inputs}
     for batch in reversed(state.batches):
-        if any(h.storage in storages for h in batch.columns.values()):
+        if batch.holds(storages):
             return batch
     shapes = {h.shape for _, h in call.inputs if h.shape and h.shape[0] == call.rows}
-    return next((b for b in reversed(state.batches) if any(h.shape in shapes for h in b.columns.values())), None)
+    alike = [b for b in reversed(state.batches) if any(h.shape in shapes for h in b.columns.values())]
+    return next((b for b in alike if b.is_under_way), alike[0] if alike else None)
 
 
 def batch_with(state: State, call: Call) -> Batch | None:
@@ -24,7 +26,7 @@ def batch_with(state: State, call: Call) -> Batch | None:
     storages = {h.storage for _, h in call.inputs}
     candidates = [*([call.batch] if call.batch is not None else []), *reversed(state.batches)]
     for batch in candidates:
-        if any(h.storage in storages for h in batch.columns.values()):
+        if batch.holds(storages):
             return batch
     for batch in candidates:
         for column in batch.columns.values():

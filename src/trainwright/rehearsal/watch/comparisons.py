@@ -123,7 +123,7 @@ class Comparisons:
             return
         for answer, target in ((one, other), (other, one)):
             storage = answer.untyped_storage().data_ptr()
-            others = {h.storage for c in self._state.recent for _, h in c.outputs}
+            others = {h.storage for c in self._state.recent for _, h in c.outputs if not h.is_gone}
             if storage not in others or target.requires_grad or target.untyped_storage().data_ptr() in others:
                 continue
             call = call_of(self._state, answer)

@@ -63,7 +63,8 @@ class Loaders:
         columns: dict[str, Held] = {}
         _collect(columns, "", data, 0)
         number = reading.number if reading is not None else 0
-        self._state.batches.append(Batch(columns, drawn, numbers, number, iterator._dataset))
+        held = Batch(columns, drawn, numbers, number, iterator._dataset, weakref.ref(iterator))
+        self._state.add_batch(held)
         if numbers:
             self._state.recorder.guard(functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size))
 

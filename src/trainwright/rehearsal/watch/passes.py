@@ -72,7 +72,7 @@ def _root(state: State, call: Call, tensors: list[tuple[str, Any]]) -> Call | No
     for earlier in reversed(state.recent):
         if earlier.update != call.update:
             break
-        if earlier.rows == call.rows and any(h.storage in storages for _, h in earlier.outputs):
+        if earlier.rows == call.rows and any(h.lies_in(storages) for _, h in earlier.outputs):
             return earlier
     if state.recent and any(t.grad_fn is not None for _, t in tensors):
         last = state.recent[-1]
@@ -137,12 +137,12 @@ def call_of(state: State, output: Any) -> Call | None:
     """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
     if state.current is not None:
         return state.current
-    storage = output.untyped_storage().data_ptr()
+    storage = {output.untyped_storage().data_ptr()}
+    grads = output.grad_fn is not None
     for call in reversed(state.recent):
-        if any(h.storage == storage for _, h in call.outputs):
+        if call.grads >= grads and any(h.lies_in(storage) for _, h in call.outputs):
             return call
     rows = int(output.shape[0]) if output.dim() else 0
-    grads = output.grad_fn is not None
     for call in reversed(state.recent):
         if call.update != state.update:
             return None

@@ -17,6 +17,8 @@ from trainwright.rehearsal.watch.samples import fingerprint, is_plain, plain, ve
 
 # Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
 RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
+# Batches that are remembered of each set, and in all: the training goes on with a batch drawn before an evaluation.
+BATCHES, ALL_BATCHES = 8, 32
 # A tensor with more values is remembered only as long as the script holds it.
 MOST_HELD = 1_000_000
 # Rows below which a call without gradients is small.
@@ -78,6 +80,15 @@ class Held:
         return plain(found)
 
     @property
+    def is_gone(self) -> bool:
+        """Whether nobody holds the tensor any more, so that its memory may be another's."""
+        return isinstance(self.ref, weakref.ref) and self.ref() is None
+
+    def lies_in(self, storages: set[int]) -> bool:
+        """Whether the tensor lies in one of these places of memory."""
+        return self.storage in storages and not self.is_gone
+
+    @property
     def values(self) -> int:
         """Values that it keeps in memory."""
         return 0 if isinstance(self.ref, weakref.ref) else self.ref.numel()
@@ -94,6 +105,17 @@ class Batch:
     """Which of the readings of a set it belongs to."""
     rows: Any = None
     """The set itself."""
+    iterator: weakref.ref[Any] | None = None
+    """What reads the loader; it is gone when the reading is over."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the reading that it belongs to goes on."""
+        return self.iterator is not None and self.iterator() is not None
+
+    def holds(self, storages: set[int]) -> bool:
+        """Whether one of its tensors lies in one of these places of memory."""
+        return any(h.lies_in(storages) for h in self.columns.values())
 
 
 @dataclass(eq=False)
@@ -134,7 +156,7 @@ class State:
         self.in_loss = 0
         self.current: Call | None = None
         self.recent: deque[Call] = deque(maxlen=RECENT_CALLS)
-        self.batches: deque[Batch] = deque(maxlen=8)
+        self.batches: list[Batch] = []
         self.labels: dict[Output, str] = {}
         """The column of the batches that holds an output's labels."""
         self.forms: dict[Output, str] = {}
@@ -199,6 +221,14 @@ class State:
             module = model.ref()
             if module is not None and model.has_parameters and any(id(p) in parameters for p in module.parameters()):
                 yield model
+
+    def add_batch(self, batch: Batch) -> None:
+        """Keep a batch that a loader gave, and let go of the oldest of the same set."""
+        self.batches.append(batch)
+        same = [b for b in self.batches if b.drawn is batch.drawn]
+        if len(same) > BATCHES:
+            self.batches.remove(same[0])
+        del self.batches[:-ALL_BATCHES]
 
     def remember(self, call: Call) -> None:
         """Keep a call for losses and comparisons to come, within the limit of memory."""

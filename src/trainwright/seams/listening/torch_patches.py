@@ -385,10 +385,18 @@ def patch_processes(module: Any) -> None:
     ) -> Any:
         if not active() or sys.modules["torch"].cuda.is_initialized():  # a process that uses a GPU cannot be forked
             return passed_on(original, fn, args, nprocs, join, daemon, start_method)
-        result = passed_on(original, functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
-        if join:
-            listener().children_ended()
-        return result
+        context = passed_on(original, functools.partial(_work, fn), args, nprocs, False, daemon, "fork")
+        joined = context.join
+
+        def join_processes(*args: Any, **kwargs: Any) -> Any:
+            is_over = joined(*args, **kwargs)
+            listener().children_ended()  # a process that walked returns nothing, which launchers wait for in vain
+            return is_over
+
+        context.join = join_processes
+        while join and not context.join():
+            pass
+        return None if join else context
 
     module.start_processes = start_processes
 

@@ -464,6 +464,9 @@ for epoch in range(4):
 
 def test_batches_drawn_before_an_evaluation_are_still_trained_on_after_it() -> None:
     record, _ = watched(_AHEAD)
-    assert {(one.data, one.trains) for one in record.drawn} == {(record.drawn[0].data, True), (record.drawn[1].data, False)}
+    assert {(one.data, one.trains) for one in record.drawn} == {
+        (record.drawn[0].data, True),
+        (record.drawn[1].data, False),
+    }
     assert {one.data for one in record.answers if one.trains} == {record.drawn[0].data}
     assert {one.data for one in record.answers if not one.trains} == {record.drawn[1].data}

@@ -65,7 +65,9 @@ def test_two_processes_that_believe_to_be_alone_are_told(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("arguments", [(), ("elastic",)], ids=["spawn", "elastic"])
-def test_processes_of_the_scripts_own_are_walked_by_the_first_of_them(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_processes_of_the_scripts_own_are_walked_by_the_first_of_them(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     status, out, report = checked(tmp_path, "spawned.py", *arguments, launcher=[])
     assert status == 1
     assert names(report) == ["label-out-of-range"]

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from trainwright.rehearsal.record import Kind, Output, Record, Source
+from trainwright.rehearsal.record import Kind, Output, Pass, Record, Source
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.torch import TorchWatch
 from watched import watched
 
 LOOP = """
@@ -422,3 +424,10 @@ def test_the_row_that_made_the_loss_infinite_is_found_in_its_file() -> None:
     assert broken.data == "Subset" and broken.size == 100
     assert broken.origin == 'row 97 of table, column "b" (nan)'
     assert broken.where is not None and broken.where.file.endswith("rows.csv") and broken.where.line == 99
+
+
+def test_what_another_watcher_knows_of_its_models_remains() -> None:
+    recorder = Recorder()
+    recorder.record.passes.append(Pass(number=1, update=4, model=99, is_trained=True, weights=1.0))
+    TorchWatch(recorder).finish()
+    assert recorder.record.passes[0].is_trained

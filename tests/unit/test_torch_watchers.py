@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from trainwright.rehearsal.record import Kind, Output, Pass, Record, Source
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.state import MOST_HELD, Held, storage_of
 from trainwright.rehearsal.watch.torch import TorchWatch
 from watched import watched
 
@@ -431,3 +433,14 @@ def test_what_another_watcher_knows_of_its_models_remains() -> None:
     recorder.record.passes.append(Pass(number=1, update=4, model=99, is_trained=True, weights=1.0))
     TorchWatch(recorder).finish()
     assert recorder.record.passes[0].is_trained
+
+
+def test_memory_that_is_used_again_is_not_taken_for_what_it_held() -> None:
+    large = torch.zeros(MOST_HELD + 1)  # it is not held: the answers of a language model soon fill the memory
+    address, held = large.data_ptr(), Held.of(large)
+    assert held.storage == storage_of(large) == storage_of(large[5:].view(-1, 4))
+    del large
+    later = [torch.zeros(MOST_HELD + 1) for _ in range(4)]
+    if all(one.data_ptr() != address for one in later):
+        pytest.skip("the memory was not used again")
+    assert held.storage not in {storage_of(one) for one in later}

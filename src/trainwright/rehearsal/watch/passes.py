@@ -11,7 +11,7 @@ import torch
 from trainwright.rehearsal.record import Pass
 from trainwright.rehearsal.watch.batches import find_batch
 from trainwright.rehearsal.watch.places import place
-from trainwright.rehearsal.watch.state import Call, Held, State, tensors_in, weights_fingerprint
+from trainwright.rehearsal.watch.state import Call, Held, State, storage_of, tensors_in, weights_fingerprint
 
 # Passes that are kept.
 MOST_PASSES = 20_000
@@ -137,7 +137,7 @@ def call_of(state: State, output: Any) -> Call | None:
     """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
     if state.current is not None:
         return state.current
-    storage = output.untyped_storage().data_ptr()
+    storage = storage_of(output)
     for call in reversed(state.recent):
         if any(h.storage == storage for _, h in call.outputs):
             return call

@@ -22,10 +22,10 @@ from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
-from trainwright.rehearsal.told import MOST_SAMPLES
+from trainwright.rehearsal.told import MOST_SAMPLES, told
 from trainwright.rehearsal.watch.generated import real_tokens
 from trainwright.report import html, terminal
-from trainwright.report.samples import visible
+from trainwright.report.samples import brief_rows, visible
 from trainwright.review._sheet import sheet_of
 
 THREE = Output(Kind.CLASSES, 3)
@@ -330,6 +330,23 @@ def test_in_a_terminal_rows_are_a_line_each() -> None:
         lines = printed(Report(script="train.py", sheet=sheet_of(recorded())), width).split("\n")
         begin = next(i for i, line in enumerate(lines) if line.startswith("samples"))
         assert len([line for line in lines[begin:] if line.strip()]) <= (15 if width == 80 else 8)
+
+
+def test_in_a_terminal_a_longer_text_shows_the_beginning_of_each_part() -> None:
+    words = [*WORDS, *(f"word{i}" for i in range(20))]
+    decoder = replace(Decoder.of_words(words), special=frozenset({0, 1, 2}), padding=0)
+    for first, second in ((16, 3), (3, 16), (16, 16)):
+        ids = np.array([1, *range(12, 12 + first), 2, *range(32 - second, 32), 2, 0])
+        lines = brief_rows(Sheet(updates=1, samples=(told_of(ids, decoder),)))
+        assert [len(line.cells) for line in lines] == [2, 2] and "answered" in lines[0].cells[1]
+        text = lines[1].cells[1]
+        assert text.startswith("[CLS]word0 word1") and f"[SEP]word{20 - second} " in text and len(text) <= 100
+        assert ("…" in text) and text.endswith("[SEP]")
+
+
+def told_of(ids: np.ndarray, decoder: Decoder) -> Sample:
+    one = read(lambda row: [("0", ids)], Names(decoders=[decoder]))
+    return replace(told(one, (), output="", rows_of="held-out"), why=("at random",))
 
 
 @pytest.mark.parametrize(("setting", "shown"), [("samples = false", False), ("samples = true", True), ("", True)])

@@ -252,6 +252,7 @@ class Meetings:
             source=meeting.source,
             loss=float(value) if value is not None else None,
             is_noisy=call is not None and call.is_noisy,
+            per_row=max(1, per_row),
             **values,
         )
 

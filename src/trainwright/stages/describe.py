@@ -34,8 +34,9 @@ def describe(facts: Facts) -> str:
 @describe.register
 def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
+    trainable = f"{facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable"
     return (
-        f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable, "
+        f"{facts.model_class}, {trainable if facts.parameters else 'no parameters yet'}, "
         f"{facts.device} {facts.precision}{updates}{_brought(facts)}{''.join(f'; {idle}' for idle in facts.idle)}"
     )
 

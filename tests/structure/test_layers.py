@@ -87,6 +87,7 @@ MAY_IMPORT = {
     "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
     "errors": set(),
     "console": set(),
+    "open_lines": set(),
     "timing": set(),
     "lm": {"trainwright_lm"},
     # A package of its own, beside trainwright: it uses the public API, and what that returns.

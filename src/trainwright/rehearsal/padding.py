@@ -28,7 +28,7 @@ def read_places(ids: NDArray[Any], beside: Beside) -> Places | None:
         if values is not ids and values.shape == ids.shape and values.dtype.kind in "iufb" and _is_binary(values)
     ]
     for name, values in sorted(same, key=lambda one: ("mask" not in one[0], "attention_mask" not in one[0])):
-        read = values != 0
+        read: Places = values != 0
         if name.endswith("attention_mask") and "global" not in name and read.any():
             return read
         if _leaves_padding_out(ids, read):

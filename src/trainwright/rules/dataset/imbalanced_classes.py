@@ -49,8 +49,8 @@ def imbalanced_classes(
     if not _dominated(labels) or not loss.targets_are_labels:
         return
     if not _predicts_one(baseline, labels):
-        if learning is not None and (told := _answered(learning, _major(labels))):
-            yield _finding(labels, baseline, setup, told)
+        if learning is not None and (answered := _answered(learning, _major(labels))):
+            yield _finding(labels, baseline, setup, answered)
         return
     outcome = None
     if (change := _weigh(labels, loss.classes or 0, call.function)) is not None:

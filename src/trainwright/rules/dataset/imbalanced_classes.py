@@ -71,7 +71,7 @@ def _answered(learning: LearningFacts, major: int | float | str) -> str:
     if most.answer != major or most.share < NEARLY_ALL or most.of_labels > MUCH_RARER * most.share:
         return ""
     return (
-        f"after {last.updates:,} updates the model answers it for {most.share:.0%} of {learning.rows:,} rows that it was "
+        f"after {last.updates:,} updates in the walk the model answers it for {most.share:.0%} of {learning.rows:,} rows that it was "
         f"not trained on, of which {most.of_labels:.0%} have it"
     )
 

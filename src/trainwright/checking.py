@@ -15,6 +15,7 @@ from rich.console import Console
 
 from trainwright.core import Shown
 from trainwright.core.report import Report, combined, exit_status
+from trainwright.open_lines import OpenLines, watching_lines
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
@@ -60,12 +61,13 @@ def check_program(
     # A second check runs in the environment that this process has before the script runs in it.
     second = _second_walk(program, options) if verify else None
     with (
+        watching_lines() as lines,
         progress() as say,
         own_stdout("-" in targets.given.values()) as stdout,
         standing_in(_copies(copies)),
         _rehearsing(program, options, say, rehearsed) as rehearsal,
     ):
-        showing = _Showing(targets, options, say, stdout, second, rehearsal, train=train, required=required)
+        showing = _Showing(targets, options, say, stdout, lines, second, rehearsal, train=train, required=required)
         check_script(
             program.script,
             program.arguments,
@@ -91,6 +93,7 @@ class _Showing:
         options: Options,
         say: Callable[[str], None],
         stdout: TextIO,
+        lines: OpenLines,
         second: SecondWalk | None,
         rehearsal: Rehearsing | None,
         *,
@@ -98,6 +101,7 @@ class _Showing:
         required: bool,
     ) -> None:
         self._targets, self._options, self._say, self._stdout = targets, options, say, stdout
+        self._lines = lines
         self._second, self._rehearsal = second, rehearsal
         self._train, self._required = train, required
         # The current streams: a script may replace them with its own and write that output to a file.
@@ -135,6 +139,8 @@ class _Showing:
 
         self._say("")
         self._shown.append(report)
+        if not sys.stderr.isatty():  # in a terminal, the line of progress has wiped out what stood there
+            self._lines.end(self._console.file)
         terminal.show(report, self._console)
         if self._train:
             write_all(self._targets, report, len(self._shown), self._stdout)

@@ -312,5 +312,6 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
             if cut
             else "the script to its end"
         )
-        further += f", in a copy with {len(record.changed)} lines changed" if record.changed else ""
+        changed = len(record.changed)
+        further += f", in a copy with {changed} line{'' if changed == 1 else 's'} changed" if changed else ""
     return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)

@@ -30,7 +30,9 @@ from trainwright.stages.dataset import (
     TextFacts,
     TokenizerFacts,
 )
+from trainwright.stages.describe import describe
 from trainwright.stages.equal_rows import Copies
+from trainwright.stages.learning import LearningFacts, LearningLook, MostAnswered
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
 from trainwright.stages.setup import SetupFacts
@@ -280,7 +282,7 @@ def test_one_number_for_two_classes_is_found_by_the_names_that_both_sets_declare
 WEIGHTED = Outcome(changed="", before=(0.5, 0.5, 0.5), after=(0.1, 0.1, 0.1), steps=48)
 
 
-def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, **changed):
+def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, **changed):
     """The findings for a set of two classes, after a short run that ends at the constant prediction's loss."""
     rows = round(1000 * share)
     labels = LabelFacts(column="label", kind="class", census={0: rows, 1: 1000 - rows})
@@ -299,6 +301,7 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, **changed):
             LossFacts(call=call, calls=(call,), classes=2, targets_are_labels=True),
             BaselineFacts(first=0.7, steps=20, rows=64, **run),
             SetupFacts(),
+            learning,
         ),
         [],
         None,
@@ -331,6 +334,41 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, **changed):
 )
 def test_a_dominating_class_is_a_warning_where_weights_tell_the_classes_apart(changed, severities):
     assert [f.severity for f in imbalanced(**changed)] == severities
+
+
+def trained(answer=0, share=0.97, of_labels=0.34, updates=49, loss=1.4):
+    """A planned training of 49 updates, looked at on held-out rows."""
+    begin = LearningLook(updates=0, loss=1.5, constant=1.1, error=0.01)
+    most = MostAnswered(answer=answer, share=share, of_labels=of_labels)
+    end = LearningLook(updates=updates, loss=loss, constant=1.1, error=0.01, most_answered=most)
+    return LearningFacts(held_out="evaluation", rows=300, planned=49, looks=(begin, end))
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1),
+        ({"answer": 1}, 0),
+        ({"share": 0.85}, 0),
+        ({"of_labels": 0.9}, 0),  # the held-out rows are as uneven: nothing shows that it is wrong
+        ({"updates": 16}, 0),
+        ({"loss": 0.9}, 0),  # it learns
+    ],
+)
+def test_a_dominating_class_that_is_answered_for_rows_of_others_is_a_note(changed, count):
+    found = imbalanced(predicted_classes=2, learning=trained(**changed))
+    assert [f.severity for f in found] == [Severity.NOTE] * count
+    assert all("90.0% of 1,000 training labels are 0" in f.message and "97% of 300 rows" in f.message for f in found)
+    assert not imbalanced(predicted_classes=2, learning=trained(**changed), share=0.7)
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.9, ", 90.0% of them 0"), (0.7, "")])
+def test_the_row_of_the_data_names_the_most_frequent_of_uneven_labels(share, told):
+    labels = LabelFacts(
+        column="y", kind="class", census={0: round(1000 * share), 1: round(1000 - 1000 * share)}, rows_read=1000
+    )
+    said = describe(DatasetFacts(train=SplitFacts(name="train", rows=1000, labels=labels)))
+    assert said == f"train 1,000 rows, 2 label values over 1,000 rows{told}"
 
 
 FILES = (

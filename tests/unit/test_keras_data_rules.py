@@ -8,8 +8,10 @@ import pytest
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.input import data_sets
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.fit_data import FitData, Plan
+from trainwright.adapters.keras.input.one_batch import Batch, rows_of_batch
 from trainwright.adapters.keras.input.reading import without_labels
+from trainwright.adapters.keras.input.sources import Stream
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
@@ -164,3 +166,24 @@ def test_the_weights_of_rows_are_no_inputs() -> None:
         ("sample_weight.a", "sample_weight.b"),
     ):
         assert without_labels(dict.fromkeys(("x", "y", *weights)), ["y"]) == ("x",)
+
+
+def padded_batches():
+    """Three batches of 4 rows, each as wide as its own longest row."""
+    for number, width in enumerate((5, 7, 5)):
+        ids = np.full((4, width), number)
+        yield {"input_ids": ids, "attention_mask": np.ones_like(ids)}, np.arange(4)
+
+
+def test_rows_of_batches_with_widths_of_their_own_take_a_step_for_each_width() -> None:
+    data = FitData("train", Stream("tf.data", padded_batches, rows=12, batch_size=4), Plan())
+    rows = [row for batch in data.elements() for row in rows_of_batch(batch)][2:10]  # of all three
+    batches = data.of_rows(rows)
+    assert [next(one.elements()).x["input_ids"].shape for one in batches] == [(4, 5), (4, 7)]
+    losses = iter((1.0, 2.0))
+    assert data_sets.step_on_each(lambda one: RowStep(loss=next(losses)), batches) == RowStep(loss=1.5)
+    failed = data_sets.step_on_each(lambda one: RowStep(failure="it raised"), batches)
+    assert failed is not None and failed.wrong == "it raised"
+    assert data_sets.step_on_each(lambda one: RowStep(loss=1.0), []) is None
+    mixed = [batch.x["attention_mask"] for batch in data.shuffled_rows().elements()]
+    assert {one.shape for one in mixed} == {(4, 7)} and sum(int((one == 0).sum()) for one in mixed) == 16

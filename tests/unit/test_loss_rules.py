@@ -156,10 +156,14 @@ def test_targets_of_a_binary_loss_are_classes_only_where_all_are_whole(values, d
 
 
 @pytest.mark.parametrize(
-    ("deviation", "does"),
-    [(0.02, "give the model 3 outputs (num_labels=3)"), (None, "give the last layer 3 units")],
+    ("deviation", "configured", "does"),
+    [
+        (0.02, None, "give the model 3 outputs (num_labels=3)"),
+        (None, 2, "give the model 3 outputs (num_labels=3)"),
+        (None, None, "give the last layer 3 units"),
+    ],
 )
-def test_num_labels_is_proposed_only_for_a_model_that_has_it(deviation, does):
+def test_num_labels_is_proposed_only_for_a_model_that_has_it(deviation, configured, does):
     """A layer that the script writes itself takes no num_labels."""
     weight = ParameterFacts(
         name="head.weight",
@@ -172,7 +176,7 @@ def test_num_labels_is_proposed_only_for_a_model_that_has_it(deviation, does):
     )
     head = ModuleFacts(name="head", kind="Linear", where=LINE, sizes=(8, 2))
     loss = facts(call(scores=(8, 2), target_values=(0.0, 1.0, 2.0)), classes=2, targets_are_labels=True)
-    forward = ForwardFacts(head=head, parameters=(weight,))
+    forward = ForwardFacts(head=head, parameters=(weight,), configured_labels=configured)
     given = {"dataset": DatasetFacts(train=labels((0, 1, 2))), "setup": SETUP, "forward": forward, "loss": loss}
     [found] = run(label_out_of_range, **given)
     assert found.fix.does == does

@@ -21,10 +21,11 @@ from trainwright.rehearsal.pictures import draw
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.sampling import Offer, Sampler
-from trainwright.rehearsal.told import MOST_SAMPLES
+from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
+from trainwright.rehearsal.told import MOST_SAMPLES, told
+from trainwright.rehearsal.watch.generated import real_tokens
 from trainwright.report import html, terminal
-from trainwright.report.samples import visible
+from trainwright.report.samples import brief_rows, visible
 from trainwright.review._sheet import sheet_of
 
 THREE = Output(Kind.CLASSES, 3)
@@ -125,6 +126,32 @@ def test_text_shows_special_tokens_and_padding() -> None:
         ("[CLS]", SPECIAL), ("the film was good", ""), ("[SEP]", SPECIAL), ("[PAD] × 2", PADDING),
     ]  # fmt: skip
     assert part.note == "6 of 8 places, the rest padding"
+
+
+PAIR = np.array([1, 5, 2, 8, 3, 2])
+FIRST, SECOND = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("ids", "beside", "note"),
+    [
+        (PAIR, {"token_type_ids": FIRST, "attention_mask": np.ones(6, int)}, "6 tokens"),
+        (PAIR, {"1": FIRST, "2": np.ones(6, int)}, "6 tokens"),
+        (PAIR, {"1": FIRST}, "6 tokens"),
+        (np.array([1, 5, 2, 8, 2, 0]), {"types": SECOND, "1": np.array([1, 1, 1, 1, 1, 0])}, "5 of 6 places, the rest padding"),
+        (np.array([0, 1, 5, 2, 8, 2]), {"1": FIRST, "2": np.array([0, 1, 1, 1, 1, 1])}, "5 of 6 places, the rest padding"),
+        (np.array([1, 5, 8, 2, 0, 0]), {"src_key_padding_mask": np.array([0, 0, 0, 0, 1, 1], bool)}, "4 of 6 places, the rest padding"),
+        (PAIR, {"special_tokens_mask": np.array([1, 0, 1, 0, 0, 1])}, "6 tokens"),
+    ],
+)  # fmt: skip
+def test_the_types_of_tokens_are_no_mask(ids: np.ndarray, beside: dict, note: str) -> None:
+    inputs = [("input_ids", ids), *beside.items()]
+    one = read(lambda row: inputs, Names(decoders=[tokenizer()]))
+    assert one.parts[0].note == note
+    real = real_tokens(ids, inputs, 0)
+    assert int(real.sum()) == int(note.split(" ")[0])
+    (length,) = lengths_of([(name, values[None]) for name, values in inputs])
+    assert length == np.flatnonzero(real)[-1] + 1
 
 
 def test_without_a_tokenizer_the_ids_are_shown_and_that_is_said() -> None:
@@ -303,6 +330,23 @@ def test_in_a_terminal_rows_are_a_line_each() -> None:
         lines = printed(Report(script="train.py", sheet=sheet_of(recorded())), width).split("\n")
         begin = next(i for i, line in enumerate(lines) if line.startswith("samples"))
         assert len([line for line in lines[begin:] if line.strip()]) <= (15 if width == 80 else 8)
+
+
+def test_in_a_terminal_a_longer_text_shows_the_beginning_of_each_part() -> None:
+    words = [*WORDS, *(f"word{i}" for i in range(20))]
+    decoder = replace(Decoder.of_words(words), special=frozenset({0, 1, 2}), padding=0)
+    for first, second in ((16, 3), (3, 16), (16, 16)):
+        ids = np.array([1, *range(12, 12 + first), 2, *range(32 - second, 32), 2, 0])
+        lines = brief_rows(Sheet(updates=1, samples=(told_of(ids, decoder),)))
+        assert [len(line.cells) for line in lines] == [2, 2] and "answered" in lines[0].cells[1]
+        text = lines[1].cells[1]
+        assert text.startswith("[CLS]word0 word1") and f"[SEP]word{20 - second} " in text and len(text) <= 100
+        assert ("…" in text) and text.endswith("[SEP]")
+
+
+def told_of(ids: np.ndarray, decoder: Decoder) -> Sample:
+    one = read(lambda row: [("0", ids)], Names(decoders=[decoder]))
+    return replace(told(one, (), output="", rows_of="held-out"), why=("at random",))
 
 
 @pytest.mark.parametrize(("setting", "shown"), [("samples = false", False), ("samples = true", True), ("", True)])

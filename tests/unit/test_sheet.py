@@ -242,6 +242,19 @@ def test_a_language_model_has_no_table_of_tokens() -> None:
     assert "300 of 3,000 updates" in text
 
 
+def test_tokens_are_positions_not_rows() -> None:
+    record = language_model()
+    record.answers = [
+        replace(one, per_row=64, guesses=np.where(np.arange(len(one.labels)) % 3, 0, one.labels))
+        for one in record.answers
+    ]
+    sheet = sheet_of(record)
+    assert {row.unit for row in sheet.scores} == {"positions"}
+    assert "held-out, 512 positions" in shown(sheet) and "512 rows" not in shown(sheet)
+    again = read_back(sheet)
+    assert again is not None and again.scores[0].unit == "positions"
+
+
 def test_a_run_that_was_cut_says_at_which_share_of_its_plan() -> None:
     assert "300 of 3,000 updates, cut short at 10% of the plan, 60.0 s" in shown(sheet_of(language_model(cut=True)))
     assert "cut: update 300" in html.render(Report(script="train.py", sheet=sheet_of(language_model(cut=True))))

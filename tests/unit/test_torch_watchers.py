@@ -4,8 +4,12 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-from trainwright.rehearsal.record import Kind, Output, Record, Source
+from trainwright.rehearsal.record import Kind, Output, Pass, Record, Source
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.state import MOST_HELD, Held, storage_of
+from trainwright.rehearsal.watch.torch import TorchWatch
 from watched import watched
 
 LOOP = """
@@ -470,3 +474,19 @@ def test_batches_drawn_before_an_evaluation_are_still_trained_on_after_it() -> N
     }
     assert {one.data for one in record.answers if one.trains} == {record.drawn[0].data}
     assert {one.data for one in record.answers if not one.trains} == {record.drawn[1].data}
+
+
+def test_what_another_watcher_knows_of_its_models_remains() -> None:
+    recorder = Recorder()
+    recorder.record.passes.append(Pass(number=1, update=4, model=99, is_trained=True, weights=1.0))
+    TorchWatch(recorder).finish()
+    assert recorder.record.passes[0].is_trained
+
+
+def test_memory_that_is_used_again_is_not_taken_for_what_it_held() -> None:
+    memory = np.zeros(MOST_HELD + 1, np.float32)
+    large = torch.from_numpy(memory)  # too large to be held: the answers of a language model soon fill the memory
+    held = Held.of(large)
+    assert held.storage == storage_of(large) == storage_of(large[5:].view(-1, 4))
+    del large
+    assert held.storage != storage_of(torch.from_numpy(memory))

@@ -137,6 +137,17 @@ def test_an_exception_that_no_rule_knows_is_the_report_s_failure() -> None:
     assert report.first_cause is None
 
 
+def test_an_exception_that_an_earlier_stage_met_as_well_is_explained_with_it() -> None:
+    class Early(Pipeline):
+        def measure_dataset(self) -> DatasetFacts:
+            raise ValueError("rows differ (reading row 0 of the train set)")
+
+    same, other = walked(Early(ragged=True), ragged_without_repair), walked(Early(ragged=True))
+    assert [f.name for f in same.findings] == ["ragged-without-repair"] and same.failure is None
+    assert other.failure is not None and "reading row 0" in other.failure.message
+    assert status_of(same)["setup"] == "not shown", "the model has no parameters yet"
+
+
 def test_the_first_rule_that_explains_a_failure_is_enough() -> None:
     report = walked(Pipeline(ragged=True), ragged, ragged_without_repair)
     assert [f.name for f in report.findings] == ["ragged"]

@@ -36,6 +36,8 @@ class Score:
     simple: float | None = None
     """What a simple learner reaches on the same inputs; None: it was not tried."""
     mark: str = ""
+    unit: str = "rows"
+    """`positions`: each row has a label for many of them, and these are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
+from trainwright.rehearsal.padding import read_places
 from trainwright.rehearsal.pictures import draw, layout_of
 from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
 from trainwright.rehearsal.sampling import FEW, Arrays
@@ -109,7 +110,7 @@ def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None
         if _is_tokens(array, inputs):
             counts = counted_tokens(sample, array.reshape(-1)) if name == tokens[0][0] else None
             parts.append(
-                _text(name if len(tokens) > 1 else "", array.reshape(-1), _mask(array, inputs), counts, decoder)
+                _text(name if len(tokens) > 1 else "", array.reshape(-1), mask_of(array, inputs), counts, decoder)
             )
         elif array.dtype.kind in "OSU":
             text = " ".join(
@@ -143,11 +144,10 @@ def _is_aside(array: NDArray[Any], tokens: Arrays) -> bool:
     return array.dtype.kind in "iub" and any(other.size == array.size for _, other in tokens)
 
 
-def _mask(array: NDArray[Any], inputs: Arrays) -> NDArray[Any] | None:
-    """Which of the tokens are no padding: an input of zeros and ones beside them, its first token read."""
-    same = [one for _, one in inputs if one.shape == array.shape and one is not array and one.dtype.kind in "iufb"]
-    found = [one for one in same if set(np.unique(one).tolist()) <= {0, 1} and one.any()]
-    return next((one for one in found if one[0] or one[-1]), None)
+def mask_of(ids: NDArray[Any], inputs: Arrays) -> NDArray[np.bool_] | None:
+    """Which tokens of a row are no padding, by a mask beside them; None: there is none."""
+    read = read_places(ids[None], [(name, one[None]) for name, one in inputs if one is not ids])
+    return None if read is None else read[0]
 
 
 def counted_tokens(sample: Sampled, tokens: NDArray[Any]) -> NDArray[np.bool_] | None:

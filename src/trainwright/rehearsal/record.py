@@ -103,6 +103,8 @@ class Answers:
     """The value of the loss, where it is a plain mean over the rows."""
     is_noisy: bool = False
     """Whether the model was in training mode and has layers that differ in it."""
+    per_row: int = 1
+    """Labels of one row of the model; more: n counts its positions, as the tokens of a language model."""
 
 
 @dataclass(kw_only=True)

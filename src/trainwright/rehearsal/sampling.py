@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
+from trainwright.rehearsal.padding import read_places
 from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
 
 # How many rows are kept for each reason.
@@ -118,14 +119,14 @@ class Sampler:
         return found
 
 
-def lengths_of(inputs: Sequence[NDArray[Any]]) -> Integers | None:
+def lengths_of(inputs: Arrays) -> Integers | None:
     """The lengths of rows of tokens: where their mask is 1, or up to the zeros at their end; None: they are no tokens."""
-    whole = [a for a in inputs if a.ndim == 2 and a.shape[1] > FEW and a.dtype.kind in "iub" and a.size]
+    whole = [(n, a) for n, a in inputs if a.ndim == 2 and a.shape[1] > FEW and a.dtype.kind in "iub" and a.size]
     if not whole:
         return None
-    first, *others = whole
-    mask = next((a for a in others if a.shape == first.shape and a.min() >= 0 and a.max() == 1 and a[:, 0].all()), None)
-    read = first != 0 if mask is None else mask != 0
+    first = whole[0][1]
+    mask = read_places(first, whole)
+    read = first != 0 if mask is None else mask
     lengths: Integers = np.where(read.any(1), read.shape[1] - np.argmax(read[:, ::-1], 1), 0)
     return lengths
 

@@ -70,7 +70,7 @@ def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
     ]
     lines, last = list[Line](), ("", "")
     for row in chosen_of(shown, MOST_LINES["scores"]):
-        rows = f"{row.rows_of}, {row.rows:,} rows"
+        rows = f"{row.rows_of}, {row.rows:,} {row.unit}"
         name = f"{row.name} ({row.output})" if row.output else row.name
         cells = ("" if rows == last[0] else rows, name, _way(row.first, row.last), _beside(row))
         lines.append(Line(cells, row.mark if (rows, row.mark) != last else ""))
@@ -133,7 +133,7 @@ def _brief_own(sheet: Sheet) -> tuple[Line, ...]:
             )
             for row in chosen
         ),
-        *_more(len(sheet.own) - len(chosen)),
+        *_more(len(sheet.own) - len(chosen), "number"),
     )
 
 
@@ -179,7 +179,7 @@ def _brief_classes(sheet: Sheet) -> tuple[Line, ...]:
         )
         for row in chosen
     ]
-    return (*lines, *_more(len(sheet.classes) - len(chosen)))
+    return (*lines, *_more(len(sheet.classes) - len(chosen), "class"))
 
 
 def _brief_outputs(sheet: Sheet) -> tuple[Line, ...]:
@@ -195,7 +195,7 @@ def _brief_outputs(sheet: Sheet) -> tuple[Line, ...]:
             answered = "" if row.classes_answered is None else f", {row.classes_answered:,} among the answers"
             cells = (name, f"{row.classes:,} among the labels{answered}", "")
         lines.append(Line(cells, row.mark))
-    return (*lines, *_more(len(shown) - len(chosen)))
+    return (*lines, *_more(len(shown) - len(chosen), "output"))
 
 
 def _brief_columns(sheet: Sheet) -> tuple[Line, ...]:
@@ -211,7 +211,7 @@ def _brief_columns(sheet: Sheet) -> tuple[Line, ...]:
         lines.append(Line((row.name, row.rows_of, span, spread_of(row.mean, row.deviation), missing), row.mark))
     if names and not lines:
         return (Line((f"{len(names)} columns, nothing stands out",)),)
-    return (*lines, *_more(len(shown) - len(chosen)))
+    return (*lines, *_more(len(shown) - len(chosen), "column"))
 
 
 def _brief_layers(sheet: Sheet) -> tuple[Line, ...]:
@@ -221,7 +221,7 @@ def _brief_layers(sheet: Sheet) -> tuple[Line, ...]:
     chosen = marked[: MOST_LINES["layers"] - 1]
     shapes = ["×".join(map(str, row.shape)) for row in chosen]
     lines = [Line((row.name, shape), row.mark) for row, shape in zip(chosen, shapes, strict=True)]
-    return (Line((_counted(sheet.layers),)), *lines, *_more(len(marked) - len(chosen)))
+    return (Line((_counted(sheet.layers),)), *lines, *_more(len(marked) - len(chosen), "tensor"))
 
 
 def _counted(layers: Sequence[Layer]) -> str:
@@ -241,7 +241,7 @@ def _brief_pieces(sheet: Sheet) -> tuple[Line, ...]:
         told = what if row.times == 1 else f"{what} {times} times"
         told += f"{',' if row.times > 1 else ''} after update{'s' if 'to' in at else ''} {at}" if at else ""
         lines.append(Line((f"{told}{f', {how}' if how else ''}{f' ({where})' if where else ''}",), row.mark))
-    return (*lines, *_more(len(sheet.pieces) - len(chosen)))
+    return (*lines, *_more(len(sheet.pieces) - len(chosen), "piece"))
 
 
 def _brief_drawn(sheet: Sheet) -> tuple[Line, ...]:
@@ -257,7 +257,7 @@ def _brief_drawn(sheet: Sheet) -> tuple[Line, ...]:
             else ""
         )
         lines.append(Line((f"{rows_of}: {name}, {told}{times}{at_most}",), row.mark))
-    return (*lines, *_more(len(sheet.drawn) - len(chosen)))
+    return (*lines, *_more(len(sheet.drawn) - len(chosen), "set"))
 
 
 def _brief_trainings(sheet: Sheet) -> tuple[Line, ...]:
@@ -268,11 +268,12 @@ def _brief_trainings(sheet: Sheet) -> tuple[Line, ...]:
     counted = Line((", ".join(f"{count:,} {shown}" for shown, count in verdicts.most_common()),))
     chosen = chosen_of(sheet.trainings, MOST_LINES["trainings"])
     lines = [Line((f"{row.number} {f'({row.where}) ' if row.where else ''}{row.shown}: {row.why}",)) for row in chosen]
-    return (counted, *lines, *_more(len(sheet.trainings) - len(chosen)))
+    return (counted, *lines, *_more(len(sheet.trainings) - len(chosen), "training"))
 
 
-def _more(count: int) -> tuple[Line, ...]:
-    return (Line((f"and {count:,} more",)),) if count > 0 else ()
+def _more(count: int, of: str) -> tuple[Line, ...]:
+    plural = "" if count == 1 else "es" if of.endswith("s") else "s"
+    return (Line((f"and {count:,} more {of}{plural}",)),) if count > 0 else ()
 
 
 def aligned(lines: Sequence[Line]) -> list[Line]:

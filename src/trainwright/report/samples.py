@@ -15,8 +15,11 @@ from trainwright.report.sheet import Line, value_of
 
 TITLE = "Rows as the model received them"
 GENERATED = "What it generates"
-# Rows of a set in a terminal: as they come, and those with the highest loss; characters of one.
-BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS = 2, 3, 32
+# Rows of a set in a terminal: as they come, and those with the highest loss; characters of one, and of a text that has a line of
+# its own below.
+BRIEF_ROWS, BRIEF_WORST, BRIEF_CHARACTERS, BRIEF_TEXT = 2, 3, 32, 84
+# Characters of each part of such a text, as a pair's two sentences, at least.
+BRIEF_PART = 12
 # Characters of the end of a prompt.
 BRIEF_END = 20
 # Columns of a table in one line of a terminal.
@@ -145,25 +148,51 @@ def shade(row: ConfusedRow, place: int) -> float:
 
 
 def brief_rows(sheet: Sheet) -> tuple[Line, ...]:
-    """Two rows of each set in a line each, then the worst of the held-out ones."""
+    """Two rows of each set, then the worst of the held-out ones: in a line each, or with a longer text in a line below."""
     lines: list[Line] = []
     for number, (title, rows) in enumerate(groups(sheet)[:2]):
         usual = [row for row in rows if NOT_FINITE in row.why or "at random" in row.why][:BRIEF_ROWS]
         worst = [row for row in reversed(rows) if WORST in row.why and row not in usual][: 0 if number else BRIEF_WORST]
         named = [(title.split(" ")[0].lower(), row) for row in usual] + [("worst", row) for row in worst]
-        lines += [_brief(name, row) for name, row in named]
+        lines += [line for name, row in named for line in _brief(name, row)]
     told = same_answer(sheet)
     return (*((Line((told,)),) if told else ()), *lines)
 
 
-def _brief(name: str, row: Sample) -> Line:
+def _brief(name: str, row: Sample) -> tuple[Line, ...]:
     shown = "; ".join(part for part in map(_brief_part, row.inputs) if part)
-    shown = shown if len(shown) <= BRIEF_CHARACTERS else shown[: BRIEF_CHARACTERS - 1] + "…"
     sure = "" if row.probability is None else f" {row.probability:.0%}"
     told = [f"label {row.label}"] if row.label else []
     told += [f"{'answered ' if row.label else ''}{row.answer}{sure}"] if row.answer else []
     mark = NOT_FINITE if NOT_FINITE in row.why else "wrong" if row.right is False else ""
-    return Line((name, shown, visible(", ".join(told))), mark)
+    outcome = visible(", ".join(told))
+    if len(shown) > BRIEF_CHARACTERS and row.inputs[0].form == "text":
+        return (Line((name, outcome), mark), Line(("", _brief_text(row.inputs))))
+    return (Line((name, _begin(shown), outcome), mark),)
+
+
+def _brief_text(inputs: Sequence[SamplePart]) -> str:
+    """The beginning of each piece of a row's texts, so much of each that all find room; of many, the first pieces."""
+    spans = [span for part in inputs if part.form == "text" for span in part.spans if span.kind != PADDING]
+    pieces = [(visible(span.text), span.kind) for span in spans if span.text.strip()]
+    shown = list(pieces)
+    while len(shown) > 1 and _room(shown) < BRIEF_PART:
+        shown.pop()
+    room = _room(shown)
+    told = [_marked(text if len(text) <= room else f"{text[: room - 1]}…", kind) for text, kind in shown]
+    return "".join(told) + ("…" if len(shown) < len(pieces) and not told[-1].endswith("…") else "")
+
+
+def _room(pieces: Sequence[tuple[str, str]]) -> int:
+    """How many characters of each piece can be shown."""
+    left = BRIEF_TEXT
+    lengths = sorted(len(text) for text, _ in pieces)
+    for number, length in enumerate(lengths):
+        share = left // (len(lengths) - number)
+        if length > share:
+            return share
+        left -= length
+    return BRIEF_TEXT
 
 
 def _brief_part(part: SamplePart) -> str:

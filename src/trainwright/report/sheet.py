@@ -190,7 +190,7 @@ def _score(row: Score) -> tuple[str, ...]:
     name = f"{row.name} ({row.output})" if row.output else row.name
     return (
         row.rows_of,
-        f"{row.rows:,}",
+        f"{row.rows:,}{'' if row.unit == 'rows' else f' {row.unit}'}",
         name,
         value_of(row.first),
         value_of(row.last),

@@ -94,10 +94,15 @@ class Rows:
         return next((one for one in self.scores if one.name == name), None)
 
     @property
+    def unit(self) -> str:
+        """What has a label each: rows, or positions in them."""
+        return "positions" if any(one.per_row > 1 for one in self.calls) else "rows"
+
+    @property
     def named(self) -> str:
         """These rows in words."""
-        kind = "training rows" if self.trains or not self.is_held_out else "evaluation rows"
-        return f"{len(self.labels):,} {kind}"
+        kind = "training" if self.trains or not self.is_held_out else "evaluation"
+        return f"{len(self.labels):,} {kind} {self.unit}"
 
     @property
     def told(self) -> str:

@@ -77,6 +77,7 @@ def _scores_of(record: Record, seen: _Seen) -> list[Score]:
             output=seen.of,
             rows_of=seen.rows_of,
             rows=len(rows.labels),
+            unit=rows.unit,
             first=first.get(score.name),
             last=score.value,
             constant=score.constant,

@@ -7,7 +7,7 @@ from functools import singledispatch
 from trainwright.core import Facts, cells
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
@@ -34,8 +34,9 @@ def describe(facts: Facts) -> str:
 @describe.register
 def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
+    trainable = f"{facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable"
     return (
-        f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable, "
+        f"{facts.model_class}, {trainable if facts.parameters else 'no parameters yet'}, "
         f"{facts.device} {facts.precision}{updates}{_brought(facts)}{''.join(f'; {idle}' for idle in facts.idle)}"
     )
 
@@ -51,6 +52,10 @@ def _brought(facts: SetupFacts) -> str:
             if not unused:
                 brought.setdefault(named.value, []).append(f"{name} {argument.value}")
     return "".join(f'; "{owner}" sets {", ".join(names)}' for owner, names in brought.items())
+
+
+# The most frequent class has half the rows, and so many times those that it would have if all were equal.
+_HALF, _UNEVEN = 0.5, 1.5
 
 
 @describe.register
@@ -75,7 +80,16 @@ def _split(split: SplitFacts) -> str:
     if labels is None or not labels.census or len(labels.census) > 1000:
         return f"{split.name} {rows} rows"
     values = "1 label value" if labels.classes == 1 else f"{labels.classes} label values"
-    return f"{split.name} {rows} rows, {values} over {labels.rows_read:,} rows"
+    return f"{split.name} {rows} rows, {values} over {labels.rows_read:,} rows{_uneven(labels)}"
+
+
+def _uneven(labels: LabelFacts) -> str:
+    """The share of the most frequent class, if it has many more rows than the others."""
+    if labels.kind != "class" or labels.classes < 2 or labels.majority_share < max(_HALF, _UNEVEN / labels.classes):
+        return ""
+    most = max(labels.census, key=lambda value: labels.census[value])
+    name = f" ({labels.class_names[most]})" if isinstance(most, int) and 0 <= most < len(labels.class_names) else ""
+    return f", {labels.majority_share:.1%} of them {most}{name}"
 
 
 @describe.register

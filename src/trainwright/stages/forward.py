@@ -144,6 +144,8 @@ class ForwardFacts(Facts):
     """The model's scores (logits), or its main output."""
     head: ModuleFacts | None = None
     """The last linear layer that was called."""
+    configured_labels: int | None = None
+    """The number of classes in the model's configuration; None: it has no such setting."""
     training: bool = True
     """The model's mode during the training step."""
     eval_modules: tuple[str, ...] = ()

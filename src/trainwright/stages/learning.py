@@ -31,6 +31,17 @@ SHOWN_SHARE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
+class MostAnswered:
+    """The class that is answered for most of the held-out rows."""
+
+    answer: int
+    share: float
+    """Of the rows, by the answers."""
+    of_labels: float
+    """Of the rows, by their labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearningLook:
     """The losses on the held-out rows after some updates, in the script's unit."""
 
@@ -42,6 +53,8 @@ class LearningLook:
     """Standard error of the difference, over the rows."""
     shares: tuple[float, ...] = ()
     """Of several losses, how far each is below its constant, as a share of it; empty: there is one loss."""
+    most_answered: MostAnswered | None = None
+    """None: several losses, or one that compares no classes."""
 
     @property
     def deviations(self) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from math import isclose, isfinite
 
-from trainwright.core import Facts, Finding, Severity, Stage
+from trainwright.core import Facts, Failure, Finding, Severity, Stage
 from trainwright.stages import BaselineFacts, LossFacts
 from trainwright.stages.overfit import FIRST_SHARE, OverfitFacts
 
@@ -94,6 +94,14 @@ def alike(left: Finding, right: Finding) -> bool:
     if (left.name, left.where) != (right.name, right.where):
         return False
     return _NUMBER.sub("", left.message) == _NUMBER.sub("", right.message)
+
+
+def same_failure(one: Failure, other: Failure) -> bool:
+    """Whether two stages met the same exception: its first line may count something, and say what was being done."""
+    if one.type != other.type or bool(one.message.strip()) != bool(other.message.strip()):
+        return False
+    short, long = sorted((_NUMBER.sub("", str(failure)) for failure in (one, other)), key=len)
+    return long.startswith(short)
 
 
 def same_fault(left: Finding, right: Finding) -> bool:

@@ -96,7 +96,7 @@ def _offer(
         answers=answers,
         rows=rows,
         take=take,
-        lengths=lengths_of(list(given.values())),
+        lengths=lengths_of(list(given.items())),
         labels=None if labels is None else labels_of,
         ignored=IGNORED,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trainwright.core import Facts, Finding, Severity, Stage, StageRun, Status
 from trainwright.stages import CENSUS_LABELS, BaselineFacts, EvaluationFacts, LearningFacts, LossFacts, OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
+from trainwright.stages.setup import SetupFacts
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
@@ -54,6 +55,8 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
     unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
+    if isinstance(measured[0], SetupFacts) and not measured[0].parameters and walk.failures:  # it was never built
+        unshown = True
     status = Status.UNSHOWN if unshown else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 

@@ -17,7 +17,7 @@ from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages import SetupFacts, Words
 from trainwright.timing import now
-from trainwright.walk.aftermath import Aftermath, alike, same_fault
+from trainwright.walk.aftermath import Aftermath, alike, same_failure, same_fault
 from trainwright.walk.clock import Clock
 from trainwright.walk.closing import no_step
 from trainwright.walk.profile import profile_of
@@ -333,7 +333,8 @@ class Walk:
         """The report, as plain data."""
         findings = tuple(self._finished(f) for f in self.findings)
         stages = tuple(stage_run(self, stage, findings) for stage in WALKED)
-        failed = [f for s, f in sorted(self.failures.items()) if not self._has_cause(s)]
+        caused = [f for s, f in self.failures.items() if self._has_cause(s)]
+        failed = [f for _, f in sorted(self.failures.items()) if not any(same_failure(f, one) for one in caused)]
         message = self.message
         if self._cut_off:
             cut = "; ".join(dict.fromkeys(self._cut_off))

@@ -18,6 +18,7 @@ from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.config_places import config_place
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
@@ -199,7 +200,7 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
         places["metrics"] = Place(show(metrics[0].__code__.co_filename), metrics[0].__code__.co_firstlineno)
     if limits := key_places(file, "max_length", frame.f_lineno):
         places["max_length"] = limits[-1]
-    return places
+    return places | config_place(model, file)
 
 
 def _add_positional(places: dict[str, Place], frame: Any) -> None:

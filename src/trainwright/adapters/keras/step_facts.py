@@ -28,6 +28,7 @@ from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.listening.hearing import step_heard
+from trainwright.seams.source.config_places import configured_labels
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
 from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
@@ -107,6 +108,7 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
         rebuilt=tuple(rebuilt_layers(record, again)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
         head=dense[-1] if dense else None,
+        configured_labels=configured_labels(fit.model),
         training=record.modes is None or record.modes.training,
         eval_modules=tuple(inactive),
         mode_by_call=True,

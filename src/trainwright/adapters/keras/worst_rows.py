@@ -9,6 +9,7 @@ from typing import Any
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
+from trainwright.adapters.keras.input.data_sets import step_on_each
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.one_batch import Batch, rows_of_batch
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
@@ -81,7 +82,7 @@ def _of_stream(
             ended = most is None
 
     def step(rows: Sequence[int]) -> RowStep | None:
-        return fit.step_on(data.of_rows([kept[row] for row in rows]))
+        return step_on_each(fit.step_on, data.of_rows([kept[row] for row in rows]))
 
     tried = TriedSet(
         name=facts.name,

@@ -15,7 +15,7 @@ from trainwright.adapters.learning.information import measure_information
 from trainwright.adapters.learning.learner import Judged, Learner
 from trainwright.adapters.learning.received import receive_rows
 from trainwright.core import Failure
-from trainwright.probes.row_losses import Compared, compare, sum_of, weights_of
+from trainwright.probes.row_losses import Compared, LossRows, compare, sum_of, weights_of
 from trainwright.stages.learning import (
     FEWEST_HELD_ROWS,
     FEWEST_UPDATES,
@@ -24,6 +24,7 @@ from trainwright.stages.learning import (
     TOO_FEW_ROWS,
     LearningFacts,
     LearningLook,
+    MostAnswered,
 )
 from trainwright.timing import now
 
@@ -233,8 +234,31 @@ def _look(
         weights = weights_of([[c.scored.mean for c in j.calls] for j in judged], [j.total for j in judged])
         told = sum_of(known, weights) if weights is not None else told
         shares = tuple(t.gain / t.constant if t.constant > 0 else 0.0 for t in known)
-    looks.append(LearningLook(updates=updates, loss=told.loss, constant=told.constant, error=told.error, shares=shares))
+    looks.append(
+        LearningLook(
+            updates=updates,
+            loss=told.loss,
+            constant=told.constant,
+            error=told.error,
+            shares=shares,
+            most_answered=_most_answered([j.calls[0] for j in judged]) if len(known) == 1 else None,
+        )
+    )
     return True
+
+
+def _most_answered(calls: Sequence[LossRows]) -> MostAnswered | None:
+    """By the answers to a loss of classes, of the rows that it counts."""
+    if any(c.certainties is None or c.answers is None or c.targets.ndim != 1 for c in calls):
+        return None
+    counted = [c.scored.weights > 0 for c in calls]
+    answers = np.concatenate([np.asarray(c.answers)[rows] for c, rows in zip(calls, counted)])
+    labels = np.concatenate([c.targets[rows] for c, rows in zip(calls, counted)])
+    if not len(answers) or len(answers) != len(labels):
+        return None
+    values, counts = np.unique(answers, return_counts=True)
+    most = values[counts.argmax()]
+    return MostAnswered(answer=int(most), share=counts.max() / len(answers), of_labels=float((labels == most).mean()))
 
 
 def _trained_look(

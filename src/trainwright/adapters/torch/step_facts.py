@@ -16,6 +16,7 @@ from trainwright.core import Failure, Place, Stage
 from trainwright.probes.forward import units_equal
 from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
+from trainwright.seams.source.config_places import configured_labels
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import GradientFacts, GradientOf, LossFacts
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
@@ -56,6 +57,7 @@ def forward_facts(
         parameters=tuple(parameter_facts(model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,
         head=linear[-1] if linear else None,
+        configured_labels=configured_labels(model),
         training=record.training,
         eval_modules=tuple(_inactive(record, model, stochastic)),
         non_finite_from=record.non_finite_from,

@@ -18,6 +18,7 @@ from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.config_places import config_place
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
@@ -26,8 +27,6 @@ from trainwright.seams.source.written import (
     key_places,
     keyword_places,
     names_of,
-    names_read,
-    only_call,
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
@@ -74,7 +73,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
         places["model"] = seen.modules[model]
-        places |= _config_place(model, frame)
+        places |= config_place(model, frame.f_code.co_filename)
     metrics = trainer.compute_metrics
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
@@ -87,15 +86,6 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     if limits := key_places(frame.f_code.co_filename, "max_length", frame.f_lineno):
         places["max_length"] = limits[-1]
     return places
-
-
-def _config_place(model: nn.Module, frame: FrameType) -> dict[str, Place]:
-    """The only line that builds the configuration of a model, in a file that loads no checkpoint."""
-    file, config = frame.f_code.co_filename, getattr(model, "config", None)
-    if config is None or "from_pretrained" in names_read(file) or not is_users(file):
-        return {}
-    line = only_call(file, type(config).__name__)
-    return {"config": Place(show(file), line)} if line else {}
 
 
 def _own_methods(trainer: Any) -> dict[str, Place]:

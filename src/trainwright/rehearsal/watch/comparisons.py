@@ -12,7 +12,7 @@ from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import Call, State
+from trainwright.rehearsal.watch.state import Call, State, storage_of
 
 # Values of what is compared.
 MOST_COMPARED = 200_000
@@ -122,9 +122,9 @@ class Comparisons:
         if not (is_plain(one) and is_plain(other)) or one.numel() > MOST_SUBTRACTED * one.shape[0]:
             return
         for answer, target in ((one, other), (other, one)):
-            storage = answer.untyped_storage().data_ptr()
-            others = {h.storage for c in self._state.recent for _, h in c.outputs if not h.is_gone}
-            if storage not in others or target.requires_grad or target.untyped_storage().data_ptr() in others:
+            storage = storage_of(answer)
+            others = {h.storage for c in self._state.recent for _, h in c.outputs}
+            if storage not in others or target.requires_grad or storage_of(target) in others:
                 continue
             call = call_of(self._state, answer)
             if call is not None and call.update == self._state.update:

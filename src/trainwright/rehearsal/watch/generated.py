@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from trainwright.core.sample import WORST
-from trainwright.rehearsal.readable import Decoder, counted_tokens, tokens_of
+from trainwright.rehearsal.readable import Decoder, counted_tokens, mask_of, tokens_of
 from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_rows import Generated
 from trainwright.rehearsal.recorder import Recorder
@@ -130,10 +130,9 @@ def _prompt(sampled: Sampled, ids: NDArray[Any], inputs: Arrays, two_parts: bool
 
 def real_tokens(ids: NDArray[Any], inputs: Arrays, padding: int | None) -> NDArray[np.bool_]:
     """Which of a row's tokens are no padding: by its mask, or else by the token at its end."""
-    same = [a for _, a in inputs if a is not ids and a.shape == ids.shape and a.dtype.kind in "iufb"]
-    mask = next((a for a in same if set(np.unique(a).tolist()) <= {0, 1} and a.any()), None)
+    mask = mask_of(ids, [(name, one.reshape(-1)) for name, one in inputs])
     if mask is not None:
-        return np.asarray(mask != 0)
+        return mask
     end = len(ids) - next((i for i, token in enumerate(ids[::-1].tolist()) if token != padding), len(ids))
     return np.arange(len(ids)) < end
 

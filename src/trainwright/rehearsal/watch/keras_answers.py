@@ -149,6 +149,7 @@ class Asking:
                 evaluation=question.evaluation,
                 data=question.data,
                 source=Source.FIT,
+                per_row=1 if found.of_rows is None else max(1, found.of_rows.shape[1]),
             )
             self.recorder.add_answers(answers)
             self._offer(answers, part, reads_tokens, found)

@@ -16,7 +16,7 @@ from trainwright.rehearsal.watch.passes import pass_of
 from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
 from trainwright.rehearsal.watch.rows import read_rows
 from trainwright.rehearsal.watch.shown_rows import offer_rows
-from trainwright.rehearsal.watch.state import Call, State
+from trainwright.rehearsal.watch.state import Call, State, storage_of
 
 # Meetings that wait for `backward`, and the values of their outputs.
 MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
@@ -167,7 +167,7 @@ class Meetings:
             column = held.get()
             if column is None or column.numel() != target.numel():
                 continue
-            if held.storage == target.untyped_storage().data_ptr() or (
+            if held.storage == storage_of(target) or (
                 self.state.due and bool((column.reshape(-1).cpu().double() == target.reshape(-1).cpu().double()).all())
             ):
                 self.state.labels[output] = name
@@ -252,13 +252,14 @@ class Meetings:
             source=meeting.source,
             loss=float(value) if value is not None else None,
             is_noisy=call is not None and call.is_noisy,
+            per_row=max(1, per_row),
             **values,
         )
 
 
 def _slot(call: Call, tensor: Any) -> Any:
     """Where in the call's result a tensor lies; None where it is a copy."""
-    storage = tensor.untyped_storage().data_ptr()
+    storage = storage_of(tensor)
     for path, held in call.outputs:
         if held.storage != storage:
             continue

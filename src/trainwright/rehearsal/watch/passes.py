@@ -11,7 +11,7 @@ import torch
 from trainwright.rehearsal.record import Pass
 from trainwright.rehearsal.watch.batches import find_batch
 from trainwright.rehearsal.watch.places import place
-from trainwright.rehearsal.watch.state import Call, Held, State, tensors_in, weights_fingerprint
+from trainwright.rehearsal.watch.state import Call, Held, State, storage_of, tensors_in, weights_fingerprint
 
 # Passes that are kept.
 MOST_PASSES = 20_000
@@ -72,7 +72,7 @@ def _root(state: State, call: Call, tensors: list[tuple[str, Any]]) -> Call | No
     for earlier in reversed(state.recent):
         if earlier.update != call.update:
             break
-        if earlier.rows == call.rows and any(h.lies_in(storages) for _, h in earlier.outputs):
+        if earlier.rows == call.rows and any(h.storage in storages for _, h in earlier.outputs):
             return earlier
     if state.recent and any(t.grad_fn is not None for _, t in tensors):
         last = state.recent[-1]
@@ -137,10 +137,10 @@ def call_of(state: State, output: Any) -> Call | None:
     """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
     if state.current is not None:
         return state.current
-    storage = {output.untyped_storage().data_ptr()}
+    storage = storage_of(output)
     grads = output.grad_fn is not None
     for call in reversed(state.recent):
-        if call.grads >= grads and any(h.lies_in(storage) for _, h in call.outputs):
+        if call.grads >= grads and any(h.storage == storage for _, h in call.outputs):
             return call
     rows = int(output.shape[0]) if output.dim() else 0
     for call in reversed(state.recent):

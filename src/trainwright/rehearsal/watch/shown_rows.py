@@ -43,7 +43,9 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
             answers=answers,
             rows=rows,
             take=lambda row: _take(tensors, row),
-            lengths=lengths_of([t.cpu().numpy() for _, t in tensors if t.dim() == 2 and not t.is_floating_point()]),
+            lengths=lengths_of(
+                [(n, t.cpu().numpy()) for n, t in tensors if t.dim() == 2 and not t.is_floating_point()]
+            ),
             labels=labels if has_many else None,
             ignored=meeting.ignored,
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
 from trainwright.rehearsal.recorder import EACH, Recorder
@@ -56,21 +57,30 @@ class Model:
         return any((layer := ref()) is not None and layer.training for ref in self.noisy_layers)
 
 
+def storage_of(tensor: Any) -> int:
+    """A number of a tensor's memory, which views of it share."""
+    return int(tensor.untyped_storage()._cdata)
+
+
 @dataclass(eq=False)
 class Held:
     """A tensor, held where it is small, otherwise only as long as the script holds it."""
 
     ref: Any
     storage: int
+    """As `storage_of` tells them apart."""
     version: int
     shape: tuple[int, ...]
+    _memory: StorageWeakRef
+    """Keeps no values alive, and no other memory from having this number: that of large answers is soon used again."""
 
     @classmethod
     def of(cls, tensor: Any) -> Held:
         """Hold a tensor."""
         inner = plain(tensor)
         kept = inner if inner.numel() <= MOST_HELD else weakref.ref(tensor)
-        return cls(kept, inner.untyped_storage().data_ptr(), version_of(inner), tuple(inner.shape))
+        memory = StorageWeakRef(inner.untyped_storage())
+        return cls(kept, memory.cdata, version_of(inner), tuple(inner.shape), memory)
 
     def get(self) -> Any:
         """The tensor without its graph; None where it is gone or was changed in place."""
@@ -78,15 +88,6 @@ class Held:
         if found is None or version_of(found) != self.version:
             return None
         return plain(found)
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether nobody holds the tensor any more, so that its memory may be another's."""
-        return isinstance(self.ref, weakref.ref) and self.ref() is None
-
-    def lies_in(self, storages: set[int]) -> bool:
-        """Whether the tensor lies in one of these places of memory."""
-        return self.storage in storages and not self.is_gone
 
     @property
     def values(self) -> int:
@@ -115,7 +116,7 @@ class Batch:
 
     def holds(self, storages: set[int]) -> bool:
         """Whether one of its tensors lies in one of these places of memory."""
-        return any(h.lies_in(storages) for h in self.columns.values())
+        return any(h.storage in storages for h in self.columns.values())
 
 
 @dataclass(eq=False)

@@ -71,9 +71,9 @@ class TorchWatch:
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
         for part in [*ends, self.parameters.finish, self.probes.finish, self.broken.finish]:
             recorder.watching(part)()
-        trained = {m.number for m in self.state.models.values() if m.is_trained}
-        for one in record.passes:
-            one.is_trained = one.model in trained
+        known = {m.number: m.is_trained for m in self.state.models.values()}
+        for one in record.passes:  # those of Keras's models are not ours to judge
+            one.is_trained = known.get(one.model, one.is_trained)
 
 
 def watch_torch(recorder: Recorder) -> TorchWatch:

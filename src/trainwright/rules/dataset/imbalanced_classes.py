@@ -1,10 +1,11 @@
-"""TW109 imbalanced-classes: one class dominates, and the model predicts nothing else.
+"""TW109 imbalanced-classes: one class dominates, and the model predicts nothing else, or hardly anything.
 
 Why it matters: The accuracy looks good, but a model that has learned nothing would reach it too. The rare class,
 usually the one that matters, is never found.
 Evidence: The counts of the labels, the predictions after a short run, and a loss equal to that of the class
 frequencies. It is more than a note if, on the same rows and over more steps, a class-weighted loss tells the classes
-apart on three seeds while the unweighted loss does not.
+apart on three seeds while the unweighted loss does not. A note is also what a planned training leaves that was run to its
+end: one answer for nearly all held-out rows, among which that class is far from as frequent.
 Fix (unsafe): Use class weights in the loss, or a sampler. Judge by a metric that counts each class (balanced accuracy,
 F1).
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
-from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LossFacts, SetupFacts
+from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LearningFacts, LossFacts, SetupFacts
 
 # Four rows out of five: always predicting that class looks like a result.
 DOMINATES = 0.8
@@ -32,23 +33,51 @@ BATCHES = 4
 TOLD_APART = 0.3
 # The share of the rows that predicting one class gets wrong; a single memorized rare row does not count.
 STUCK = 0.9
+# The share of held-out rows that get the same answer, and how much rarer that class is among their labels, at least.
+NEARLY_ALL, MUCH_RARER = 0.9, 0.75
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW109", Severity.WARNING)
-def imbalanced_classes(dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts) -> Diagnosis:
+def imbalanced_classes(
+    dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts, learning: LearningFacts | None
+) -> Diagnosis:
     """A dominant class, and a model that predicts nothing else."""
     labels, call = dataset.train.labels, loss.call
     if labels is None or call is None or call.function not in _CLASS_LOSSES or call.options.get("has_weight"):
         return
-    if not _dominated(labels) or not loss.targets_are_labels or not _predicts_one(baseline, labels):
+    if not _dominated(labels) or not loss.targets_are_labels:
+        return
+    if not _predicts_one(baseline, labels):
+        if learning is not None and (answered := _answered(learning, _major(labels))):
+            yield _finding(labels, baseline, setup, answered)
         return
     outcome = None
     if (change := _weigh(labels, loss.classes or 0, call.function)) is not None:
         outcome = yield Trial(change=change, steps=STEPS, batches=BATCHES, judged_by=WRONG_SHARE_A_CLASS)
     told = outcome is not None and outcome.clearly_better and max(outcome.after) <= TOLD_APART
     stuck = outcome is not None and bool(outcome.before) and min(outcome.before) >= STUCK * (1 - 1 / labels.classes)
-    yield _finding(labels, baseline, setup, outcome if told and stuck else None, change)
+    told_apart = outcome if told and stuck else None
+    alone = f"after {baseline.steps} steps the model predicts nothing else"
+    yield _finding(labels, baseline, setup, alone, told_apart, change)
+
+
+def _answered(learning: LearningFacts, major: int | float | str) -> str:
+    """What the planned training answers for held-out rows, if that is hardly anything but the dominant class."""
+    last = learning.last
+    most = last.most_answered if last is not None else None
+    if last is None or most is None or learning.shown or not (learning.whole or learning.had_its_chance):
+        return ""
+    if most.answer != major or most.share < NEARLY_ALL or most.of_labels > MUCH_RARER * most.share:
+        return ""
+    return (
+        f"after {last.updates:,} updates in the walk the model answers it for {most.share:.0%} of {learning.rows:,} rows that it was "
+        f"not trained on, of which {most.of_labels:.0%} have it"
+    )
+
+
+def _major(labels: LabelFacts) -> int | float | str:
+    return max(labels.census, key=lambda value: labels.census[value])
 
 
 def _dominated(labels: LabelFacts) -> bool:
@@ -64,10 +93,14 @@ def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
 
 
 def _finding(
-    labels: LabelFacts, baseline: BaselineFacts, setup: SetupFacts, outcome: Outcome | None, change: Repair | None
+    labels: LabelFacts,
+    baseline: BaselineFacts,
+    setup: SetupFacts,
+    seen: str,
+    outcome: Outcome | None = None,
+    change: Repair | None = None,
 ) -> Finding:
-    share = labels.majority_share
-    major = max(labels.census, key=lambda value: labels.census[value])
+    share, major = labels.majority_share, _major(labels)
     name = f" ({labels.class_names[major]})" if isinstance(major, int) and 0 <= major < len(labels.class_names) else ""
     measured: dict[str, Number] = {
         "majority_share": round(share, 4),
@@ -79,7 +112,7 @@ def _finding(
         measured["loss_of_constant"] = round(baseline.constant, 4)
     message = (
         f"{share:.1%} of {sum(labels.census.values()):,} training labels are {major}{name}: always predicting it has an "
-        f"accuracy of {share:.1%}, and after {baseline.steps} steps the model predicts nothing else"
+        f"accuracy of {share:.1%}, and {seen}"
     )
     if outcome is not None:
         message += f"; with class weights, {1 - fmean(outcome.after):.0%} of the rows per class are right"

@@ -70,9 +70,8 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
 
 
 def _fix(classes: int, where: Place | None, config: Place | None, forward: ForwardFacts) -> Fix:
-    if forward.head is not None and not any(
-        p.initial_deviation for p in forward.parameters
-    ):  # no configuration sizes it
+    is_configured = forward.configured_labels is not None or any(p.initial_deviation for p in forward.parameters)
+    if forward.head is not None and not is_configured:
         either = ", or train the one score by a binary cross-entropy" if classes == 2 else ""
         return Fix(does=f"give the last layer {classes} units{either}", safety=Safety.SAFE)
     if config is not None:

@@ -162,11 +162,25 @@ def _try_streamed(data: FitData, count: int, known: int, step_on: _StepOn, *, se
                     kept.append(row)
         if (len(sound) == count and len(bad) == min(count, known)) or now() - started > seconds:
             break
-    usual = step_on(data.of_rows(sound)) if sound else None
+    usual = step_on_each(step_on, data.of_rows(sound))
     if usual is not None and usual.wrong:
         return f"{UNTRIED}: {usual.wrong}"
-    tried = step_on(data.of_rows([*(sound if (data.batch_size or 2) > 1 else []), *bad])) if bad else None
+    together = [*(sound if (data.batch_size or 2) > 1 else []), *bad] if bad else []
+    tried = step_on_each(step_on, data.of_rows(together))
     return tried.wrong if tried is not None else ""
+
+
+def step_on_each(step_on: _StepOn, batches: Sequence[FitData]) -> RowStep | None:
+    """A step on each of some batches, taken as one: the first that went wrong, otherwise the mean loss of all rows."""
+    losses: list[tuple[float, int]] = []
+    for batch in batches:
+        step = step_on(batch)
+        if step is None or step.wrong:
+            return step
+        if step.loss is not None:
+            losses.append((step.loss, len(batch)))
+    rows = sum(count for _, count in losses)
+    return RowStep(loss=sum(loss * count for loss, count in losses) / rows if rows else None) if batches else None
 
 
 def _is_whole(batch: Batch) -> bool:

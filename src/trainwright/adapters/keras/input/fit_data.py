@@ -146,7 +146,7 @@ class FitData:
         yield from itertools.islice(taken, most)
 
     def labels(self, most: int, *, seconds: float = 6.0) -> np.ndarray | None:
-        """The targets of the first rows if they are one array; None if there are none, or several arrays."""
+        """The targets of the first rows if they are one array; None if there are none, several, or rows of many sizes."""
         if isinstance(self.source, Arrays):
             found = leaves(self.source.y)
             rows = min(most, self.source.rows or 0)
@@ -161,7 +161,8 @@ class FitData:
             read += len(found[0])
             if read >= most or now() - started > seconds:
                 break
-        return np.concatenate(parts)[:most] if parts else None
+        alike = len({part.shape[1:] for part in parts}) == 1
+        return np.concatenate(parts)[:most] if alike else None
 
     def weightless_rows(self, *, seconds: float = 6.0) -> tuple[int, bool]:
         """The number of rows with weight 0 in the loss (0 if any row has another weight), and whether all were seen.
@@ -275,10 +276,14 @@ class FitData:
         some = self._with(ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows)))
         return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
 
-    def of_rows(self, rows: Sequence[Batch]) -> FitData:
-        """A set of these rows, each a batch without a row axis, as one batch in memory."""
-        x, y, weight = stack([(r.x, r.y, r.sample_weight) for r in rows])
-        return self._with(Arrays(x, y, weight, batch_size=len(rows), shuffle=False))
+    def of_rows(self, rows: Sequence[Batch]) -> list[FitData]:
+        """These rows, each a batch without a row axis, as batches in memory: those of one shape are one batch."""
+        alike: dict[Any, list[Any]] = {}
+        for row in rows:
+            parts = (row.x, row.y, row.sample_weight)
+            alike.setdefault(tuple(np.shape(leaf) for leaf in leaves(parts)), []).append(parts)
+        stacked = [(stack(group), len(group)) for group in alike.values()]
+        return [self._with(Arrays(*parts, batch_size=count, shuffle=False)) for parts, count in stacked]
 
     def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
         """A set like this one, with rows of several sets of the same structure; each row is (set index, row)."""

@@ -80,7 +80,7 @@ def rows_of_batch(batch: Batch) -> Iterator[Batch]:
 
 
 def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
-    """Batches of the same structure, concatenated into arrays that are read in this order."""
+    """Batches of the same structure, concatenated into arrays that are read in this order; shorter rows end with 0."""
 
     def join(members: Sequence[Any]) -> Any:
         first = members[0]
@@ -88,7 +88,16 @@ def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
             return {k: join([m[k] for m in members]) for k in first}
         if isinstance(first, (list, tuple)):
             return type(first)(join([m[i] for m in members]) for i in range(len(first)))
-        return None if first is None else np.concatenate(members)
+        return None if first is None else np.concatenate(_as_wide_as_widest(members))
 
     x, y, weight = (join([p[i] for p in parts]) for i in range(3))
     return Arrays(x, y, weight, batch_size=batch_size, shuffle=False)
+
+
+def _as_wide_as_widest(members: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """Batches that are padded to their own longest row, padded to the longest of all."""
+    shapes = {member.shape[1:] for member in members}
+    if len(shapes) == 1 or len({len(shape) for shape in shapes}) > 1:
+        return members
+    widest = [max(sizes) for sizes in zip(*shapes)]
+    return [np.pad(m, [(0, 0), *((0, w - s) for w, s in zip(widest, m.shape[1:]))]) for m in members]

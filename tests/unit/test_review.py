@@ -276,6 +276,23 @@ def test_the_same_batch_at_each_update_is_told_and_a_full_batch_is_not() -> None
     assert said(record) == set()
 
 
+def test_a_batch_that_was_fetched_once_is_learned_by_heart_on_purpose() -> None:
+    record, labels = empty(60), np.arange(16) % 4
+    for update in range(60):
+        given = guesses_for(labels, 0.2, 4, np.random.default_rng(update))
+        add_calls(record, of_classes(labels, given, update=update, trains=True, keys=np.arange(16)))
+    right = int((given == labels).sum())
+    record.drawn[0].draws = Counter(range(32))  # and one that was fetched ahead
+    assert said(record) == set()
+    assert first(record).name == "partial-data" and first(record).severity == Severity.NOTE
+    verdict = verdict_of(record, review(record).findings)
+    assert verdict.shown == Shown.NOT_SHOWN and f"{right} of 16 were right" in verdict.why
+    add_calls(record, of_classes(np.arange(40) % 4, np.zeros(40, int), update=60, width=4, keys=500 + np.arange(40)))
+    assert said(record) == set()  # held-out rows are no better than a constant, and nobody asked for it
+    record.drawn[0].draws = Counter(list(range(16)) * 60)  # an iterator that is made anew
+    assert said(record) == {"partial-data"}
+
+
 def _sorted_training(*, together: bool) -> Record:
     """Updates of one class each; or each update with a call for each class."""
     rng, record = np.random.default_rng(0), regressor()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record, Source
 from trainwright.review._learner import better_learner
+from trainwright.review._one_batch import is_one_chosen
 from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, held_out_rows, seen, trained_rows, updates_of
 
 # Rows, held out and of training: nothing was wrong on 139 sound scripts.
@@ -64,7 +65,7 @@ def _numbered(record: Record, rows: Rows) -> str:
 
 def rows_at_constant(record: Record) -> Rows | None:
     """The rows on which a run that had its chance is no better than a constant answer; None: there are none such."""
-    if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES:
+    if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES or is_one_chosen(record):
         return None
     last = record.trainings[-1] if record.trainings else None
     held = held_out_rows(record)

@@ -54,7 +54,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
     unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
-    status = Status.UNSHOWN if unshown else Status.PASSED
+    status = Status.UNSHOWN if unshown else Status.NOTED if is_far(measured) else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 
 
@@ -81,6 +81,11 @@ def nothing_learned(facts: Sequence[Facts]) -> bool:
     """Whether a stage that trains was walked without showing that it learns, or that one batch can be learned."""
     shown = [not one.shown for one in facts if isinstance(one, LearningFacts)]
     return any(shown) or any(not one.by_heart for one in facts if isinstance(one, OverfitFacts))
+
+
+def is_far(facts: Sequence[Facts]) -> bool:
+    """Whether the loss is far above the chance level of its classes."""
+    return any(isinstance(one, LossFacts) and one.is_far_above_chance for one in facts)
 
 
 def _why_unseen(walk: Walk, stage: Stage) -> str:

@@ -30,7 +30,7 @@ SECONDS_BEHIND_ERROR = 10.0
 _JUDGED_SHORTLY = frozenset(
     {
         *("unlearnable-batch", "worse-than-constant", "constant-predictions", "learns-nothing", "unrelated-labels"),
-        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
+        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation", "unread-text"),
     }
 )
 # Errors that end a run at its first batches: a run that went on refutes them.

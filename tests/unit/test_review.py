@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -524,6 +525,38 @@ def test_held_out_rows_at_the_constant_are_told() -> None:
         record.trained_rows = {}
         assert said(record) == {"held-out-at-constant"}
         assert shown(record) == Shown.DOES_NOT_LEARN
+
+
+def _flat(**more: Any) -> str:
+    """What is advised for a classifier that learns nothing, and answers one class only where it is evaluated."""
+    record = classifier(0.25, 0.25, **more)
+    for one in record.answers:
+        if not one.trains and one.guesses is not None:
+            one.guesses[:] = 0
+    inputs, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    return advise(record, inputs, labels, keys)
+
+
+def advise(record: Record, inputs: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> str:
+    record.trained_rows = {Output(Kind.CLASSES, 4): (inputs, labels, keys)}
+    finding = next(one for one in review(record).findings if one.name == "held-out-at-constant")
+    assert finding.fix is not None
+    return finding.fix.does
+
+
+def test_what_is_advised_rests_on_what_was_measured() -> None:
+    assert "one answer for all rows; the inputs do tell" in _flat()
+    assert "% of the labels that were trained on are class 0" in _flat(shares=[0.88, 0.04, 0.04, 0.04])
+    record, rng = classifier(0.25, 0.25), np.random.default_rng(3)
+    _, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    noise = dataclasses.replace(record.answers[-1], inputs=rng.standard_normal((360, 8)))
+    record.answers[-1] = noise
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    losses = dict(record.losses)
+    record.losses = [(u, 9000 - 10 * u + loss) for u, loss in losses.items()]
+    assert "that is minimized" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    record.losses = [(one.update, 65536 * (one.loss or 0.0)) for one in record.answers if one.trains]  # loss scaling
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
 
 
 def test_training_rows_are_asked_where_no_held_out_labels_were_seen() -> None:

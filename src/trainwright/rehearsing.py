@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
+from trainwright.causes import with_causes_first
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.trial import LOSS, Outcome
@@ -30,7 +31,7 @@ SECONDS_BEHIND_ERROR = 10.0
 _JUDGED_SHORTLY = frozenset(
     {
         *("unlearnable-batch", "worse-than-constant", "constant-predictions", "learns-nothing", "unrelated-labels"),
-        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation"),
+        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation", "unread-text"),
     }
 )
 # Errors that end a run at its first batches: a run that went on refutes them.
@@ -172,7 +173,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     kept = tuple(f for f in found.findings if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
         first,
-        findings=(*first.findings, *kept),
+        findings=with_causes_first((*first.findings, *kept)),
         failure=first.failure or (None if is_explained else record.ended.failure),
         message=f"{first.message} {_of_copy(of_copy, record, first.changed)}".strip()
         if of_copy is not None

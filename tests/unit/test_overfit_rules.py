@@ -4,7 +4,9 @@ import pytest
 
 from trainwright.core.finding import Finding, Place
 from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.optimizer.excessive_weight_decay import excessive_weight_decay
 from trainwright.rules.overfit.unlearnable_batch import unlearnable_batch
+from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts, measure_overfit
 from trainwright.stages.setup import SetupFacts
 
@@ -80,3 +82,28 @@ def test_rows_are_learnt_by_heart_only_with_parameters_enough() -> None:
 
 def test_rates_that_the_training_never_took_prove_nothing() -> None:
     assert judged(stuck(), without_effect=True) == []
+
+
+@pytest.mark.parametrize(("rate", "proven"), [(1e-3, True), (1e-5, False)])
+def test_a_decay_that_pulls_hard_gets_the_steps_that_its_rate_needs(rate: float, proven: bool) -> None:
+    optimizer = OptimizerFacts(kind="AdamW", learning_rate=rate, groups=(GroupFacts(tensors=4, weight_decay=100.0),))
+    asked = excessive_weight_decay.function(optimizer, stuck(), SETUP)
+    first = next(asked)
+    assert isinstance(first, Trial)
+    same = Outcome(changed="", before=(1.1, 1.1, 1.1), after=(1.09, 1.1, 1.09), start=(1.1,) * 3)
+    better = Outcome(changed="", before=(0.75, 0.79, 0.74), after=(0.23, 0.28, 0.29), start=(1.1,) * 3)
+    if not proven:
+        assert not list(_rest(asked, same))
+        return
+    second = asked.send(same)
+    assert isinstance(second, Trial) and second.steps > first.steps
+    assert isinstance(asked.send(better), Finding)
+
+
+def _rest(asked, sent):
+    try:
+        while True:
+            yield asked.send(sent)
+            sent = None
+    except StopIteration:
+        return

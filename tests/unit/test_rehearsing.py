@@ -60,6 +60,18 @@ def test_rows_of_the_run_come_before_those_of_the_walk(monkeypatch: pytest.Monke
     assert report.samples == () and report.sheet is not None and report.sheet.samples == (row,)
 
 
+def test_a_note_that_explains_why_nothing_is_learned_is_the_first_cause() -> None:
+    notes = (found("imbalanced-classes", "TW109", Severity.NOTE), found("mostly-padding", "TW208", Severity.NOTE))
+    (report,) = with_review(regressor(), replace(WALKED, findings=notes))
+    assert report.first_cause is None and report.findings == notes  # it learns with them
+    (report,) = with_review(regressor(0.9, 0.0), replace(WALKED, findings=notes))
+    first = report.first_cause
+    assert first is not None and first.name == "imbalanced-classes" and "no measure sees a gain" in str(first.proof)
+    assert [f.name for f in report.findings if f.severity == Severity.NOTE] == ["mostly-padding"]
+    outcome = next(f for f in report.findings if f.name == "held-out-at-constant")
+    assert outcome.fix is not None and "TW109 imbalanced-classes" in outcome.fix.does
+
+
 def test_an_error_that_the_walk_has_proven_stands() -> None:
     broken = Verdict(shown=Shown.BROKEN, why="wrong-head")
     proven = replace(WALKED, findings=(found("wrong-head", "TW401", Severity.ERROR),), verdict=broken)

@@ -379,3 +379,17 @@ def test_a_long_message_is_shown_from_its_first_line() -> None:
     graph = "in user code:\n\n    File …\n\n    ValueError: too few\n"
     assert words.raised(Failure(type="ValueError", message=graph, where=None)) == "ValueError: ValueError: too few"
     assert words.raised(Failure(type="KeyError", message="", where=None)) == "KeyError"
+
+
+def test_a_walk_alone_says_that_the_whole_run_was_not_tried() -> None:
+    walked = StageRun(stage=Stage.FORWARD, status=Status.PASSED)
+    report = Report(
+        script="train.py",
+        start_seconds=1.0,
+        stages=(walked,),
+        verdict=Verdict(shown=Shown.NOT_SHOWN, why="too few updates"),
+    )
+    assert "whether it learns was not shown" in words.headline(report)
+    rehearsed = replace(report, stages=(walked, StageRun(stage=Stage.REHEARSAL, status=Status.UNSHOWN)))
+    for one in (rehearsed, replace(report, start_seconds=None), replace(report, training=2)):
+        assert words.headline(one) == "nothing found"

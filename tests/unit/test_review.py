@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -276,6 +277,23 @@ def test_the_same_batch_at_each_update_is_told_and_a_full_batch_is_not() -> None
     assert said(record) == set()
 
 
+def test_a_batch_that_was_fetched_once_is_learned_by_heart_on_purpose() -> None:
+    record, labels = empty(60), np.arange(16) % 4
+    for update in range(60):
+        given = guesses_for(labels, 0.2, 4, np.random.default_rng(update))
+        add_calls(record, of_classes(labels, given, update=update, trains=True, keys=np.arange(16)))
+    right = int((given == labels).sum())
+    record.drawn[0].draws = Counter(range(32))  # and one that was fetched ahead
+    assert said(record) == set()
+    assert first(record).name == "partial-data" and first(record).severity == Severity.NOTE
+    verdict = verdict_of(record, review(record).findings)
+    assert verdict.shown == Shown.NOT_SHOWN and f"{right} of 16 were right" in verdict.why
+    add_calls(record, of_classes(np.arange(40) % 4, np.zeros(40, int), update=60, width=4, keys=500 + np.arange(40)))
+    assert said(record) == set()  # held-out rows are no better than a constant, and nobody asked for it
+    record.drawn[0].draws = Counter(list(range(16)) * 60)  # an iterator that is made anew
+    assert said(record) == {"partial-data"}
+
+
 def _sorted_training(*, together: bool) -> Record:
     """Updates of one class each; or each update with a call for each class."""
     rng, record = np.random.default_rng(0), regressor()
@@ -507,6 +525,38 @@ def test_held_out_rows_at_the_constant_are_told() -> None:
         record.trained_rows = {}
         assert said(record) == {"held-out-at-constant"}
         assert shown(record) == Shown.DOES_NOT_LEARN
+
+
+def _flat(**more: Any) -> str:
+    """What is advised for a classifier that learns nothing, and answers one class only where it is evaluated."""
+    record = classifier(0.25, 0.25, **more)
+    for one in record.answers:
+        if not one.trains and one.guesses is not None:
+            one.guesses[:] = 0
+    inputs, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    return advise(record, inputs, labels, keys)
+
+
+def advise(record: Record, inputs: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> str:
+    record.trained_rows = {Output(Kind.CLASSES, 4): (inputs, labels, keys)}
+    finding = next(one for one in review(record).findings if one.name == "held-out-at-constant")
+    assert finding.fix is not None
+    return finding.fix.does
+
+
+def test_what_is_advised_rests_on_what_was_measured() -> None:
+    assert "one answer for all rows; the inputs do tell" in _flat()
+    assert "% of the labels that were trained on are class 0" in _flat(shares=[0.88, 0.04, 0.04, 0.04])
+    record, rng = classifier(0.25, 0.25), np.random.default_rng(3)
+    _, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    noise = dataclasses.replace(record.answers[-1], inputs=rng.standard_normal((360, 8)))
+    record.answers[-1] = noise
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    losses = dict(record.losses)
+    record.losses = [(u, 9000 - 10 * u + loss) for u, loss in losses.items()]
+    assert "that is minimized" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    record.losses = [(one.update, 65536 * (one.loss or 0.0)) for one in record.answers if one.trains]  # loss scaling
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
 
 
 def test_training_rows_are_asked_where_no_held_out_labels_were_seen() -> None:

@@ -36,11 +36,13 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     UNSHOWN = "not shown"
     """Walked to its end, without showing that anything is learned."""
+    NOTED = "noted"
+    """Walked to its end; what was measured is far from what is expected, and may be meant."""
 
     @property
     def through(self) -> bool:
         """Whether the stage was walked to its end, with or without a repair."""
-        return self in (Status.PASSED, Status.REPAIRED, Status.UNSHOWN)
+        return self in (Status.PASSED, Status.REPAIRED, Status.UNSHOWN, Status.NOTED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ _STATUS = {
     Status.BLOCKED: ("·", "dim"),
     Status.SKIPPED: ("-", "dim"),
     Status.UNSHOWN: ("?", "yellow"),
+    Status.NOTED: ("!", "yellow"),
 }
 _VERDICT = {
     Shown.LEARNS: ("✓", "green"),

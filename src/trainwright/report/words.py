@@ -43,7 +43,18 @@ def headline(report: Report) -> str:
     if not report.walked:
         return "not walked"
     cut = any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages)
-    return "nothing found within the budget" if cut else "nothing found"
+    return f"nothing found within the budget{_unrehearsed(report)}" if cut else f"nothing found{_unrehearsed(report)}"
+
+
+def _unrehearsed(report: Report) -> str:
+    """That a script's walk alone speaks: the rest of its training and its end were not seen."""
+    is_script = report.start_seconds is not None
+    is_rehearsed = any(run.stage == Stage.REHEARSAL for run in report.stages)
+    is_learning = report.verdict is not None and report.verdict.shown == Shown.LEARNS
+    if not is_script or is_rehearsed or (report.training or 1) > 1:  # the first stands for the run
+        return ""
+    unshown = "" if is_learning else "; whether it learns was not shown"
+    return f" in the stages walked{unshown}; the whole run was not tried (--no-rehearsal)"
 
 
 def training(report: Report) -> str:

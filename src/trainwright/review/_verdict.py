@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from trainwright.core import Finding, Severity, Shown, Verdict
 from trainwright.rehearsal.record import Record, Training
 from trainwright.review._numbers import Series, own_score, series_of
+from trainwright.review._one_batch import OneBatch, one_batch
 from trainwright.review._rows import (
     Rows,
     evaluated_rows,
@@ -42,7 +43,21 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
         return Verdict(shown=Shown.NOT_SHOWN, why=f"after {record.updates:,} updates {why}")
     if not record.updates and not record.losses:
         return Verdict(shown=Shown.CANNOT_BE_JUDGED, why="no training was seen in the run")
+    one = one_batch(record)
+    if one is not None and one.is_chosen:
+        return Verdict(shown=Shown.NOT_SHOWN, why=_by_heart(record, one))
     return _judged(record, None)
+
+
+def _by_heart(record: Record, one: OneBatch) -> str:
+    """What is known of a batch that is learned by heart, as it was answered last."""
+    known = next(iter([*evaluated_rows(record, scored=False), *trained_rows(record, scored=False)]), None)
+    known = None if known is None or known.is_held_out else known
+    last = None if known is None or known.guesses is None else known.calls[-1]
+    told = f"{known.told}" if known is not None and known.scores else "no answers for it were seen"
+    if last is not None and last.guesses is not None:
+        told = f"{int((last.guesses == last.labels).sum())} of {len(last.labels)} were right in the end"
+    return f"{seen(record)} on one batch of {one.rows} rows, on purpose as it seems: {told}; other rows were not trained on"
 
 
 def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:

@@ -4,7 +4,9 @@ Why it matters: The model has learned nothing that its labels tell; no error say
 Evidence: The answers and labels of the last evaluation (of training, if no evaluation was seen), beside the constant answer of
 the training labels, by each measure that the labels allow. A simple learner's score on the same rows says whether they can
 be learned.
-Fix (manual): Find what keeps inputs, labels and weights apart: an inverted mask, wrong rows, a detached part, wrong weights.
+Fix (manual): What can explain it is named, if it was measured: another term that outweighs the loss of the labels, one class
+that most labels are, inputs that tell nothing. Else find what keeps inputs, labels and weights apart: an inverted mask, wrong
+rows, a detached part, wrong weights.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record, Source
+from trainwright.review._advice import advice
 from trainwright.review._learner import better_learner
+from trainwright.review._one_batch import is_one_chosen
 from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, held_out_rows, seen, trained_rows, updates_of
 
 # Rows, held out and of training: nothing was wrong on 139 sound scripts.
@@ -47,9 +51,7 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
             f"the model's answers for {rows.named} and their labels: "
             + ", ".join(f"{one.name} {one.value:.3g} against {one.constant:.3g}" for one in rows.scores)
         ),
-        fix=Fix(
-            does="find what keeps inputs, labels and weights apart: a mask, wrong rows, a detached part, other weights"
-        ),
+        fix=Fix(does=advice(record, rows, is_learnable=learner is not None)),
     )
 
 
@@ -64,7 +66,7 @@ def _numbered(record: Record, rows: Rows) -> str:
 
 def rows_at_constant(record: Record) -> Rows | None:
     """The rows on which a run that had its chance is no better than a constant answer; None: there are none such."""
-    if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES:
+    if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES or is_one_chosen(record):
         return None
     last = record.trainings[-1] if record.trainings else None
     held = held_out_rows(record)

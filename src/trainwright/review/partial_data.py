@@ -16,6 +16,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Answers, Drawn, Kind, Record
 from trainwright.review._accumulation import batches_of, unapplied
+from trainwright.review._one_batch import FEWEST_UPDATES, one_batch
 from trainwright.review._rows import trained_rows
 
 # A set of so many rows, drawn from for so many passes, of which less than this share was ever drawn: none of 236 scripts
@@ -23,7 +24,7 @@ from trainwright.review._rows import trained_rows
 FEWEST_ROWS, PASSES, DRAWN_SHARE = 50, 1.5, 0.6
 # Of the rows never drawn, at most this share is explained by drawing at random (a sampler that balances classes).
 BY_CHANCE = 0.25
-FEWEST_LABELS, FEWEST_UPDATES = 50, 20
+FEWEST_LABELS = 50
 # Variety (1 - sum of squared shares) of the classes within an update, of that of all.
 VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
 
@@ -80,23 +81,22 @@ def _expected(drawn: Drawn) -> float:
 
 
 def _same_batch(record: Record, where: Place | None) -> Finding | None:
-    for output in record.trained_labels:
-        calls = [one for one in record.answers if one.trains and one.output == output and one.keys is not None]
-        sets = {one.data for one in calls}
-        distinct = len({key for one in calls if one.keys is not None for key in one.keys.tolist()})
-        bigger = [one for one in record.drawn if {one.data} == sets and one.size > 2 * distinct]
-        held = {tuple(sorted(one.keys.tolist())) for one in calls if one.keys is not None}
-        updates = {one.update for one in calls}
-        if bigger and len(updates) >= FEWEST_UPDATES and len(held) == 1 and len(next(iter(held))) == distinct:
-            return Finding(
-                message=f"each of {len(updates):,} updates that were looked at sees the same {distinct} rows; the set has "
-                f"{bigger[0].size:,}",
-                measured={"rows": distinct, "set": bigger[0].size, "updates": len(updates)},
-                where=bigger[0].where or where,
-                proof=Proof("the rows that the model received, update by update"),
-                fix=Fix(does="make the iterator over the loader once for each epoch, not for each update"),
-            )
-    return None
+    one = one_batch(record)
+    if one is None:
+        return None
+    held = f"each of {one.updates:,} updates that were looked at sees the same {one.rows} rows; the set has {one.drawn.size:,}"
+    return Finding(
+        severity=Severity.NOTE if one.is_chosen else Severity.WARNING,
+        message=held + (", and no other batch was asked for: one batch is learned by heart" if one.is_chosen else ""),
+        measured={"rows": one.rows, "set": one.drawn.size, "updates": one.updates},
+        where=one.drawn.where or where,
+        proof=Proof("the rows that the model received, update by update"),
+        fix=Fix(
+            does="to train on the set, loop over its loader; as a test whether one batch can be learned, leave it"
+            if one.is_chosen
+            else "make the iterator over the loader once for each epoch, not for each update"
+        ),
+    )
 
 
 def _one_class(record: Record, where: Place | None) -> Finding | None:

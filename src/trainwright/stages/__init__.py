@@ -64,6 +64,7 @@ from trainwright.stages.loss import (
     CrossedTargets,
     LossCall,
     LossFacts,
+    LossTerm,
     PairedLoss,
     Renormalised,
 )
@@ -105,7 +106,7 @@ __all__ = [
     "EvaluationFacts", "ExcludedArguments", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
     "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "Indivisible", "IneffectiveFreeze", "Information",
     "KeptTensor", "KeptWeights", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource", "LateInit",
-    "LearningFacts", "LearningLook", "Longer", "Lookalike", "LossCall", "LossFacts", "MemoryFacts", "Mispaired",
+    "LearningFacts", "LearningLook", "Longer", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
     "MissingName", "MisspelledMethod", "ModuleFacts", "NotParameters", "OddRow", "OddRowFacts", "OptimizerFacts",
     "Origin", "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList",
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "RefusedFile", "Renormalised",

@@ -11,7 +11,7 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
@@ -108,17 +108,19 @@ def _(facts: ForwardFacts) -> str:
 
 # Chance is that of the loss call; what is minimized may be that many times larger, by other terms or a factor.
 _MOSTLY_OTHER = 2.0
+# A factor this near to 1 is none; of a loss, a term of less than this share is not told.
+_FACTOR, _WORTH_A_WORD = 1e-3, 0.05
 
 
 @describe.register
 def _(facts: LossFacts) -> str:
     value = f"{facts.value:.4f}" if facts.value is not None else "none"
-    plain = facts.call.plain_value if facts.call and _is_weighted(facts.call) else None
+    plain = facts.call.plain_value if facts.call and facts.call.is_reweighted else None
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
         unweighted = ", unweighted" if facts.call and facts.call.options.get("has_weight") else ""
         value += f" ({plain:.4f} nats per label{unweighted})"
     elif facts.chance_nats and (one := facts.call) and (facts.value or 0.0) > _MOSTLY_OTHER * (one.value or 0.0) > 0:
-        value += f" ({one.function} alone is {one.value:.4f})"
+        value += f" ({one.function} alone is {one.value:.4f}{_further(facts)})"
     if facts.chance_nats:
         return f"{value}; chance is {facts.chance_nats:.4f} over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None
@@ -126,12 +128,16 @@ def _(facts: LossFacts) -> str:
     return value + (f" (an uninformed model scores {facts.expected:.4f})" if facts.expected and alone else "")
 
 
-def _is_weighted(call: LossCall) -> bool:
-    """Whether a loss call has class or row weights, smoothed labels, or another reduction than the mean."""
-    options = call.options
-    return bool(
-        options.get("has_weight") or options.get("label_smoothing") or options.get("reduction", "mean") != "mean"
-    )
+def _further(facts: LossFacts) -> str:
+    """What else is in a loss that is much more than its call: a factor, and the largest other term with its line."""
+    call, other, value = facts.call, facts.largest_other, facts.value or 0.0
+    factors = [one.factor for one in facts.terms if call is not None and one.function == call.function]
+    told = f", times {factors[0]:.4g}" if len(factors) == 1 and abs(factors[0] - 1) > _FACTOR else ""
+    if other is None or abs(other.value) <= _WORTH_A_WORD * abs(value):
+        return told
+    kind = "a constant" if other.is_constant else "another term"
+    share = f"{other.value / value:.2%} of the loss" if value else ""
+    return f"{told}; {kind} adds {other.value:.5g}, {share}{f', {other.where}' if other.where else ''}"
 
 
 @describe.register

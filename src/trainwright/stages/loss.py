@@ -82,6 +82,14 @@ class LossCall:
     """The name of the activation's module."""
 
     @property
+    def is_reweighted(self) -> bool:
+        """Whether it has class or row weights, smoothed labels, or another reduction than the mean."""
+        options = self.options
+        return bool(
+            options.get("has_weight") or options.get("label_smoothing") or options.get("reduction", "mean") != "mean"
+        )
+
+    @property
     def misreads_scores(self) -> bool:
         """Whether the loss expects probabilities but got other numbers.
 
@@ -90,6 +98,11 @@ class LossCall:
         if self.from_logits is not False or self.in_unit_range or self.inputs.non_finite:
             return False
         return (self.inputs.minimum or 0.0) < 0 or self.activation in ("", "linear")
+
+
+# Scores of unit spread, the largest from usual initializations, cost about half a nat above ln C; small
+# networks on unscaled inputs reach twice ln C and recover.
+TIMES_CHANCE = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +142,21 @@ class PairedLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LossTerm:
+    """A part of the sum that is minimized."""
+
+    value: float
+    """What it adds."""
+    function: str = ""
+    """The loss function that was called for it; empty: it is none that is known."""
+    factor: float = 1.0
+    """By what the call's value is multiplied."""
+    is_constant: bool = False
+    where: Place | None = None
+    """The user's line that made it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LossFacts(Facts):
     """The loss of the first batch."""
 
@@ -142,6 +170,8 @@ class LossFacts(Facts):
     """The call on the first evaluation batch, if its targets have another form than the training targets."""
     value: float | None = None
     """In nats for a classification; None if the loss raised."""
+    terms: tuple[LossTerm, ...] = ()
+    """What was added up to it; empty: unknown."""
     classes: int | None = None
     """Number of scores per label; None: not a classification."""
     chance_nats: float | None = None
@@ -178,3 +208,16 @@ class LossFacts(Facts):
     """These names are the keys of the dictionary that the model returns."""
     outputs_named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The output names used in each dictionary argument (loss, metrics…); `labels` stands for the targets."""
+
+    @property
+    def is_far_above_chance(self) -> bool:
+        """Whether what is minimized is far above the chance level of the classes, by its scores or by further terms."""
+        call = self.call
+        if self.chance_nats is None or self.value is None or call is None or call.is_reweighted:
+            return False
+        return self.value > TIMES_CHANCE * self.chance_nats
+
+    @property
+    def largest_other(self) -> LossTerm | None:
+        """The largest term that no known loss function computed; None if there is none, or the terms are unknown."""
+        return max((one for one in self.terms if not one.function), key=lambda one: abs(one.value), default=None)

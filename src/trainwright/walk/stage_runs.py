@@ -57,7 +57,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
     unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
     if isinstance(measured[0], SetupFacts) and not measured[0].parameters and walk.failures:  # it was never built
         unshown = True
-    status = Status.UNSHOWN if unshown else Status.PASSED
+    status = Status.UNSHOWN if unshown else Status.NOTED if is_far(measured) else Status.PASSED
     return StageRun(stage=stage, status=status, why=why, seconds=seconds)
 
 
@@ -84,6 +84,11 @@ def nothing_learned(facts: Sequence[Facts]) -> bool:
     """Whether a stage that trains was walked without showing that it learns, or that one batch can be learned."""
     shown = [not one.shown for one in facts if isinstance(one, LearningFacts)]
     return any(shown) or any(not one.by_heart for one in facts if isinstance(one, OverfitFacts))
+
+
+def is_far(facts: Sequence[Facts]) -> bool:
+    """Whether the loss is far above the chance level of its classes."""
+    return any(isinstance(one, LossFacts) and one.is_far_above_chance for one in facts)
 
 
 def _why_unseen(walk: Walk, stage: Stage) -> str:

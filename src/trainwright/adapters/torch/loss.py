@@ -19,7 +19,7 @@ from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.source.written import rebinding_place
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages import GradientFacts, LossFacts
+from trainwright.stages import GradientFacts, LossFacts, LossTerm
 from trainwright.tensors.torch import objects as tensors
 
 # Number of rows to pass to the loss singly, to find those whose loss is not finite.
@@ -49,6 +49,7 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         call=call,
         calls=calls,
         value=record.loss,
+        terms=_terms(record),
         classes=classes,
         chance_nats=chance,
         expected=losses.uninformed_loss(call, chance),
@@ -60,6 +61,15 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         renormalised=tuple(record.renormalised),
         token_offset=token_offset(kept, _tokens(inputs, labels)),
     )
+
+
+def _terms(record: StepRecord) -> tuple[LossTerm, ...]:
+    """The terms of the loss, in its unit: what backward is called on may be divided by micro-batches, or scaled."""
+    total = sum(one.value for one in record.loss_terms)
+    if record.loss is None or not total:
+        return ()
+    scale = record.loss / total
+    return tuple(replace(one, value=scale * one.value, factor=scale * one.factor) for one in record.loss_terms)
 
 
 def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -14,10 +14,8 @@ import math
 from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Seam, Severity, Trial, rule
 from trainwright.rules.places import loss_place
 from trainwright.stages import LossCall, LossFacts, SetupFacts
+from trainwright.stages.loss import TIMES_CHANCE
 
-# Scores of unit spread, the largest from usual initializations, cost about half a nat above ln C; small
-# networks on unscaled inputs reach twice ln C and recover.
-_TIMES_CHANCE = 3.0
 # If a regression's first loss is ten times the targets' mean square, the outputs are about three times the targets.
 _TIMES_SQUARE = 10.0
 
@@ -31,7 +29,7 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     if setup.loads_checkpoint or setup.trained_before:
         return
     value = call.plain_value if call.function == "cross_entropy" else call.value
-    times = _TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE
+    times = TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE
     if value is None or call.function not in ("cross_entropy", "mse_loss") or not value > times * loss.expected > 0:
         return
     factor = _size(call, loss.expected)

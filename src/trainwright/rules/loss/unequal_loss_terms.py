@@ -1,7 +1,8 @@
-"""TW415 unequal-loss-terms: of several losses added without weights, one is hundreds of times larger than the others.
+"""TW415 unequal-loss-terms: of several terms added up to the loss, one is hundreds of times larger than the others.
 
 Why it matters: The others have no effect: their gradients are negligible next to that of the large one.
-Evidence: The size of each term in the minimized sum. Without the large one, the others are learned clearly better.
+Evidence: The size of each term in the minimized sum. Without the large one, the others are learned clearly better. A term
+that no loss function computes (a penalty) is a note by its size alone, and the cause where the whole run learns nothing.
 Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 """
 
@@ -21,6 +22,8 @@ _SAME_FACTOR = 1.5
 def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """Unweighted terms of very different sizes, of which the small ones are not learned."""
     terms = [(i, c, abs(c.value * c.factor)) for i, c in enumerate(loss.calls) if c.value and c.factor]
+    if (penalty := _of_penalty(loss)) is not None:
+        yield penalty
     if len(terms) < 2 or len(terms) < len(loss.calls):
         return
     factors = [abs(c.factor or 0.0) for _, c, _ in terms]
@@ -42,6 +45,24 @@ def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         proof=outcome,
         repair=_term(number, f"multiply the term {large.function} by {rest / size:.2g}", scale=rest / size),
         fix=Fix(does="weight the terms, or scale the targets of the large one to unit variance", safety=Safety.UNSAFE),
+    )
+
+
+def _of_penalty(loss: LossFacts) -> Finding | None:
+    """A term beside a loss over classes, if that is nothing beside it."""
+    other, rest = loss.largest_other, sum(abs(one.value) for one in loss.terms if one.function)
+    if other is None or other.is_constant or not loss.chance_nats or not rest:
+        return None
+    size = abs(other.value)
+    if size < _TIMES_LARGER * rest:
+        return None
+    return Finding(
+        severity=Severity.NOTE,
+        message=f"of a loss of {loss.value:,.5g}, this line adds {other.value:,.5g}: {size / rest:,.0f} times what "
+        f"{loss.function} adds, which is {rest:.4g}",
+        measured={"largest_term": size, "next_term": rest, "terms": len(loss.terms)},
+        where=other.where,
+        fix=Fix(does="weight the term, or take its mean instead of its sum", safety=Safety.UNSAFE),
     )
 
 

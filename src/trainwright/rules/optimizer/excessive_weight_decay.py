@@ -15,6 +15,9 @@ from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 # Usual values end here: 0.3 for AdamW (Dosovitskiy et al. 2021), 5e-4 for SGD, 1e-2 for Adam with a small model.
 STRONG = {"AdamW": 1.0}
 STRONG_IN_GRADIENT = 0.05
+# A step that takes this share off each weight leaves a third of it after a hundred steps. A small rate needs more steps to
+# learn a batch without it.
+PULLS, MORE_STEPS = 0.01, 64
 USUAL = {"AdamW": 0.01}
 USUAL_IN_GRADIENT = 1e-4
 
@@ -27,6 +30,8 @@ def excessive_weight_decay(optimizer: OptimizerFacts, overfit: OverfitFacts, set
         return
     change = set_weight_decay(0.0)
     outcome = yield Trial(change=change)
+    if not (outcome.clearly_better or outcome.learns_alone) and optimizer.learning_rate * decay >= PULLS:
+        outcome = yield Trial(change=change, steps=MORE_STEPS)
     if not (outcome.clearly_better or outcome.learns_alone):
         return
     usual = USUAL.get(optimizer.kind, USUAL_IN_GRADIENT)

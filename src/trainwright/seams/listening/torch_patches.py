@@ -386,19 +386,18 @@ def patch_processes(module: Any) -> None:
         if not active() or sys.modules["torch"].cuda.is_initialized():  # a process that uses a GPU cannot be forked
             return passed_on(original, fn, args, nprocs, join, daemon, start_method)
         context = passed_on(original, functools.partial(_work, fn), args, nprocs, False, daemon, "fork")
-        joined = context.join
-
-        def join_processes(*args: Any, **kwargs: Any) -> Any:
-            is_over = joined(*args, **kwargs)
-            listener().children_ended()  # a process that walked returns nothing, which launchers wait for in vain
-            return is_over
-
-        context.join = join_processes
+        context.join = functools.partial(_join, context.join)
         while join and not context.join():
             pass
         return None if join else context
 
     module.start_processes = start_processes
+
+
+def _join(original: Any, *args: Any, **kwargs: Any) -> Any:
+    is_over = original(*args, **kwargs)
+    listener().children_ended()  # a process that walked returns nothing, which launchers wait for in vain
+    return is_over
 
 
 def _work(fn: Any, rank: int, *args: Any) -> None:

@@ -10,7 +10,7 @@ import torch
 from trainwright.core import Failure, Place, Stage
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.loss import KeptLoss
-from trainwright.stages import LossCall, ModuleFacts, Origin, Renormalised, UnreducedLoss
+from trainwright.stages import LossCall, LossTerm, ModuleFacts, Origin, Renormalised, UnreducedLoss
 
 
 @dataclass(kw_only=True)
@@ -28,6 +28,8 @@ class StepRecord:
     """The tensors of those calls, in order; only with detail."""
     loss_shares: list[float | None] = field(default_factory=list)
     """The factor with which each of those calls entered the minimized loss."""
+    loss_terms: list[LossTerm] = field(default_factory=list)
+    """What was added up to it; only with detail."""
     output: Any = None
     """The model's whole output."""
     scores: torch.Tensor | None = None

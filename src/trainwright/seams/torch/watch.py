@@ -26,6 +26,7 @@ from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layer_sizes import declared_sizes
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total, unreduced
 from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages import ModuleFacts, Renormalised
 from trainwright.tensors.torch import objects as tensors
@@ -92,6 +93,7 @@ class Observer(TorchFunctionMode):
         self._normalised: dict[int, tuple[Any, Place | None]] = {}
         self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str, Place | None]] = {}
         self._finite = FirstNonFinite()
+        self._terms = TermWatch()
         self._hooks: list[Any] = []
         self._stage = Stage.FORWARD
         self._loss_count = 0
@@ -132,7 +134,10 @@ class Observer(TorchFunctionMode):
         if within_transform():
             return func(*args, **kwargs)
         if func in LOSSES:
-            return self._loss(func, args, kwargs)
+            result = self._loss(func, args, kwargs)
+            if self._detail:
+                self._terms.see(func, result, sys._getframe(1))
+            return result
         if func is torch.Tensor.backward:
             self._stage = Stage.GRADIENTS
             self._note_backward(args[0], args[1] if len(args) > 1 else kwargs.get("gradient"))
@@ -144,6 +149,7 @@ class Observer(TorchFunctionMode):
         if self._detail:
             module = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
             self._finite.see(func, (*args, *kwargs.values()), result, sys._getframe(1), module)
+            self._terms.see(func, result, sys._getframe(1))
             if func in _ACTIVATIONS and isinstance(result, torch.Tensor) and self._functional(func):
                 name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
                 self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
@@ -159,6 +165,7 @@ class Observer(TorchFunctionMode):
             self.record.minimised.append(float(total.detach()))
             self.record.loss_at = self.record.loss_at or at
             self.record.loss_shares = shares_of_total(total, self.record.kept_losses)
+            self.record.loss_terms = self._terms.terms_of(total, self.record.kept_losses)
         elif self._detail:
             self.record.unreduced = unreduced(total, self.record.kept_losses, at)
 

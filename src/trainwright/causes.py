@@ -1,0 +1,42 @@
+"""Puts what the walk has seen, and what can explain a poor outcome of the whole run, before that outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trainwright.core import Finding, Fix, Proof, Severity, Stage
+from trainwright.core.trial import Outcome
+
+# Outcomes of the rehearsal, and the findings that can explain each. By themselves these are notes: something unusual, with
+# which many trainings learn. One that has learned nothing is their proof.
+EXPLAINED_BY = {
+    "held-out-at-constant": {"imbalanced-classes", "unequal-loss-terms", "unread-text", "excessive-weight-decay"},
+    "unlearned-part": {"imbalanced-classes"},
+    "simple-learner-better": {"unequal-loss-terms", "excessive-weight-decay"},
+}
+
+
+def with_causes_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings, of which notes that explain the outcome are warnings, and the outcome points to them."""
+    outcome = next((f for f in findings if f.name in EXPLAINED_BY and f.severity != Severity.NOTE), None)
+    if outcome is None:
+        return tuple(findings)
+    names = EXPLAINED_BY[outcome.name]
+    found = [_raised(f, outcome) if f.name in names and f.severity == Severity.NOTE else f for f in findings]
+    causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f))]
+    if not causes:
+        return tuple(found)
+    first = min(causes, key=lambda one: one.stage)
+    below = replace(outcome, fix=Fix(does=f"{first.code} {first.name} can explain it: mend that first"))
+    return tuple(below if f is outcome else f for f in found)
+
+
+def _is_tried(finding: Finding) -> bool:
+    """Whether a trial has shown that the training learns better without it."""
+    return finding.stage < Stage.REHEARSAL and isinstance(finding.proof, Outcome)
+
+
+def _raised(note: Finding, outcome: Finding) -> Finding:
+    proof = f"{note.proof.fact}; " if isinstance(note.proof, Proof) else ""
+    return replace(note, severity=Severity.WARNING, proof=Proof(f"{proof}the whole run: {outcome.message}"))

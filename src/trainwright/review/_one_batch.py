@@ -1,0 +1,54 @@
+"""Whether all updates see one batch of a larger set, and whether the script asked for others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainwright.rehearsal.record import Drawn, Record
+
+FEWEST_UPDATES = 20
+# Of the batches that so many updates need, the share that has to be drawn before a loop counts as asking for them anew.
+ASKED_SHARE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneBatch:
+    """The one batch that every update sees."""
+
+    rows: int
+    updates: int
+    """Updates that were looked at."""
+    drawn: Drawn
+    """What was drawn of its set."""
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether it was fetched once and nothing asked for another: a batch that is learned by heart on purpose.
+
+        Batches that a loader fetched ahead are drawn once; those of an iterator that is made anew, again and again.
+        """
+        total, most = sum(self.drawn.draws.values()), max(self.drawn.draws.values(), default=0)
+        asks = total >= ASKED_SHARE * self.updates * self.rows
+        return not (asks and (most > 1 or len(self.drawn.draws) >= self.drawn.size))
+
+
+def one_batch(record: Record) -> OneBatch | None:
+    """The batch of all updates; None if there are several, or if it is the whole set."""
+    for output in record.trained_labels:
+        calls = [one for one in record.answers if one.trains and one.output == output and one.keys is not None]
+        sets = {one.data for one in calls}
+        held = {tuple(sorted(one.keys.tolist())) for one in calls if one.keys is not None}
+        if len(held) != 1:
+            continue
+        distinct = len(set(next(iter(held))))
+        bigger = [one for one in record.drawn if {one.data} == sets and one.size > 2 * distinct]
+        updates = len({one.update for one in calls})
+        if bigger and updates >= FEWEST_UPDATES and len(next(iter(held))) == distinct:
+            return OneBatch(rows=distinct, updates=updates, drawn=bigger[0])
+    return None
+
+
+def is_one_chosen(record: Record) -> bool:
+    """Whether one batch is learned by heart on purpose: this asks nothing of other rows."""
+    one = one_batch(record)
+    return one is not None and one.is_chosen

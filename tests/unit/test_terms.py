@@ -1,0 +1,67 @@
+"""A loss is taken apart into its terms; one that is far above chance is no tick, and its largest term is named."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from trainwright.adapters.torch.loss import loss_facts
+from trainwright.core.finding import Severity
+from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages import LossFacts
+from trainwright.stages.describe import describe
+from trainwright.stages.setup import SetupFacts
+from trainwright.walk.stage_runs import is_far
+
+
+def _line(text: str) -> int:
+    """The line of this file that holds a comment."""
+    return next(n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith(f"# {text}"))
+
+
+def _penalty(loss, hidden):
+    penalty = (1e3 * hidden**2).sum()  # penalty
+    return loss + penalty
+
+
+def facts(combine) -> LossFacts:
+    """The loss facts of one step whose loss is made of a cross entropy and hidden values."""
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 5), nn.Linear(5, 3)
+    with Observer(nn.Sequential(body, head), detail=True).catching() as record:
+        hidden = body(torch.randn(8, 4))
+        combine(F.cross_entropy(head(hidden), torch.randint(0, 3, (8,))), hidden).backward()
+    record.loss = record.minimised[0]
+    found = loss_facts(record, {})
+    assert found is not None
+    return found
+
+
+def test_a_penalty_that_outweighs_the_classes_is_told_with_its_line() -> None:
+    loss = facts(_penalty)
+    assert is_far([loss]) and f"test_terms.py:{_line('penalty')}" in describe(loss) and "of the loss" in describe(loss)
+    (found,) = unequal_loss_terms.function(loss=loss, setup=SetupFacts())
+    assert found.severity == Severity.NOTE and found.where is not None and found.where.line == _line("penalty")
+
+
+@pytest.mark.parametrize(
+    ("combine", "told", "far"),
+    [
+        (lambda loss, hidden: loss * 50 + 20, "times 50; a constant adds 20", True),
+        (lambda loss, hidden: (loss + 20) / 4 * 2, "times 0.5; a constant adds 10", True),
+        (lambda loss, hidden: loss - 0.01 * hidden.mean(), "", False),
+        (lambda loss, hidden: loss / 4, "", False),
+        (lambda loss, hidden: sum([loss, 0.1 * (hidden**2).mean()]), "", False),
+        (lambda loss, hidden: torch.stack([loss, 100 * hidden.pow(2).sum()]).sum(), "", True),
+    ],
+    ids=["factor", "shifted-first", "small", "accumulated", "list", "stacked"],
+)
+def test_factors_and_constants_are_told_and_small_terms_are_not(combine, told: str, far: bool) -> None:
+    loss = facts(combine)
+    assert is_far([loss]) == far
+    assert told in describe(loss) and ("alone" in describe(loss)) == far
+    assert not list(unequal_loss_terms.function(loss=loss, setup=SetupFacts()))
+    assert not loss.terms or sum(one.value for one in loss.terms) == pytest.approx(loss.value, rel=1e-3)

@@ -14,6 +14,7 @@ from pathlib import Path
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.trial import LOSS, Outcome
+from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal
@@ -181,7 +182,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
-    return [first, *others]
+    return [with_diffs(first), *others]
 
 
 def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:

@@ -42,6 +42,8 @@ _UNREACHED = frozenset({"no-gradient", "constant-loss"})
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
+# What the walk says of a line that has not run.
+UNDEFINED = "undefined-name"
 # A script that stops more often is not followed to its end.
 MOST_COPIES = 6
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -169,6 +171,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
+    first = _without_reached(first, ends)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
     kept = tuple(f for f in found.findings if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
@@ -183,6 +186,12 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         sheet=sheet,
     )
     return [with_diffs(first), *others]
+
+
+def _without_reached(report: Report, ends: Sequence[Failure]) -> Report:
+    """A report without the names that nothing sets, where the run has come to them: what it raised says more."""
+    reached = {end.where for end in ends}
+    return replace(report, findings=tuple(f for f in report.findings if f.name != UNDEFINED or f.where not in reached))
 
 
 def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:

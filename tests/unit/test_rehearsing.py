@@ -232,3 +232,17 @@ def test_what_a_lost_or_full_device_refuses_a_watcher_is_no_error_of_ours(error:
     recorder = Recorder()
     recorder.guard(read)
     assert len(recorder.finish().watcher_errors) == counted
+
+
+def test_a_name_that_the_run_has_come_to_is_said_once() -> None:
+    walked = replace(WALKED, findings=(found("undefined-name", "TW013", Severity.WARNING),))
+    record = replace_end(regressor(), Failure(type="NameError", message="name 'rows' is not defined", where=AT))
+    (report,) = with_review(record, walked)
+    assert [f.name for f in report.findings if f.where == AT] == ["script-stopped"]
+    (report,) = with_review(regressor(), walked)
+    assert [f.name for f in report.findings if f.where == AT] == ["undefined-name"]
+
+
+def replace_end(record: Record, failure: Failure) -> Record:
+    record.ended.failure = failure
+    return record

@@ -90,6 +90,7 @@ from trainwright.stages.setup import (
     RefusedFile,
     SetupFacts,
     TextLabels,
+    UndefinedName,
     UnmatchedCheckpoint,
 )
 from trainwright.stages.tensor import TensorFacts
@@ -111,6 +112,6 @@ __all__ = [
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "RefusedFile", "Renormalised",
     "Renumbered", "Repetition", "Reshuffled", "SamplerFacts", "Scaling", "SetupFacts", "SourceCell",
     "SpawnedWorkers", "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
-    "TokenizerFacts", "Transfer", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
+    "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
     "Watcher", "Words", "real_positions",
 ]  # fmt: skip

@@ -68,6 +68,16 @@ class MisspelledMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndefinedName:
+    """A name that a line of the script uses and that nothing sets."""
+
+    name: str
+    meant: str
+    """A name of the script that differs by a slip of the pen; empty if there is none."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
 class EmptyParameters:
     """What an optimizer was given that contains no parameter."""
 
@@ -303,6 +313,7 @@ class SetupFacts(Facts):
     """The user's lines by role (`core/role.py`), and those of arguments by argument name."""
     overrides: tuple[OverriddenMethod, ...] = ()
     misspelled: tuple[MisspelledMethod, ...] = ()
+    undefined: tuple[UndefinedName, ...] = ()
     model_class: str = ""
     idle: tuple[str, ...] = ()
     """Settings of the model that change nothing, each in a few words."""

@@ -33,7 +33,7 @@ def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool =
     uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == written]
     ends = [(n.end_lineno or 0, n.end_col_offset or 0) for n in uses]
     here = [end for end in ends if end[0] == line]
-    return _replaced(text, ends if here and meant in _names_of_file(tree) else here, written, meant)
+    return _replaced(text, ends if here and meant in names_of_file(tree) else here, written, meant)
 
 
 def _set_names(tree: ast.AST) -> set[str]:
@@ -42,7 +42,7 @@ def _set_names(tree: ast.AST) -> set[str]:
     return {name for node in ast.walk(tree) if id(node) not in added for name in _set_by(node)}
 
 
-def _names_of_file(tree: ast.Module) -> set[str]:
+def names_of_file(tree: ast.Module) -> set[str]:
     """The names that the statements of a file set outside of its functions and classes."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(tree.body)

@@ -72,7 +72,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         BatchFacts.workers BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
     ("a tokenizer, which the model's inputs do not lead to", KERAS, """
         BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
-        BatchFacts.padding_tokens DatasetFacts.tokenizer ForwardFacts.unmasked_padding_changes
+        BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts ForwardFacts.unmasked_padding_changes
         ForwardFacts.padding_let_in_changes LossFacts.token_offset ForwardFacts.causal"""),
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss

@@ -20,7 +20,7 @@ def stop(message: str, kind: str = "NameError", where: Place = AT) -> Failure:
 
 
 @pytest.mark.parametrize(
-    "written, meant, is_one",
+    ("written", "meant", "is_one"),
     [
         ("tokenized_dataset", "tokenized_datasets", True),
         ("save_modle", "save_model", True),

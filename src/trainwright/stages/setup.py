@@ -8,6 +8,7 @@ from typing import Any
 
 from trainwright.core import Facts, Failure, Place, Role, Stage
 from trainwright.stages.gradients import PlainList
+from trainwright.stages.memory import PlannedMemory
 from trainwright.stages.words import Words
 
 
@@ -324,6 +325,7 @@ class SetupFacts(Facts):
     unmatched_checkpoints: tuple[UnmatchedCheckpoint, ...] = ()
     parameters: int = 0
     trainable_parameters: int = 0
+    planned_memory: PlannedMemory | None = None
     frozen_at: tuple[Place, ...] = ()
     """The user's lines that set requires_grad to False; the one that froze the most parameters comes first."""
     ineffective_freezes: tuple[IneffectiveFreeze, ...] = ()

@@ -103,6 +103,8 @@ def _entry(known: KnownMessage, text: str, without: set[str]) -> list[Renderable
 
 
 def _complained(complaint: Complaint) -> RenderableType:
+    if not complaint.rules:
+        return Text(complaint.answer)
     head = Text(f"{complaint.answer} `trainwright check SCRIPT` looks for these faults, among others:")
     tail = Text("`trainwright explain NAME` prints a rule's page.")
     return Group(head, Text(), titles(_named(complaint.rules)), Text(), tail)

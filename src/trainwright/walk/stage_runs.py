@@ -13,6 +13,8 @@ from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
 
+# Why an evaluation was not walked.
+UNSEEN_EVALUATION, NO_EVALUATION_SET = "no evaluation was seen in or after the loop", "there is no evaluation set"
 # A loss that differs from its one loss call by more than this has further terms.
 SAME_LOSS = 0.01
 
@@ -51,7 +53,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         why += _guessed_loss(walk, measured[0])
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
         in_loop = getattr(measured[0], "in_loop", False)
-        why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
+        why = UNSEEN_EVALUATION if in_loop else NO_EVALUATION_SET
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
     unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
     status = Status.UNSHOWN if unshown else Status.PASSED

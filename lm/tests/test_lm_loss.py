@@ -14,6 +14,7 @@ from trainwright_lm.network.loss import (
     IGNORED,
     key_token_ids,
     linear_cross_entropy,
+    told_spellings,
     training_loss,
     window_weights,
 )
@@ -215,6 +216,12 @@ def test_key_words_that_are_not_one_token_are_named() -> None:
     ids, split = key_token_ids(Letters(), ["plt", "fit", "predict"])
     assert ids == [1000, 1001, 1002]
     assert split == [" fit", "predict", " predict"]
+
+
+def test_a_key_word_is_listed_once() -> None:
+    ids, split = key_token_ids(Letters(), ["plt", " plt", "fit", "predict", " predict"])
+    assert ids == [1000, 1001, 1002] and split == [" fit", "predict", " predict"]
+    assert told_spellings(split) == "' fit', 'predict' (with and without a blank)"
 
 
 def test_a_windows_weight_grows_with_its_key_tokens() -> None:

@@ -327,3 +327,11 @@ def test_a_full_disk_loses_nothing_already_written(tmp_path, full_disk, resume) 
     there = write(file, documents, resume=resume)
     assert (there > 100) == resume
     assert open_tokens(file).tokens.tolist() == list(itertools.chain(*([*ids, END] for ids in documents)))
+
+
+def test_packing_by_documents_says_what_it_drops(folder) -> None:
+    tokens = written(folder / "dropped.bin", [[1] * 9, [2] * 3, [3] * 5])  # with their end tokens 10, 4 and 6
+    windows = Windows(tokens, 4, "tail")
+    assert windows.whole == 3 and windows.dropped_share == pytest.approx(1 - 12 / 17)
+    assert Windows(tokens, 4, "tail", limit=1).dropped_share == windows.dropped_share
+    assert Windows(tokens, 19).dropped_share == 0.0

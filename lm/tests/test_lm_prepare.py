@@ -489,6 +489,7 @@ def test_the_command_prepares_shows_its_funnel_and_does_not_need_torch(tmp_path:
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "near duplicate" in done.stdout and "Every training file was compared" in done.stdout
+    assert "kept, file 1: " in done.stdout and "kept, file 2: " in done.stdout
     assert json.loads((tmp_path / "data" / "data.json").read_text())["tokenizer"]["vocabulary_size"] == 400
     again = command(*words[2:])
     assert again.returncode == 0

@@ -14,7 +14,9 @@ from pathlib import Path
 from trainwright.causes import with_causes_first
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
+from trainwright.core.sheet import Sheet
 from trainwright.core.trial import LOSS, Outcome
+from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal
@@ -24,6 +26,7 @@ from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
+from trainwright.walk.stage_runs import NO_EVALUATION_SET, UNSEEN_EVALUATION
 
 # Once the walk has proven an error, the rehearsal may take this many more seconds to show what the error does.
 SECONDS_BEHIND_ERROR = 10.0
@@ -42,6 +45,10 @@ _UNREACHED = frozenset({"no-gradient", "constant-loss"})
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
+# How the sheet names an evaluation.
+EVALUATED = "evaluated"
+# What the walk says of a line that has not run.
+UNDEFINED = "undefined-name"
 # A script that stops more often is not followed to its end.
 MOST_COPIES = 6
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -169,6 +176,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
+    first = _without_reached(first, ends)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
     kept = tuple(f for f in found.findings if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
@@ -178,11 +186,27 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         message=f"{first.message} {_of_copy(of_copy, record, first.changed)}".strip()
         if of_copy is not None
         else first.message,
-        stages=(*first.stages, _stage(record, of_run)),
+        stages=(*(_with_evaluation(run, sheet) for run in first.stages), _stage(record, of_run)),
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
-    return [first, *others]
+    return [with_diffs(first), *others]
+
+
+def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
+    """The evaluation's row where the walk saw none: with those that the run made."""
+    made = next((p for p in sheet.pieces if p.what == EVALUATED), None) if sheet is not None else None
+    if made is None or run.why not in (UNSEEN_EVALUATION, NO_EVALUATION_SET):
+        return run
+    times = "once" if made.times == 1 else f"{made.times:,} times"
+    at = f" at {made.where}" if made.where is not None else ""
+    return replace(run, why=f"the walk saw none; the rehearsal evaluated {times}{at}")
+
+
+def _without_reached(report: Report, ends: Sequence[Failure]) -> Report:
+    """A report without the names that nothing sets, where the run has come to them: what it raised says more."""
+    reached = {end.where for end in ends}
+    return replace(report, findings=tuple(f for f in report.findings if f.name != UNDEFINED or f.where not in reached))
 
 
 def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:

@@ -55,7 +55,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.excluded SetupFacts.empty_set
-        SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.text_labels"""),
+        SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.undefined SetupFacts.text_labels"""),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
@@ -72,7 +72,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         BatchFacts.workers BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
     ("a tokenizer, which the model's inputs do not lead to", KERAS, """
         BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
-        BatchFacts.padding_tokens DatasetFacts.tokenizer ForwardFacts.unmasked_padding_changes
+        BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts ForwardFacts.unmasked_padding_changes
         ForwardFacts.padding_let_in_changes LossFacts.token_offset ForwardFacts.causal"""),
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss

@@ -79,6 +79,29 @@ def test_quoted_rows_are_left_out() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'use tokenized_datasets["train"] and eval_dataset=tokenized_datasets["validation_matched"] here',
+            'use tokenized_datasets["train"] and eval_dataset=tokenized_datasets["validation_matched"] here',
+        ),
+        (
+            "decoded, 'the patient of room 17 in Ulm' is '[CLS] the patient of room 17'",
+            "decoded, '<text of 29 characters>' is '<text of 28 characters>'",
+        ),
+        ("it's \"the patient's room 'is' number 17\", isn't it", "it's \"<text of 33 characters>\", isn't it"),
+        ('print(f"the patient of room 17 in Ulm {n}")', 'print(f"<text of 33 characters>")'),
+        ('the text "the patient of room 17 in Ulm\nand', 'the text "<text of 33 characters>'),
+        ('cut: "the patient of \\"room 17\\" in Ulm".', 'cut: "<text of 33 characters>".'),
+        ("“the patient of room 17 in Ulm”", "“<text of 29 characters>”"),
+        ("the users' rows of the whole table and the rows'", "the users' rows of the whole table and the rows'"),
+    ],
+)
+def test_only_what_stands_between_marks_is_quoted(text: str, expected: str) -> None:
+    assert without_data(text) == expected
+
+
 SCRIPT = '''"""A script."""
 import os
 from helper import make as build

@@ -8,6 +8,7 @@ from rich.console import Console
 from trainwright.core.rule import load_rules
 from trainwright.explain.answer import explain
 from trainwright.explain.complaints import COMPLAINTS, complaint_of
+from trainwright.explain.questions import QUESTIONS
 from trainwright.explain.search import closest
 
 # What people write, and a rule that must be among those named.
@@ -49,6 +50,14 @@ SAID = {
     "overfit one batch": "unlearnable-batch",
     "train on a TPU": "ranks-see-different-data",
     "TPU": "mostly-padding",
+    "CUDA out of memory": "out-of-memory",
+    "n_ctx": "index-beyond-embedding",
+    "push_to_hub": "removed-api",
+    "nvidia-smi": "accelerator-held-by-others",
+    "notebook still holds GPU memory": "accelerator-held-by-others",
+    "how much memory does my model need": "out-of-memory",
+    "compare learning rates": "excessive-learning-rate",
+    "which learning rate should I use?": "negligible-learning-rate",
 }
 
 
@@ -69,8 +78,16 @@ def test_a_complaint_leads_to_the_walk_and_to_rules(said: str, rule: str) -> Non
 
 def test_every_complaint_is_made_by_someone_and_names_rules_that_exist() -> None:
     names = {rule.name for rule in load_rules()}
-    assert all(set(one.rules) <= names for one in COMPLAINTS)
-    assert {id(complaint_of(said)) for said in SAID} == {id(one) for one in COMPLAINTS}
+    assert all(set(one.rules) <= names for one in (*COMPLAINTS, *QUESTIONS))
+    kinds = [one for one in (*COMPLAINTS, *QUESTIONS) if one.rules]
+    assert {id(complaint_of(said)) for said in SAID} == {id(one) for one in kinds}
+
+
+def test_questions_have_answers_of_their_own() -> None:
+    assert "halve the batch size and accumulate" in answer("CUDA out of memory")[1]
+    assert "trainwright bundle SCRIPT" in answer("ask for help")[1]
+    assert "16 bytes with AdamW" in answer("how much memory does my model need")[1]
+    assert "n_positions" in answer("n_ctx")[1]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +100,7 @@ def test_what_is_no_complaint_is_not_answered_as_one(text: str) -> None:
 
 def test_an_error_message_is_never_a_complaint() -> None:
     text = answer("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB")[1]
-    assert "Either one step does not fit" not in text
+    assert "halve the batch size and accumulate" not in text
     assert "Halve the batch size" in text
     assert not answer("FrobnicationError: loss is nan")[0]
 

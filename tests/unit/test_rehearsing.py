@@ -8,11 +8,13 @@ from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sample import Sample
+from trainwright.core.sheet import Piece
 from trainwright.core.trial import Outcome
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import Rehearsing, When, add_review
+from trainwright.walk.stage_runs import UNSEEN_EVALUATION
 
 WALKED = Report(
     script="train.py",
@@ -244,3 +246,28 @@ def test_what_a_lost_or_full_device_refuses_a_watcher_is_no_error_of_ours(error:
     recorder = Recorder()
     recorder.guard(read)
     assert len(recorder.finish().watcher_errors) == counted
+
+
+def test_a_name_that_the_run_has_come_to_is_said_once() -> None:
+    walked = replace(WALKED, findings=(found("undefined-name", "TW013", Severity.WARNING),))
+    record = replace_end(regressor(), Failure(type="NameError", message="name 'rows' is not defined", where=AT))
+    (report,) = with_review(record, walked)
+    assert [f.name for f in report.findings if f.where == AT] == ["script-stopped"]
+    (report,) = with_review(regressor(), walked)
+    assert [f.name for f in report.findings if f.where == AT] == ["undefined-name"]
+
+
+def replace_end(record: Record, failure: Failure) -> Record:
+    record.ended.failure = failure
+    return record
+
+
+def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    skipped = StageRun(stage=Stage.EVALUATION, status=Status.SKIPPED, why=UNSEEN_EVALUATION)
+    piece = Piece(what="evaluated", times=5, first_update=0, last_update=80, how="", where=Place("train.py", 95))
+    monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: (piece,))
+    (report,) = with_review(regressor(), replace(WALKED, stages=(skipped,)))
+    assert report.stages[0].why == "the walk saw none; the rehearsal evaluated 5 times at train.py:95"
+    monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: ())
+    (report,) = with_review(regressor(), replace(WALKED, stages=(skipped,)))
+    assert report.stages[0] == skipped

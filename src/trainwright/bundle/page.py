@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -13,14 +12,12 @@ from typing import Any
 
 from trainwright import __version__
 from trainwright.bundle.blame import Blame
+from trainwright.bundle.quoted import without_quoted
 from trainwright.core import Finding, Place
 from trainwright.core.report import Report
 
 MARK = "<!-- made by trainwright bundle -->"
 """The first line of the page; a folder whose page begins so is a bundle."""
-# Quoted texts of at least so many characters may be data.
-_SHORTEST_QUOTED = 25
-_QUOTED = re.compile(rf"([\"'“])([^\"'”\n]{{{_SHORTEST_QUOTED},}})([\"'”])")
 _HEADINGS = {
     "script": "It looks like a fault of the script",
     "library": "It looks like a fault of a library",
@@ -84,7 +81,7 @@ def environment(report: Report) -> dict[str, str]:
 def without_data(value: Any) -> Any:
     """The report's data without what may be quoted from rows."""
     if isinstance(value, str):
-        return _QUOTED.sub(lambda found: f"{found[1]}<text of {len(found[2])} characters>{found[3]}", value)
+        return without_quoted(value)
     if isinstance(value, list):
         return [without_data(v) for v in value]
     if isinstance(value, dict):

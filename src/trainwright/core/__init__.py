@@ -11,7 +11,7 @@ from trainwright.core.finding import (
     Severity,
     proof_by_repair,
 )
-from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, Safety, SetKeyword
+from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, Safety, SetKeyword
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
 from trainwright.core.report import ProfilePoint, Redirected, Report, StageRun, Status, exit_status
 from trainwright.core.role import Role, role_of_split
@@ -24,6 +24,6 @@ from trainwright.core.verdict import Shown, Verdict
 __all__ = [
     "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Finding", "Fix", "LibraryWarning", "NamedRows", "Number",
     "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
-    "RenameKeyword", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity", "Shown",
-    "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",
+    "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity",
+    "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",
 ]  # fmt: skip

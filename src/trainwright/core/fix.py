@@ -59,7 +59,18 @@ class RenameFunction:
     new: str
 
 
-Edit = RenameKeyword | SetKeyword | RemoveKeyword | RenameFunction
+@dataclass(frozen=True)
+class RenameName:
+    """Replace a name that a line uses and nothing sets, wherever the file uses it; or an object's attribute on the line."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+    of_object: bool = False
+
+
+Edit = RenameKeyword | SetKeyword | RemoveKeyword | RenameFunction | RenameName
 
 
 @dataclass(frozen=True, kw_only=True)

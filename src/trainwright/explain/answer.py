@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from trainwright.core.rule import Rule, load_rules, quoting
-from trainwright.explain.complaints import Complaint, complaint_of
+from trainwright.explain.complaint import Complaint
+from trainwright.explain.complaints import complaint_of
 from trainwright.explain.pasted import Frame, Raised, raised, users_frame
 from trainwright.explain.search import closest, find, mentioning, near
 from trainwright.explain.shown import page, table, titles
@@ -103,6 +104,8 @@ def _entry(known: KnownMessage, text: str, without: set[str]) -> list[Renderable
 
 
 def _complained(complaint: Complaint) -> RenderableType:
+    if not complaint.rules:
+        return Text(complaint.answer)
     head = Text(f"{complaint.answer} `trainwright check SCRIPT` looks for these faults, among others:")
     tail = Text("`trainwright explain NAME` prints a rule's page.")
     return Group(head, Text(), titles(_named(complaint.rules)), Text(), tail)

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from trainwright.explain.complaint import Complaint
+from trainwright.explain.questions import QUESTIONS
 
 # A longer text is a log or a report, in which single words say little.
 MOST_WORDS = 30
 # Any other single word is searched for among the rules.
 LONE_WORDS = ("tpu", "tpus")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Complaint:
-    """One kind of complaint."""
-
-    patterns: tuple[str, ...]
-    """Regular expressions for the text as `_plain` writes it; the first complaint with one that is found answers."""
-    answer: str
-    rules: tuple[str, ...]
-    """Names of rules, the most frequent cause first."""
 
 
 # What `_plain` writes as "not".
@@ -55,7 +46,11 @@ COMPLAINTS = (
             r"\b(?:memory|v?ram)\b.*(?:full|leak|grow|increas|exceed)",
             r"memory leak",
         ),
-        answer="Either one step does not fit, or graphs and outputs are kept from step to step.",
+        answer="If the first step does not fit: halve the batch size and accumulate two batches for each update "
+        "(gradient_accumulation_steps=2, or step the optimizer at every second batch with the loss divided by 2), which leaves "
+        "the updates as they are; halve again if needed. Then shorten max_length, train in bf16, or use gradient checkpointing. "
+        "If memory runs out later, graphs or outputs are kept from step to step: add up loss.item(), not the loss, and evaluate "
+        "under no_grad.",
         rules=("out-of-memory", "retained-logits", "accelerator-held-by-others", "broadcast-loss"),
     ),
     Complaint(
@@ -288,11 +283,13 @@ COMPLAINTS = (
 
 
 def complaint_of(text: str) -> Complaint | None:
-    """The complaint that a short text expresses, if it is one of the table."""
+    """The complaint that a short text expresses, or the question that it asks, if it is one of the tables."""
     said = _plain(text)
-    if not (2 <= len(said.split()) <= MOST_WORDS or said.strip() in LONE_WORDS):
+    words = len(said.split())
+    if not 1 <= words <= MOST_WORDS:
         return None
-    return next((one for one in COMPLAINTS if any(re.search(pattern, said) for pattern in one.patterns)), None)
+    known = (*COMPLAINTS, *QUESTIONS) if words >= 2 or said.strip() in LONE_WORDS else QUESTIONS
+    return next((one for one in known if any(re.search(pattern, said) for pattern in one.patterns)), None)
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from trainwright.core.fix import Edit, RemoveKeyword, RenameFunction, RenameKeyword, SetKeyword
+from trainwright.core.fix import Edit, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, SetKeyword
+from trainwright.seams.source.renaming import renamed
+
+_Edit = RemoveKeyword | RenameFunction | RenameKeyword | SetKeyword
 
 
 def apply(source: str, edits: Sequence[Edit]) -> str | None:
@@ -16,6 +19,12 @@ def apply(source: str, edits: Sequence[Edit]) -> str | None:
     The last line is edited first: an edit moves the lines below it, and each names a line of the source as it was.
     """
     for edit in sorted(edits, key=lambda e: e.line, reverse=True):
+        if isinstance(edit, RenameName):
+            after = renamed(source, edit.line, edit.old, edit.new, of_object=edit.of_object)
+            if after is None:
+                return None
+            source = after
+            continue
         try:
             wrapper = MetadataWrapper(cst.parse_module(source))
         except cst.ParserSyntaxError:
@@ -28,14 +37,14 @@ def apply(source: str, edits: Sequence[Edit]) -> str | None:
     return source
 
 
-def _target(wrapper: MetadataWrapper, edit: Edit) -> tuple[int, int, int, int] | None:
+def _target(wrapper: MetadataWrapper, edit: _Edit) -> tuple[int, int, int, int] | None:
     """The position of the innermost call that spans the edit's line and that the edit fits."""
     finder = _Finder(edit)
     wrapper.visit(finder)
     return finder.best
 
 
-def _fits(call: cst.Call, edit: Edit) -> bool:
+def _fits(call: cst.Call, edit: _Edit) -> bool:
     if isinstance(edit, SetKeyword) and edit.function:
         name = _last_name(call.func)
         return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
@@ -54,7 +63,7 @@ def _last_name(node: cst.BaseExpression) -> str:
 class _Finder(cst.CSTVisitor):
     METADATA_DEPENDENCIES = (PositionProvider,)
 
-    def __init__(self, edit: Edit) -> None:
+    def __init__(self, edit: _Edit) -> None:
         super().__init__()
         self.edit = edit
         self.best: tuple[int, int, int, int] | None = None
@@ -70,7 +79,7 @@ class _Finder(cst.CSTVisitor):
 class _Editor(cst.CSTTransformer):
     METADATA_DEPENDENCIES = (PositionProvider,)
 
-    def __init__(self, edit: Edit, target: tuple[int, int, int, int] | None) -> None:
+    def __init__(self, edit: _Edit, target: tuple[int, int, int, int] | None) -> None:
         super().__init__()
         self.edit = edit
         self.target = target

@@ -21,6 +21,7 @@ from trainwright.core import (
     Verdict,
     proof_by_repair,
 )
+from trainwright.core.misspelt import misspelt
 from trainwright.core.rule import knowing
 from trainwright.frameworks.messages import best
 
@@ -146,6 +147,8 @@ def unexplained(report: Report) -> str:
     quoted = [match for text in texts if (match := best(*text.split(": ", 1))) is not None]
     first = min(quoted, key=lambda match: match.known.wraps, default=None)
     usual = f". Usually: {first.known.paragraph}" if first is not None else "; no cause was proven."
+    if misspelt(failure) is not None:  # the message names what is meant
+        first, usual = None, "."
     if says_failure(report):
         return f"{usual[2:]}{known}" if first is not None else known.strip()
     return f"Your pipeline raised this error at the stage marked below{usual}{known}"

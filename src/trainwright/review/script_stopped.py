@@ -8,10 +8,10 @@ Fix (manual): Mend the line that is named; the trace shows the way to it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core.misspelt import mend
 from trainwright.rehearsal.record import Ended, Record
 
 
@@ -31,7 +31,7 @@ def _of(ended: Ended, updates: int) -> Iterator[Finding]:
             measured={"updates": updates},
             where=ended.failure.where,
             proof=Proof(f"it was run to this line: {ended.failure.type}"),
-            fix=Fix(does=_mend(ended.failure)),
+            fix=mend(ended.failure),
         )
     elif ended.status and not ended.is_cut:
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
@@ -41,13 +41,3 @@ def _of(ended: Ended, updates: int) -> Iterator[Finding]:
             proof=Proof(f"it was run; its process ended {how}"),
             fix=Fix(does="find what ends the process: memory that runs out, a library's crash, an exit in the script"),
         )
-
-
-def _mend(failure: Failure) -> str:
-    """What to do, in a line; the report says more where the message is a known one."""
-    if failure.type == "ModuleNotFoundError":
-        return "install what is missing in the environment that runs the script, or correct its name"
-    unknown = re.match(r"name '(\w+)' is not defined", failure.message) if failure.type == "NameError" else None
-    if unknown is not None:
-        return f"set {unknown[1]} before this line"
-    return "mend the line that raises, or what gives it such values"

@@ -14,7 +14,7 @@ from typing import Any
 
 import wrapt
 
-from trainwright.seams.listening import keras_patches, keras_refusals, torch_patches, trainer_patches
+from trainwright.seams.listening import keras_patches, keras_refusals, process_patches, torch_patches, trainer_patches
 from trainwright.seams.listening.seen import Listener, Seen, active, listener, told
 from trainwright.seams.requirements import shortfall
 from trainwright.seams.source.places import user_frame
@@ -38,7 +38,7 @@ def install() -> None:
         ("torch.utils.data.dataloader", torch_patches.patch_loaders),
         ("torch.autograd", torch_patches.patch_backward),
         ("torch.nn.utils.clip_grad", torch_patches.patch_clipping),
-        ("torch.multiprocessing.spawn", torch_patches.patch_processes),
+        ("torch.multiprocessing.spawn", process_patches.patch_processes),
         ("transformers.modeling_utils", trainer_patches.patch_loading),
         ("transformers.training_args", trainer_patches.patch_arguments),
         ("transformers.training_args_seq2seq", trainer_patches.patch_seq2seq_arguments),

@@ -11,6 +11,7 @@ from trainwright.stages.batch import (
     VocabularyFacts,
     real_positions,
 )
+from trainwright.stages.cut_texts import CutTexts
 from trainwright.stages.dataset import (
     CENSUS_LABELS,
     IGNORED_LABEL,
@@ -91,6 +92,7 @@ from trainwright.stages.setup import (
     RefusedFile,
     SetupFacts,
     TextLabels,
+    UndefinedName,
     UnmatchedCheckpoint,
 )
 from trainwright.stages.tensor import TensorFacts
@@ -102,7 +104,7 @@ __all__ = [
     "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
     "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BaselineFacts", "BatchFacts",
     "BatchOrder", "BestSoFar", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
-    "CutOff", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
+    "CutOff", "CutTexts", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
     "EvaluationFacts", "ExcludedArguments", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
     "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "Indivisible", "IneffectiveFreeze", "Information",
     "KeptTensor", "KeptWeights", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource", "LateInit",
@@ -112,6 +114,6 @@ __all__ = [
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "RefusedFile", "Renormalised",
     "Renumbered", "Repetition", "Reshuffled", "SamplerFacts", "Scaling", "SetupFacts", "SourceCell",
     "SpawnedWorkers", "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
-    "TokenizerFacts", "Transfer", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
+    "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
     "Watcher", "Words", "real_positions",
 ]  # fmt: skip

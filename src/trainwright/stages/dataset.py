@@ -10,6 +10,7 @@ from typing import Any
 
 from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.alignment import Alignment
+from trainwright.stages.cut_texts import CutTexts
 from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
 from trainwright.stages.odd_rows import OddRow
 from trainwright.stages.order import BatchOrder, Extremes
@@ -345,6 +346,8 @@ class DatasetFacts(Facts):
     sources: tuple[LabelSource, ...] = ()
     """Measured only if all training labels are the same."""
     texts: TextFacts | None = None
+    cut_texts: CutTexts | None = None
+    """None if the texts of the rows are not in the script's scope."""
     unusable_rows: Mapping[str, str] = field(default_factory=dict)
     """By set, what happens in a training step on rows with missing or non-finite values: the exception or the loss;
     empty if the step succeeds; starts with UNTRIED if a step on other rows fails too."""

@@ -37,7 +37,22 @@ def _(facts: SetupFacts) -> str:
     trainable = f"{facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable"
     return (
         f"{facts.model_class}, {trainable if facts.parameters else 'no parameters yet'}, "
-        f"{facts.device} {facts.precision}{updates}{_brought(facts)}{''.join(f'; {idle}' for idle in facts.idle)}"
+        f"{facts.device} {facts.precision}{updates}{_planned_memory(facts)}{_brought(facts)}"
+        f"{''.join(f'; {idle}' for idle in facts.idle)}"
+    )
+
+
+def _planned_memory(facts: SetupFacts) -> str:
+    """What training will hold in memory, known before any step; nothing of a small model."""
+    held = facts.planned_memory
+    if held is None or held.weights_bytes + held.gradients_bytes + held.state_bytes < _WORTH_BYTES:
+        return ""
+    parts = [("weights", held.weights_bytes), ("gradients", held.gradients_bytes)]
+    total = held.weights_bytes + held.gradients_bytes + held.state_bytes
+    told = ", ".join(f"{name} {size / 2**20:,.0f} MB" for name, size in parts)
+    state = f"optimizer {held.state_bytes / 2**20:,.0f} MB" if held.state_known else "and the optimizer's state"
+    return (
+        f"; needs {'' if held.state_known else 'more than '}{total / 2**20:,.0f} MB besides the batch: {told}, {state}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainwright.core import Facts, Failure, Place, Role, Stage
 from trainwright.stages.gradients import PlainList
+from trainwright.stages.memory import PlannedMemory
 from trainwright.stages.words import Words
 
 
@@ -64,6 +65,16 @@ class MisspelledMethod:
     meant: str
     inherited: bool
     """The framework's class has a method of the meant name, which runs instead; False: the class has none."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndefinedName:
+    """A name that a line of the script uses and that nothing sets."""
+
+    name: str
+    meant: str
+    """A name of the script that differs by a slip of the pen; empty if there is none."""
     where: Place
 
 
@@ -303,6 +314,7 @@ class SetupFacts(Facts):
     """The user's lines by role (`core/role.py`), and those of arguments by argument name."""
     overrides: tuple[OverriddenMethod, ...] = ()
     misspelled: tuple[MisspelledMethod, ...] = ()
+    undefined: tuple[UndefinedName, ...] = ()
     model_class: str = ""
     idle: tuple[str, ...] = ()
     """Settings of the model that change nothing, each in a few words."""
@@ -313,6 +325,7 @@ class SetupFacts(Facts):
     unmatched_checkpoints: tuple[UnmatchedCheckpoint, ...] = ()
     parameters: int = 0
     trainable_parameters: int = 0
+    planned_memory: PlannedMemory | None = None
     frozen_at: tuple[Place, ...] = ()
     """The user's lines that set requires_grad to False; the one that froze the most parameters comes first."""
     ineffective_freezes: tuple[IneffectiveFreeze, ...] = ()

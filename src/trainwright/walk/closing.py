@@ -7,8 +7,13 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from trainwright.core import Report, Severity, Status, cells
+from trainwright.core import Report, Severity, Stage, StageRun, Status, cells
 from trainwright.frameworks.packages import SHOWN
+
+# How the reason of a stage begins that the budget did not reach.
+RAN_OUT = "the budget of"
+# From here on, the size of a model is worth a word where time ran out.
+LARGE = 10_000_000
 
 
 def stops(report: Report) -> bool:
@@ -35,6 +40,21 @@ def no_step(budget: float) -> str:
     return (
         "Nothing was checked: at least one step of the training must be measured, and none was. Give the walk more time "
         f"(--budget {4 * budget:g}), or the training less data."
+    )
+
+
+def unreached(stages: Sequence[StageRun], budget: float, parameters: int) -> str:
+    """The message on stages that a walk had no time for; empty if it had, or if it has not measured a step."""
+    left = [s for s in stages if s.status == Status.SKIPPED and s.why.startswith(RAN_OUT)]
+    walked = [s for s in stages if s.status.through and left and s.stage < left[0].stage and s.seconds]
+    if not left or not walked or walked[-1].stage < Stage.FORWARD:
+        return ""
+    longest = max(walked, key=lambda s: s.seconds)
+    which = left[0].stage.label + (f" to {left[-1].stage.label}" if len(left) > 1 else "")
+    large = f", with {parameters / 1e6:,.0f} million parameters" if parameters >= LARGE else ""
+    return (
+        f"The budget of {budget:g} s did not reach {which}: the {longest.stage.label} stage alone took "
+        f"{longest.seconds:.0f} s on this machine{large}. --budget {4 * budget:g} allows more."
     )
 
 

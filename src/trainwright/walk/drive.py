@@ -12,6 +12,7 @@ from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
+from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.stages import LearningFacts, OddRowFacts, SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.plan import Apply, Measure, Request, TryRows, plan
@@ -122,7 +123,9 @@ def _measure(adapter: Adapter, request: Measure) -> Any:
     match request.stage:
         case Stage.SETUP:
             misspelled = misspelled_methods(user_scopes(), seen().modules)
-            return replace(adapter.measure_setup(), versions=versions(), misspelled=misspelled)
+            return replace(
+                adapter.measure_setup(), versions=versions(), misspelled=misspelled, undefined=undefined_names()
+            )
         case Stage.DATASET:
             return adapter.measure_dataset()
         case Stage.BATCH:

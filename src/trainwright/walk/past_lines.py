@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core import Failure, Finding, Fix, Proof, Report, Severity, Shown, Status, Verdict
+from trainwright.core.misspelt import mend
 from trainwright.core.report import StageRun
 from trainwright.core.rule import load_rules
 from trainwright.seams.scripts.edited_files import standing_in
@@ -98,17 +98,10 @@ def _told(failure: Failure, passed: Passed) -> Finding:
         measured={"raised": failure.type},
         where=failure.where,
         proof=Proof("it was run to this line, and with another one in its place behind it"),
-        fix=Fix(does=passed.fix or _mend(failure)),
+        fix=Fix(does=passed.fix) if passed.fix else mend(failure),
         code=rule.code,
         name=rule.name,
         severity=rule.severity,
-    )
-
-
-def _mend(failure: Failure) -> str:
-    unknown = re.match(r"name '(\w+)' is not defined", failure.message) if failure.type == "NameError" else None
-    return (
-        f"set {unknown[1]} before this line" if unknown else "mend the line that raises, or what gives it such values"
     )
 
 

@@ -14,6 +14,8 @@ from trainwright.stages.setup import SetupFacts
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
 
+# Why an evaluation was not walked.
+UNSEEN_EVALUATION, NO_EVALUATION_SET = "no evaluation was seen in or after the loop", "there is no evaluation set"
 # A loss that differs from its one loss call by more than this has further terms.
 SAME_LOSS = 0.01
 
@@ -52,7 +54,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         why += _guessed_loss(walk, measured[0])
     if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
         in_loop = getattr(measured[0], "in_loop", False)
-        why = "no evaluation was seen in or after the loop" if in_loop else "there is no evaluation set"
+        why = UNSEEN_EVALUATION if in_loop else NO_EVALUATION_SET
         return StageRun(stage=stage, status=Status.SKIPPED, why=why, seconds=seconds)
     unshown = nothing_learned(measured) and (not names or stage == Stage.OVERFIT)
     if isinstance(measured[0], SetupFacts) and not measured[0].parameters and walk.failures:  # it was never built

@@ -19,7 +19,7 @@ from trainwright.stages import SetupFacts, Words
 from trainwright.timing import now
 from trainwright.walk.aftermath import Aftermath, alike, same_failure, same_fault
 from trainwright.walk.clock import Clock
-from trainwright.walk.closing import no_step
+from trainwright.walk.closing import no_step, unreached
 from trainwright.walk.profile import profile_of
 from trainwright.walk.stage_runs import stage_run
 from trainwright.walk.verdict import verdict_of
@@ -342,6 +342,9 @@ class Walk:
                 f"{message} The budget of {self.clock.budget:.0f} s {CUT_OFF} ({cut}); "
                 f"--budget {4 * self.clock.budget:.0f} allows them."
             ).strip()
+        setup = self.facts.get(SetupFacts)
+        short = unreached(stages, self.clock.budget, setup.parameters if isinstance(setup, SetupFacts) else 0)
+        message = f"{message} {short}".strip()
         report = Report(
             script=self.script,
             framework=framework,

@@ -314,7 +314,7 @@ class Walks:
         report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
         report = with_warnings(report, judged(self._heard.kept))
         if not self.reports:
-            report = self._past.complete(report)
+            report = with_diffs(self._past.complete(report))
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))

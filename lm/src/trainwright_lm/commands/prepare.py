@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.text import Text
 
 from trainwright.errors import UsageError
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread
@@ -17,6 +20,8 @@ from trainwright_lm.corpus.spread import ONE_PROCESS, Spread
 if TYPE_CHECKING:
     from trainwright_lm.corpus.options import PrepareOptions
 
+# Of so many kept files the beginning is shown, and so many letters of each.
+EXAMPLES, EXAMPLE_LETTERS = 2, 200
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -298,6 +303,18 @@ def _size(given: str, option: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
+def _examples(out: Path) -> Iterator[Text]:
+    """Two kept files: where they come from, their license, and their first lines."""
+    from trainwright_lm.tokens.prepared import documents
+
+    for number, one in enumerate(itertools.islice(documents(out, "train"), EXAMPLES), start=1):
+        begins = " ⏎ ".join(line.rstrip() for line in one.text.split("\n") if line.strip())[:EXAMPLE_LETTERS]
+        licence = one.licence or "license unknown"
+        yield Text.assemble(
+            (f"kept, file {number}: ", "bold"), f"{one.group}, {one.path}, {licence}: ", (begins, "dim")
+        )
+
+
 def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """Print the summary."""
     from trainwright_lm.corpus.funnel import render, unit_of
@@ -325,6 +342,8 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
             "better than on new code.[/]",
             soft_wrap=True,
         )
+    for one in _examples(out):
+        console.print(one, soft_wrap=True)
     vocabulary = manifest["tokenizer"]
     console.print(
         f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / size:,.1f} {unit}."

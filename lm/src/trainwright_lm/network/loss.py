@@ -180,10 +180,18 @@ def _in_chunks(
 
 def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], list[str]]:
     """The ids of words that are one token, each with and without a leading space, and the spellings that are not."""
-    spellings = [spelling for word in words for spelling in (word, f" {word}")]
+    bare = dict.fromkeys(word.strip() or word for word in words)
+    spellings = [spelling for word in bare for spelling in (word, f" {word}")]
     encoded = {spelling: tokenizer.encode(spelling) for spelling in spellings}
     ids = sorted({tokens[0] for tokens in encoded.values() if len(tokens) == 1})
     return ids, [spelling for spelling, tokens in encoded.items() if len(tokens) != 1]
+
+
+def told_spellings(spellings: Sequence[str]) -> str:
+    """Spellings in a list: a word that is among them with and without its blank stands there once."""
+    known = set(spellings)
+    words = (s for s in spellings if not (s.startswith(" ") and s.strip() in known))
+    return ", ".join(f"{word!r} (with and without a blank)" if f" {word}" in known else repr(word) for word in words)
 
 
 def window_weights(inputs_BT: Tensor, ids: Sequence[int], key_weight: float) -> Tensor:

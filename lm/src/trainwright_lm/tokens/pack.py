@@ -254,11 +254,21 @@ class Windows:
             raise UsageError(f'The packing must be "join" or "tail"; got "{self.packing}".')
 
     def __len__(self) -> int:
+        return min(self.whole, self.limit) if self.limit else self.whole
+
+    @property
+    def whole(self) -> int:
+        """How many windows all tokens give, whatever the limit."""
         if self.packing == "tail":
-            count = int(self._until[-1]) if len(self._until) else 0
-        else:
-            count = max(0, len(self.tokens.tokens) - 1) // self.context
-        return min(count, self.limit) if self.limit else count
+            return int(self._until[-1]) if len(self._until) else 0
+        return max(0, len(self.tokens.tokens) - 1) // self.context
+
+    @property
+    def dropped_share(self) -> float:
+        """The share of the tokens that could be predicted and that no window has, whatever the limit."""
+        ends = self.tokens.documents if self.packing == "tail" else 1
+        there = len(self.tokens.tokens) - ends
+        return 1 - self.whole * self.context / there if there > 0 else 0.0
 
     def batch(self, indices: NDArray[Any]) -> NDArray[np.int64]:
         """(len(indices), context + 1): the windows with these numbers; nothing else is read from disk.

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe, as_tables
-from trainwright_lm.network.loss import key_token_ids
+from trainwright_lm.network.loss import key_token_ids, told_spellings
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.network.precision import FORMATS
 from trainwright_lm.runs import checkpoint as checkpoints
@@ -82,12 +82,15 @@ def assembled(
     plan = planned(windows, recipe, processes)
     if plan.much_repeated and held is None:
         live.say(plan.much_repeated)
+    if windows.dropped_share and data_of.packing == "tail" and held is None:
+        live.say(
+            f"{windows.whole:,} windows of {windows.context} tokens; packing by documents drops {windows.dropped_share:.1%} of "
+            "the tokens, the incomplete end of each."
+        )
     rate_share(0, plan.updates, recipe.schedule)  # rejects a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
-        live.say(
-            f"These key tokens are more than one token each, so they get no weight: {', '.join(map(repr, split))}."
-        )
+        live.say(f"These key tokens are more than one token each, so they get no weight: {told_spellings(split)}.")
     model = _new_model(recipe, processes)
     if held is not None:
         checkpoints.fill(model, held)

@@ -30,6 +30,7 @@ from trainwright.seams.source.written import (
     names_of,
     syntax_tree,
 )
+from trainwright.stages.memory import planned_memory
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
@@ -78,6 +79,12 @@ def setup_facts(
             trained_before=any(v in seen.trained_earlier for v in weights),
             parameters=sum(_size(v) for v in weights),
             trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+            planned_memory=planned_memory(
+                sum(4 * _size(v) for v in weights),
+                sum(4 * _size(v) for v in weights if id(v) in trained),
+                type(model.optimizer).__name__,
+                momentum=bool(getattr(model.optimizer, "momentum", 0)),
+            ),
             frozen_at=_frozen_at(seen),
             device=device,
             accelerators=accelerators(device),

@@ -11,6 +11,7 @@ import torch
 
 from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
+from trainwright.adapters.data.cut_texts import cut_texts
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes, try_unusable
@@ -107,6 +108,7 @@ class LoopAdapter:
             spent=getattr(training.body, "spent", None),
             repetition=repetition_of(read.data, read.split, train),
             texts=text_facts(read.split, tokenizer),
+            cut_texts=cut_texts(read.data, tokenizer, training.scope),
             unusable_rows={"train": try_unusable(train, accepts, batch_size or MOST_ROWS, step)},
             batch_order=self._batch_order(loader),
             **self._between(read, train, held, evaluation, accepts),

@@ -8,6 +8,7 @@ from trainwright.adapters.loop.accelerate import precision_of
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
+from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import optimizer_places
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
@@ -36,6 +37,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         unmatched_checkpoints=tuple(training.seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),
+        planned_memory=planned(model, next(iter(training.parts.optimizers), None)),
         frozen_at=training.seen.freezing_lines(),
         device=device,
         accelerators=accelerators(device),

@@ -13,6 +13,7 @@ from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.stages.forward import MemoryFacts
+from trainwright.stages.memory import PlannedMemory, planned_memory
 
 
 def measure_memory(
@@ -50,6 +51,22 @@ def measure_memory(
 def size_of(tensors: Iterable[torch.Tensor]) -> int:
     """The bytes of the tensors' values."""
     return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def planned(model: nn.Module, optimizer: Any, name: str = "") -> PlannedMemory:
+    """What training will hold in memory whatever the batch is.
+
+    Args:
+        name: the framework's name for an optimizer that is not built yet.
+    """
+    inner = getattr(optimizer, "optimizer", optimizer)  # accelerate wraps it
+    groups = getattr(inner, "param_groups", [])
+    return planned_memory(
+        size_of([*model.parameters(), *model.buffers()]),
+        size_of(p for p in model.parameters() if p.requires_grad),
+        type(inner).__name__ if groups else name,
+        momentum=any(bool(group.get("momentum")) for group in groups),
+    )
 
 
 def _fits(model: nn.Module, step: Callable[[Mapping[str, Any]], None], rows: Mapping[str, Any]) -> bool:

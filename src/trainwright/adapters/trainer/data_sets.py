@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.data.alignment import alignment_of, label_copy_of
+from trainwright.adapters.data.cut_texts import cut_texts
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
 from trainwright.adapters.data.numbering import renumbered
@@ -59,6 +60,7 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
         repetition=repetition_of(trainer.train_dataset, read, train),
         sources=tuple(label_sources(train, evaluation, held, training.scope, passed)),
         texts=text_facts(read, training.tokenizer()),
+        cut_texts=cut_texts(trainer.train_dataset, training.tokenizer(), training.scope),
         unusable_rows={
             s.name: try_unusable(s, accepts, batch_size, _step_on(training, s))
             for s in (train, evaluation)

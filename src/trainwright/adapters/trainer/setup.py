@@ -13,6 +13,7 @@ import transformers
 from torch import nn
 
 from trainwright.adapters.torch.idle_settings import idle_settings
+from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
@@ -297,6 +298,7 @@ def setup_facts(
         unmatched_checkpoints=tuple(seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),
+        planned_memory=planned(model, trainer.optimizer, str(getattr(args.optim, "value", args.optim))),
         frozen_at=seen.freezing_lines(),
         ineffective_freezes=ineffective_freezes(model, seen),
         device=args.device.type,

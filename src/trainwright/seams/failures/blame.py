@@ -11,12 +11,13 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.failures.messages import copied_lines, telling
 from trainwright.seams.source.places import is_ours, is_users, show
+from trainwright.seams.source.renaming import is_set
 
 E = TypeVar("E", bound=BaseException)
 
@@ -97,14 +98,31 @@ def _suggestion(error: BaseException) -> str:
         link = error.__traceback__
         while link is not None and link.tb_next is not None:
             link = link.tb_next
-        names = [*link.tb_frame.f_locals, *link.tb_frame.f_globals, *dir(builtins)] if link is not None else []
+        if link is None or is_set("".join(linecache.getlines(link.tb_frame.f_code.co_filename)), error.name or ""):
+            return ""  # it is used before it is set
+        names = [*link.tb_frame.f_locals, *link.tb_frame.f_globals, *dir(builtins)]
     elif isinstance(error, AttributeError):
-        names = dir(type(error.obj)) if error.obj is not None else []
+        names = _attributes(error.obj)
     else:
         return ""
     wanted = error.name or ""
-    near = difflib.get_close_matches(wanted, [n for n in names if n != wanted and not n.startswith("_")], 1, _KIN)
-    return f". Did you mean: {near[0]!r}?" if near and "Did you mean" not in str(error) else ""
+    known = {n for n in names if n != wanted and not n.startswith("_")}
+    near = difflib.get_close_matches(wanted, sorted(known), 2, _KIN)
+    if not near or "Did you mean" in str(error):
+        return ""
+    first, *second = [(difflib.SequenceMatcher(None, name, wanted).ratio(), name) for name in near]
+    either = f" or {second[0][1]!r}" if second and second[0][0] == first[0] else ""
+    return f". Did you mean: {first[1]!r}{either}?"
+
+
+def _attributes(owner: Any) -> list[str]:
+    """The names that an object has; a module's are told by the rule on names that libraries removed."""
+    if owner is None or isinstance(owner, ModuleType):
+        return []
+    try:
+        return [name for name in dir(owner) if isinstance(name, str)]
+    except Exception:  # the object's own `__dir__`
+        return dir(type(owner))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,7 +1,7 @@
 """A copy of a script's text that goes past the line that stopped it; the other lines stay as they are, with their numbers.
 
-Three kinds of lines can be passed without changing what is trained: a name that a library no longer has, if it only sends,
-stores, tracks or draws; a statement whose value nobody uses, if it only says or measures something; and a concatenation of
+Four kinds of lines can be passed without changing what is trained: a misspelt name, as Python itself corrects it; a name
+that a library no longer has, if it only sends, stores, tracks or draws; a statement whose value nobody uses, if it only says or measures something; and a concatenation of
 numbers that have no dimension, which is what stacking them means.
 """
 
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from trainwright.core.finding import Failure, Place
+from trainwright.core.misspelt import misspelt
+from trainwright.seams.source.renaming import renamed
 
 Read = Callable[[str], str | None]
 """A file's text; None where it has none."""
@@ -80,12 +82,25 @@ def go_past(failure: Failure, read: Read) -> Passed | None:
         tree = _parsed(text)
         if text is None or tree is None:
             continue
+        corrected = _corrected(failure, text, place) if not depth else None
+        if corrected is not None:
+            return corrected
         found = _without_name(failure, tree, place.line) if not depth else None
         found = found or (_stacked(failure, tree, place) if not depth else None) or _left_out(tree, place.line)
         if found is not None:
             changed = _replaced(text, found.node, found.new)
             return Passed(place, found.does, found.measures, found.fix, changed) if _parsed(changed) else None
     return None
+
+
+def _corrected(failure: Failure, text: str, place: Place) -> Passed | None:
+    """The copy with the name that Python suggests for a misspelt one."""
+    slip = misspelt(failure)
+    if slip is None:
+        return None
+    changed = renamed(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
+    does = f"{slip.meant} for {slip.written}"
+    return Passed(place, does, False, "", changed) if changed is not None and _parsed(changed) else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""TW328 cut-off-texts: a language model is trained on the beginnings of its texts only.
+
+Why it matters: Each text gives one row, and what is longer than a row is thrown away: the model is trained on a fraction of
+the data, and never on what stands behind the first lines.
+Evidence: The loss's targets are the next tokens of the inputs. The script still has the texts; sampled rows are their
+beginnings, and the share of tokens that they lack is counted.
+Fix (manual): Let the tokenizer return what it cuts off as further rows (return_overflowing_tokens=True), or join the texts
+with the end-of-sequence token between them and cut that into blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, SetupFacts
+
+# Half of the tokens: documents of very different lengths may lose some at a generous length, too.
+MOST_LOST = 0.5
+
+
+@rule("TW328", Severity.WARNING, raises=False)
+def cut_off_texts(
+    dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts
+) -> Iterator[Finding]:
+    """Truncation that leaves less than half of the tokens of a language model's texts."""
+    cut = dataset.cut_texts
+    is_next_token = forward.predicts_next_token or any(m.equals_inputs or m.shifted_by_one for m in batch.masks)
+    if cut is None or cut.lost_share <= MOST_LOST or not is_next_token:
+        return
+    yield Finding(
+        message=f"truncation throws away {cut.lost_share:.0%} of the tokens: {cut.rows:,} texts become {cut.rows:,} rows of at "
+        f"most {cut.longest:,} tokens, and would fill some {cut.pieces:,}",
+        measured={"lost_share": round(cut.lost_share, 3), "rows": cut.rows, "rows_possible": cut.pieces},
+        where=cut.where or setup.place(Role.MAX_LENGTH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
+        proof=Proof(f"{cut.cut} of {cut.compared} sampled rows are cut-off parts of the texts in {cut.expression}"),
+        fix=Fix(
+            does="pass return_overflowing_tokens=True to the tokenizer and keep each piece as a row (map with "
+            "remove_columns=), or join the texts and cut them into blocks"
+        ),
+    )

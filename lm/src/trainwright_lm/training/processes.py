@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 import torch.distributed as distributed
@@ -16,8 +17,16 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
+from trainwright.errors import TrainwrightError
+from trainwright_lm.config import RunConfig
 from trainwright_lm.network.loss import training_loss
 from trainwright_lm.network.model import Transformer
+
+
+T = TypeVar("T")
+
+# In the store that the processes meet in: whoever counts to 1 here says why the training ended.
+_ENDED = "trainwright/ended"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +62,23 @@ class Processes:
         distributed.broadcast(held, src=0)
         return int(held)
 
+    def given(self, value: T) -> T:
+        """The first process's object."""
+        held: list[Any] = [value]
+        if self.count > 1:
+            distributed.broadcast_object_list(held, src=0, device=self.device)
+        return held[0]  # type: ignore[no-any-return]
+
+    def in_shards(self, run: RunConfig) -> bool:
+        """Whether each process writes its own part of a checkpoint."""
+        return self.count > 1 and run.distributed == "fsdp" and run.common_disk
+
 
 @contextlib.contextmanager
 def joined() -> Iterator[Processes]:
     """This process, connected to the others if torchrun started several, with its own GPU if there are any.
 
-    An existing process group is used and not destroyed.
+    An existing process group is used and not destroyed. When one process fails or is killed, all end, and one says why.
     """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
@@ -72,9 +92,34 @@ def joined() -> Iterator[Processes]:
         distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
     try:
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
+        gc.collect()  # what still holds a group may abort or hang as the process ends
+        distributed.barrier()
+    except Exception as error:  # the training's, of any kind
+        if not _speaks():
+            raise SystemExit(2) from error
+        if not _is_loss(error):
+            raise
+        raise TrainwrightError(
+            f"Process {distributed.get_rank()} of {count} has lost another one ({str(error).splitlines()[0]}), so the "
+            "training ends; torchrun says below which one ended first. Run the same command again to resume from the last "
+            "checkpoint, with as many processes as you like."
+        ) from error
     finally:
         if begins:
             distributed.destroy_process_group()
+
+
+def _speaks() -> bool:
+    """Whether this process is the first to end in an error."""
+    try:
+        return int(distributed.distributed_c10d._get_default_store().add(_ENDED, 1)) == 1
+    except RuntimeError:  # the machine with the store is gone
+        return True
+
+
+def _is_loss(error: Exception) -> bool:
+    """Whether another process did not answer."""
+    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
 class SummedLoss(nn.Module):

@@ -45,7 +45,7 @@ class Remote:
             stream = self._steady(self.system.open)(f"{self.root}/{name}", "rb", block_size=_BLOCK_BYTES)
         except OSError as error:
             raise self.failed(name, error) from error
-        if cache := getattr(stream, "cache", None):
+        if (cache := getattr(stream, "cache", None)) is not None:
             cache.fetcher = self._steady(cache.fetcher)
         return cast("BinaryIO", stream)
 
@@ -108,5 +108,5 @@ def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: i
         raise ReadError(f"{name} has no files that end in {', '.join(ends)}.")
     marks = [(file, *(one.get(key) for key in ("size", "ETag", "LastModified", "mtime"))) for file, one in about.items()]
     files = tuple((file.removeprefix(root).lstrip("/"), one["size"] or 0) for file, one in about.items())
-    shelf = Remote(system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks)), errors=errors)
+    shelf = Remote(system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()), errors=errors)
     return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)

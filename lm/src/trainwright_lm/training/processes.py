@@ -89,7 +89,13 @@ def joined() -> Iterator[Processes]:
         torch.cuda.set_device(device)
     begins = not distributed.is_initialized()
     if begins:
-        distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
+        store, rank, _ = next(distributed.rendezvous("env://"))
+        # torchrun keeps its store when it restarts all processes: what the first ones wrote there must not be read.
+        store = distributed.PrefixStore(f"restart-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        backend = "nccl" if gpu else "gloo"
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=count, device_id=device if gpu else None
+        )
     try:
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
         gc.collect()  # what still holds a group may abort or hang as the process ends
@@ -99,10 +105,10 @@ def joined() -> Iterator[Processes]:
             raise SystemExit(2) from error
         if not _is_loss(error):
             raise
+        why = str(error).rpartition(".cc:")[2].partition("] ")[2].partition(". ")[0] or str(error).splitlines()[0]
         raise TrainwrightError(
-            f"Process {distributed.get_rank()} of {count} has lost another one ({str(error).splitlines()[0]}), so the "
-            "training ends; torchrun says below which one ended first. Run the same command again to resume from the last "
-            "checkpoint, with as many processes as you like."
+            f"Process {distributed.get_rank()} of {count} lost another one ({why}), so all end; torchrun says which one "
+            "ended first. The same command, on as many processes as you like, resumes from the last checkpoint."
         ) from error
     finally:
         if begins:

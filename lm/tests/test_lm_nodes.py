@@ -110,7 +110,18 @@ def test_two_nodes_train_what_one_process_does(layout: str, data: Path, one: Pat
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     given = words(data, tmp_path / "run", f"run.distributed={layout}")
-    meeting = ["--nnodes", "2", "--nproc_per_node", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", place, "--local-addr", "127.0.0.1"]
+    meeting = [
+        "--nnodes",
+        "2",
+        "--nproc_per_node",
+        "1",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        place,
+        "--local-addr",
+        "127.0.0.1",
+    ]
     nodes = [begin(given, *meeting, "--rdzv-id", "two") for _ in range(2)]
     try:
         said = [node.communicate(timeout=200)[0] for node in nodes]

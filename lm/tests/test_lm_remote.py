@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 import xxhash
-
-from corpus import code, write
 from test_lm_prepare import content, options
 from test_lm_sources import ROWS, goes_on_from_everywhere, items, json_lines, opened
+
+from corpus import code, write
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import remote
 from trainwright_lm.corpus.prepare import prepare
@@ -94,7 +94,9 @@ def texts(name: str) -> list[tuple[str, str, bytes]]:
     return sorted((item.path, item.group, item.content) for item in items(opened(name)))
 
 
-def test_tables_over_http_are_those_of_the_disk_and_are_gone_on_with_from_everywhere(http: Serving, store: Path) -> None:
+def test_tables_over_http_are_those_of_the_disk_and_are_gone_on_with_from_everywhere(
+    http: Serving, store: Path
+) -> None:
     for name in ("a.jsonl.gz", "b.parquet"):
         assert texts(f"{http.address}/{name}") == texts(str(store / name))
         goes_on_from_everywhere(opened(f"{http.address}/{name}"))

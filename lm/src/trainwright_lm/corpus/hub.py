@@ -10,6 +10,7 @@ from trainwright_lm.corpus.remote import Remote
 from trainwright_lm.corpus.sources import HUB, TABLES, Fields
 from trainwright_lm.corpus.tables import TableSource
 
+
 def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
     """The tables of `hub:OWNER/NAME`, `hub:OWNER/NAME/folder` or `hub:OWNER/NAME@revision`.
 

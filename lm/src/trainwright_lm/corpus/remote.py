@@ -95,7 +95,9 @@ def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: i
     try:
         system, path = fsspec.core.url_to_fs(f"tar://::{name}" if name.endswith(_ARCHIVES) else name)
     except (ImportError, ValueError) as error:
-        raise UsageError(f'{name} cannot be read: {error}. pip install "trainwright[lm-remote]" knows s3 and https.') from error
+        raise UsageError(
+            f'{name} cannot be read: {error}. pip install "trainwright[lm-remote]" knows s3 and https.'
+        ) from error
     single = path.endswith(ends) and "*" not in path
     root = path.partition("*")[0].rpartition("/")[0] if single or "*" in path else path.rstrip("/")
     errors = (OSError, *([sys.modules["aiohttp"].ClientError] if "aiohttp" in sys.modules else []))
@@ -106,7 +108,11 @@ def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: i
         raise ReadError(f"{name} could not be reached: {type(error).__name__}: {error}.") from error
     if not about:
         raise ReadError(f"{name} has no files that end in {', '.join(ends)}.")
-    marks = [(file, *(one.get(key) for key in ("size", "ETag", "LastModified", "mtime"))) for file, one in about.items()]
+    marks = [
+        (file, *(one.get(key) for key in ("size", "ETag", "LastModified", "mtime"))) for file, one in about.items()
+    ]
     files = tuple((file.removeprefix(root).lstrip("/"), one["size"] or 0) for file, one in about.items())
-    shelf = Remote(system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()), errors=errors)
+    shelf = Remote(
+        system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()), errors=errors
+    )
     return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)

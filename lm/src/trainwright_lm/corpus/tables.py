@@ -209,6 +209,8 @@ def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
     try:
         # Read in blocks: a whole column of a row group may take a gigabyte.
         return parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+    except ConnectionError:  # an OSError of the network
+        raise
     except (pa.ArrowInvalid, OSError) as error:
         raise ReadError(f"{name} must be a parquet file: {error}") from error
 

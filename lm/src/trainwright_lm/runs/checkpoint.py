@@ -78,8 +78,6 @@ class Checkpoint:
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     """Empty for imported weights."""
-    on_disk: bool = False
-    """The tensors are shards that were not read."""
 
 
 def step_folder(checkpoints: Path, update: int) -> Path:
@@ -140,32 +138,25 @@ def saving(checkpoints: Path, state: State) -> Iterator[Path]:
         ) from error
 
 
-def load(folder: Path, *, leave: bool = False, verified: bool = False) -> Checkpoint:
+def load(folder: Path) -> Checkpoint:
     """Load a checkpoint and verify each of its files.
-
-    Args:
-        leave: Leave shards on disk, for `sharded.read_into`.
-        verified: Another process has verified the files.
 
     Raises:
         ReadError: if it is incomplete, or not a checkpoint of this version.
     """
     state, files = read_state(folder), _files(folder)
     for name, file in files.items():
-        if not verified:
-            _check(folder / name, file)
+        _check(folder / name, file)
     try:
         if MODEL in files:
             model, optimizer = load_file(folder / MODEL), load_file(folder / OPTIMIZER)
-            return Checkpoint(folder=folder, state=state, model=model, optimizer=optimizer)
-        if leave:
-            return Checkpoint(folder=folder, state=state, model={}, optimizer={}, on_disk=True)
-        from trainwright_lm.runs.sharded import read  # half a second to import
+        else:
+            from trainwright_lm.runs.sharded import read  # half a second to import
 
-        model, optimizer = read(folder / SHARDS)
-        return Checkpoint(folder=folder, state=state, model=model, optimizer=optimizer)
+            model, optimizer = read(folder / SHARDS)
     except (OSError, SafetensorError) as error:
         raise ReadError(f"{folder} must have safetensors files: {error}.") from error
+    return Checkpoint(folder=folder, state=state, model=model, optimizer=optimizer)
 
 
 def read_state(folder: Path) -> State:
@@ -177,14 +168,11 @@ def read_state(folder: Path) -> State:
     return State(**_read(folder)["state"])
 
 
-def newest_whole(
-    checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None], *, leave: bool = False
-) -> Checkpoint | None:
+def newest_whole(checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]) -> Checkpoint | None:
     """The newest checkpoint that is complete and matches. Others are reported with the reason and set aside.
 
     Args:
         fits: returns why a state does not belong to this run; "" if it does.
-        leave: leave shards on disk.
 
     Raises:
         ReadError: if there are checkpoints but none is usable.
@@ -193,7 +181,7 @@ def newest_whole(
     for update in reversed(steps(checkpoints)):
         folder = step_folder(checkpoints, update)
         try:
-            checkpoint = load(folder, leave=leave)
+            checkpoint = load(folder)
             if why := fits(checkpoint.state):
                 raise ReadError(f"{folder} belongs to another run: {why}.")
         except ReadError as error:
@@ -247,10 +235,8 @@ def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
 
 
 def _write_state(folder: Path, state: State) -> None:
-    written = sorted(file for file in folder.rglob("*.safetensors"))
-    files = {
-        str(file.relative_to(folder)): {"bytes": file.stat().st_size, "xxh3": _checksum(file)} for file in written
-    }
+    names = [str(file.relative_to(folder)) for file in sorted(folder.rglob("*.safetensors"))]
+    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in names}
     body = {"format": FORMAT, "version": VERSION, "state": asdict(state), "files": files}
     text = json.dumps({**body, "xxh3": _checksum_of(body)}, indent=1)
     (folder / STATE).write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The tensors of a sharded training in a checkpoint: each process writes its part; any number of processes reads them.
+"""The tensors of a sharded training in a checkpoint: each process writes its part, any process reads them whole.
 
-torch.distributed.checkpoint does it, as safetensors files. A single process reads whole tensors.
+torch.distributed.checkpoint does it, as safetensors files.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed
@@ -27,7 +26,8 @@ def write(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Ten
     Raises:
         WriteError: if any process could not write its part, or wrote it on a disk of its own.
     """
-    tensors, reader = _together(model, optimizer), distributed.HuggingFaceStorageReader(str(folder))
+    named = ((_MODEL, model), (_OPTIMIZER, optimizer))
+    tensors = {f"{kind}{name}": tensor for kind, of in named for name, tensor in of.items()}
     writer = distributed.HuggingFaceStorageWriter(str(folder), save_distributed=True)
     try:
         distributed.save(tensors, storage_writer=writer)
@@ -36,20 +36,19 @@ def write(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Ten
         raise WriteError(f"{folder} could not be written: {why}. Earlier checkpoints are intact.") from error
     if torch.distributed.get_rank():
         return
-    sizes = {name: sum(c.sizes.numel() for c in about.chunks) for name, about in _described(reader).items()}
+    held = distributed.HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
+    sizes = {name: sum(chunk.sizes.numel() for chunk in about.chunks) for name, about in held.items()}
     if sizes != {name: tensor.numel() for name, tensor in tensors.items()}:
-        raise WriteError(f"{folder} must be on a disk that all machines share; if none is, --set run.common_disk=false.")
-
-
-def read_into(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-    """Fill tensors, of which each process has its part, in place; all processes must call this together."""
-    distributed.load(_together(model, optimizer), storage_reader=distributed.HuggingFaceStorageReader(str(folder)))
+        raise WriteError(
+            f"{folder} must be on a disk that all machines share; if none is, --set run.common_disk=false."
+        )
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The whole tensors of the model and of the optimizer, in this process alone."""
+    """The whole tensors of the model and of the optimizer, in this process."""
     reader = distributed.HuggingFaceStorageReader(str(folder))
-    tensors = {name: torch.empty(of.size, dtype=of.properties.dtype) for name, of in _described(reader).items()}
+    held = reader.read_metadata().state_dict_metadata
+    tensors = {name: torch.empty(about.size, dtype=about.properties.dtype) for name, about in held.items()}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         distributed.load(tensors, storage_reader=reader, no_dist=True)
@@ -58,13 +57,3 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         for kind in (_MODEL, _OPTIMIZER)
     )
     return model, optimizer
-
-
-def _together(model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    named = ((_MODEL, model), (_OPTIMIZER, optimizer))
-    return {f"{kind}{name}": tensor for kind, tensors in named for name, tensor in tensors.items()}
-
-
-def _described(reader: distributed.HuggingFaceStorageReader) -> dict[str, Any]:
-    described: dict[str, Any] = reader.read_metadata().state_dict_metadata
-    return described

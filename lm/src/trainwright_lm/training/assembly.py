@@ -16,13 +16,12 @@ from trainwright_lm.network.loss import key_token_ids
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.network.precision import FORMATS
 from trainwright_lm.runs import checkpoint as checkpoints
-from trainwright_lm.runs import sharded
 from trainwright_lm.runs.checkpoint import Checkpoint, State
 from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.arithmetic import Arithmetic
 from trainwright_lm.training.live import Live
-from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share, unfilled_tensors
+from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share
 from trainwright_lm.training.plan import Plan, planned
 from trainwright_lm.training.processes import Processes, SummedLoss, shared_out, spread
 from trainwright_lm.training.rehearsal import failure_of, own_failure, rehearse, told
@@ -91,8 +90,7 @@ def assembled(
         )
     model = _new_model(recipe, processes)
     if held is not None:
-        if not held.on_disk:
-            checkpoints.fill(model, held)
+        checkpoints.fill(model, held)
     elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
         model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
     if recipe.run.compile:
@@ -101,11 +99,7 @@ def assembled(
     loss = SummedLoss(model, recipe.loss.z_loss)
     module = spread(loss, recipe.run.distributed, processes)
     optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
-    if held is not None and held.on_disk:
-        tensors = unfilled_tensors(optimizer)
-        sharded.read_into(held.folder / checkpoints.SHARDS, model.state_dict(), tensors)
-        load_optimizer_tensors(optimizer, tensors)
-    elif held is not None and held.optimizer:
+    if held is not None and held.optimizer:
         load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
     return Training(
         recipe=recipe,

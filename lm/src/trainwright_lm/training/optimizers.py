@@ -167,13 +167,6 @@ def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
     }
 
 
-def unfilled_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
-    """Tensors like those that `optimizer_tensors` returns after a step, to read a state into."""
-    named = dict(_named(optimizer))
-    split = [(full_name, *full_name.rpartition(":")[::2]) for full_name in sorted(_expected(optimizer))]
-    return {full: torch.zeros(()) if key == "step" else torch.zeros_like(named[name]) for full, name, key in split}
-
-
 def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Load the state that `optimizer_tensors` returned into the optimizer, as copies.
 

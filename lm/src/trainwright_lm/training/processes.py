@@ -7,7 +7,7 @@ import gc
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import torch
 import torch.distributed as distributed
@@ -18,15 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from trainwright.errors import TrainwrightError
-from trainwright_lm.config import RunConfig
 from trainwright_lm.network.loss import training_loss
 from trainwright_lm.network.model import Transformer
-
-
-T = TypeVar("T")
-
-# In the store that the processes meet in: whoever counts to 1 here says why the training ended.
-_ENDED = "trainwright/ended"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +55,12 @@ class Processes:
         distributed.broadcast(held, src=0)
         return int(held)
 
-    def given(self, value: T) -> T:
+    def given(self, value: Any) -> Any:
         """The first process's object."""
-        held: list[Any] = [value]
+        held = [value]
         if self.count > 1:
             distributed.broadcast_object_list(held, src=0, device=self.device)
-        return held[0]  # type: ignore[no-any-return]
-
-    def in_shards(self, run: RunConfig) -> bool:
-        """Whether each process writes its own part of a checkpoint."""
-        return self.count > 1 and run.distributed == "fsdp" and run.common_disk
+        return held[0]
 
 
 @contextlib.contextmanager
@@ -103,7 +92,7 @@ def joined() -> Iterator[Processes]:
     except Exception as error:  # the training's, of any kind
         if not _speaks():
             raise SystemExit(2) from error
-        if not _is_loss(error):
+        if not (isinstance(error, RuntimeError) and (isinstance(error, distributed.DistError) or "gloo" in str(error))):
             raise
         why = str(error).rpartition(".cc:")[2].partition("] ")[2].partition(". ")[0] or str(error).splitlines()[0]
         raise TrainwrightError(
@@ -116,16 +105,11 @@ def joined() -> Iterator[Processes]:
 
 
 def _speaks() -> bool:
-    """Whether this process is the first to end in an error."""
+    """Whether this process is the first to end in an error: it counts to 1 in the store that all meet in."""
     try:
-        return int(distributed.distributed_c10d._get_default_store().add(_ENDED, 1)) == 1
+        return int(distributed.distributed_c10d._get_default_store().add("ended", 1)) == 1
     except RuntimeError:  # the machine with the store is gone
         return True
-
-
-def _is_loss(error: Exception) -> bool:
-    """Whether another process did not answer."""
-    return isinstance(error, distributed.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
 class SummedLoss(nn.Module):

@@ -50,18 +50,18 @@ def opened(
         UsageError: if the folder has another run, or its state does not allow the request.
         ReadError: if the run has no complete checkpoint.
     """
-    leave = processes.in_shards(recipe.run)
-    held = _opened(data, folder, recipe, resume, say, leave=leave) if processes.first else None
+    held = _opened(data, folder, recipe, resume, say) if processes.first else None
     if not recipe.run.common_disk:
-        return processes.given(held)
+        sent: Checkpoint | None = processes.given(held)
+        return sent
     update = processes.told(held.state.update if held else -1)
     if update < 0 or held is not None:
         return held
-    return checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, update), leave=leave, verified=True)
+    return checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, update))
 
 
 def _opened(
-    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, say: Callable[[str], None], *, leave: bool
+    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, say: Callable[[str], None]
 ) -> Checkpoint | None:
     if not is_run(folder):
         if resume:
@@ -76,11 +76,11 @@ def _opened(
         return None
     _check_same(folder, recipe, data)
     print_of_data = str(data.manifest["fingerprint"])
-    held = checkpoints.newest_whole(folder / CHECKPOINTS, lambda s: _unlike(s, recipe, print_of_data), say, leave=leave)
+    held = checkpoints.newest_whole(folder / CHECKPOINTS, lambda s: _unlike(s, recipe, print_of_data), say)
     if held is None:
         return None
     logs.cut(folder / LOG, held.state.update)
-    if held.state.update and not held.optimizer and not held.on_disk:
+    if held.state.update and not held.optimizer:
         raise UsageError(
             f"The run in {folder} was imported without an optimizer's state, so its training cannot be resumed. "
             "You can use and export it. Choose another --out to train."

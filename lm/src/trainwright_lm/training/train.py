@@ -71,9 +71,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         return trained(data, folder, recipe, resume, processes)
 
 
-def trained(
-    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes
-) -> Outcome:
+def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes) -> Outcome:
     """The same in this process, which is connected to the others."""
     with ExitStack() as stack:
         recipe = with_vocabulary(processes.given(recipe), data)
@@ -258,22 +256,21 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
     check_finite(nats, state.update)
     state = dataclasses.replace(state, open_nats=nats, open_weight=weight, seconds=tally.seconds)
     model, optimizer = training.model.state_dict(), optimizer_tensors(training.optimizer)
-    folder, processes = training.folder / CHECKPOINTS, training.processes
-    in_shards = processes.in_shards(training.recipe.run)
+    folder, processes, run = training.folder / CHECKPOINTS, training.processes, training.recipe.run
+    in_shards = processes.count > 1 and run.distributed == "fsdp" and run.common_disk
     if not in_shards:
         model, optimizer = whole(model), whole(optimizer)
     if processes.first:
         log.settle()
-        if in_shards:
-            with checkpoints.saving(folder, state) as passing:
-                processes.told(0)  # the others wait for the folder
-                sharded.write(passing / checkpoints.SHARDS, model, optimizer)
-        else:
-            checkpoints.save(folder, state, model, optimizer)
-        checkpoints.prune(folder, training.recipe.run.keep, state.best_update)
-    elif in_shards:
-        processes.told(0)
-        sharded.write(checkpoints.passing_folder(folder, state.update) / checkpoints.SHARDS, model, optimizer)
+    if in_shards:
+        passing = checkpoints.passing_folder(folder, state.update)
+        with checkpoints.saving(folder, state) if processes.first else nullcontext():
+            processes.told(0)  # the others wait for the folder
+            sharded.write(passing / checkpoints.SHARDS, model, optimizer)
+    elif processes.first:
+        checkpoints.save(folder, state, model, optimizer)
+    if processes.first:
+        checkpoints.prune(folder, run.keep, state.best_update)
     return state
 
 

@@ -68,16 +68,16 @@ class Remote:
     def _steady(self, work: Callable[..., Any]) -> Callable[..., Any]:
         """The same, tried several times."""
 
-        def tried(*given: Any, **named: Any) -> Any:
-            for wait in (*WAITS, None):
-                try:
-                    return work(*given, **named)
-                except (FileNotFoundError, PermissionError):
-                    raise
-                except self.errors as error:
-                    if wait is None:
-                        raise ConnectionError(f"{type(error).__name__}: {error}") from error
-                    time.sleep(wait)
+        def tried(*given: Any, waits: Sequence[float] = WAITS, **named: Any) -> Any:
+            try:
+                return work(*given, **named)
+            except (FileNotFoundError, PermissionError):
+                raise
+            except self.errors as error:
+                if not waits:
+                    raise ConnectionError(f"{type(error).__name__}: {error}") from error
+                time.sleep(waits[0])
+                return tried(*given, waits=waits[1:], **named)
 
         return tried
 

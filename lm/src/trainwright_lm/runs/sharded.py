@@ -17,7 +17,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from trainwright.errors import WriteError
 
-_MODEL, _OPTIMIZER = "model/", "optimizer/"
+_KINDS = ("model/", "optimizer/")
 
 
 def write(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
@@ -26,8 +26,7 @@ def write(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Ten
     Raises:
         WriteError: if any process could not write its part, or wrote it on a disk of its own.
     """
-    named = ((_MODEL, model), (_OPTIMIZER, optimizer))
-    tensors = {f"{kind}{name}": tensor for kind, of in named for name, tensor in of.items()}
+    tensors = {kind + name: one for kind, of in zip(_KINDS, (model, optimizer)) for name, one in of.items()}
     writer = distributed.HuggingFaceStorageWriter(str(folder), save_distributed=True)
     try:
         distributed.save(tensors, storage_writer=writer)
@@ -54,6 +53,6 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         distributed.load(tensors, storage_reader=reader, no_dist=True)
     model, optimizer = (
         {name.removeprefix(kind): tensor for name, tensor in tensors.items() if name.startswith(kind)}
-        for kind in (_MODEL, _OPTIMIZER)
+        for kind in _KINDS
     )
     return model, optimizer

@@ -49,11 +49,7 @@ class Processes:
 
     def told(self, value: int) -> int:
         """The first process's value."""
-        if self.count == 1:
-            return value
-        held = torch.tensor(value, device=self.device)
-        distributed.broadcast(held, src=0)
-        return int(held)
+        return int(self.given(value))
 
     def given(self, value: Any) -> Any:
         """The first process's object."""

@@ -76,7 +76,9 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
     with ExitStack() as stack:
         recipe = with_vocabulary(processes.given(recipe), data)
         logs.check_sinks(recipe.run.sinks)
-        check_same_data(data, processes)
+        own = data.manifest["fingerprint"]
+        if processes.any(own != processes.given(own)):
+            raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
@@ -272,13 +274,6 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
     if processes.first:
         checkpoints.prune(folder, run.keep, state.best_update)
     return state
-
-
-def check_same_data(data: PreparedData, processes: Processes) -> None:
-    """Raise UsageError if a process reads other data than the first one, from a disk of its own."""
-    own = str(data.manifest["fingerprint"])
-    if processes.any(own != processes.given(own)):
-        raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
 
 
 def check_finite(nats: float, update: int) -> None:

@@ -1,6 +1,7 @@
-"""What prepare takes in one process and as tasks, by the size of the corpus: seconds, and the largest process's memory.
+"""What prepare takes in one process and as tasks, by the size of the corpus, and training by the number of processes.
 
     .venv/bin/python benchmarks/lm_spread.py --sizes 25 100 500
+    .venv/bin/python benchmarks/lm_spread.py --sizes 25 --workers 1 2 --train 1 2
 
 The corpus is the Python files of this environment, again and again with other lines in between where they do not
 suffice: about as many duplicates as code has. Memory is that of the process alone, without the files that it maps.
@@ -67,6 +68,20 @@ def run(words: list[str]) -> tuple[float, float]:
     return time.monotonic() - begun, most / 1e3
 
 
+def train(data: Path, processes: int, layout: str) -> float:
+    """Tokens per second in the second half of a short training, on a thread per process."""
+    with tempfile.TemporaryDirectory() as out:
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+        words = ["-m", "trainwright", "lm", "train", str(data), "--out", out, "--precision", "fp32"]
+        sets = ("run.updates=60", "run.log_every=30", "run.check=false", "run.evaluate_every=0", "run.sample_every=0")
+        for one in (*sets, f"run.distributed={layout}"):
+            words += ["--set", one]
+        command = [sys.executable, *(launcher if processes > 1 else []), *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        lines = [json.loads(line) for line in Path(out, "log.jsonl").read_text().splitlines()]
+    return float([line for line in lines if line["kind"] == "train"][-1]["tokens_per_second"])
+
+
 def largest(session: int) -> int:
     """Kilobytes of the largest process of a session."""
     most = 0
@@ -84,24 +99,33 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[25, 100], help="megabytes of text")
-    parser.add_argument("--tasks", type=int, nargs="+", default=[16], help="--tasks; 0: one process")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tasks", type=int, nargs="+", default=[0, 16], help="--tasks; 0: one process")
+    parser.add_argument("--workers", type=int, nargs="+", default=[2])
+    parser.add_argument(
+        "--train", type=int, nargs="*", default=[], help="processes that train on what was prepared last"
+    )
     given = parser.parse_args()
     print("| MB | files | how | seconds | MB in the largest process |\n|---|---|---|---|---|")
     for size in given.sizes:
         with tempfile.TemporaryDirectory() as folder:
             files, documents = write_tables(Path(folder), size * 1_000_000)
-            for tasks in [0, *given.tasks]:
-                out = Path(folder) / f"data-{tasks}"
-                spread = ["--executor", "local", "--tasks", str(tasks), "--workers", str(given.workers)]
+            for tasks, workers in [(t, w) for t in given.tasks for w in (given.workers if t else [1])]:
+                out = Path(folder) / f"data-{tasks}-{workers}"
+                spread = ["--executor", "local", "--tasks", str(tasks), "--workers", str(workers)]
                 seconds, most = run([*map(str, files), "--out", str(out), *(spread if tasks else [])])
-                how = f"{tasks} tasks, {given.workers} at a time" if tasks else "one process"
+                how = f"{tasks} tasks, {workers} at a time" if tasks else "one process"
                 print(f"| {size} | {documents:,} | {how} | {seconds:,.0f} | {most:,.0f} |", flush=True)
             packed = [
                 [(out / f"{n}.bin").read_bytes() for n in ("train", "validation")]
                 for out in Path(folder).glob("data-*")
             ]
             assert all(one == packed[0] for one in packed)
+            for processes in given.train:
+                for layout in ("ddp", "fsdp") if processes > 1 else ("ddp",):
+                    print(
+                        f"train, {processes} processes, {layout}: {train(out, processes, layout):,.0f} tokens/s",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

@@ -103,6 +103,35 @@ def test_tables_and_folders_are_cut_between_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("wanted", [6_000, 9_000, 30_000, 10**6])
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_tasks_take_the_same_sample(tmp_path: Path, wanted: int, count: int) -> None:
+    given = options(corpus(tmp_path / "code"), corpus(tmp_path / "more", groups=2), max_bytes=wanted)
+    prepare(tmp_path / "one", given)
+    prepare(tmp_path / "many", given, spread=tasks(count))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_sample_that_a_failure_interrupts_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = options(corpus(tmp_path / "code"), max_bytes=9_000)
+    prepare(tmp_path / "one", given)
+    real = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name == "limited":
+            raise RuntimeError("lost")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(RuntimeError, match="lost"):
+        prepare(tmp_path / "many", given, spread=tasks(3))
+    monkeypatch.setattr(Path, "rename", real)
+    prepare(tmp_path / "many", given, spread=tasks(3))
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     "place", ["gather", "sign", "link", "join_links", "judge", "divide", "prove", "settle", "pack"]
 )
@@ -136,7 +165,7 @@ def test_what_a_failed_task_left_is_gone_on_from(tmp_path: Path, monkeypatch: py
         (Spread(executor="local", dry_run=True), {}, "need slurm"),
         (Spread(executor="local", tasks=-1), {}, "must not be negative"),
         (Spread(tasks=2), {}, "need --executor"),
-        (Spread(executor="local"), {"max_bytes": 10}, "--max-bytes"),
+        (Spread(executor="local"), {"max_group_bytes": 10}, "--max-group-bytes"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_written(

@@ -121,6 +121,8 @@ class RunConfig:
     """tensorboard, trackio, wandb; log.jsonl is always written."""
     distributed: Literal["ddp", "fsdp"] = "ddp"
     """How torchrun's processes divide the work."""
+    common_disk: bool = True
+    """Whether all machines see the run's folder; false: the first process alone reads and writes it."""
     check: bool = True
     """Check the training with the debugger before it begins."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import xxhash
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -60,9 +61,12 @@ class Funnel:
     seen: Count = field(default_factory=Count)
     kept: Count = field(default_factory=Count)
     dropped: dict[str, Drop] = field(default_factory=dict)
+    checksum: int = 0
+    """Of all contents seen, in any order: the sum of their XXH3 hashes, modulo 2**64."""
 
-    def see(self, size: int) -> None:
+    def see(self, size: int, content: bytes = b"") -> None:
         self.seen.add(size)
+        self.checksum = (self.checksum + xxhash.xxh3_64_intdigest(content)) % 2**64
 
     def keep(self, size: int) -> None:
         self.kept.add(size)
@@ -81,6 +85,7 @@ class Funnel:
 
     def add(self, other: Funnel) -> None:
         """Add the count of what comes after this."""
+        self.checksum = (self.checksum + other.checksum) % 2**64
         for mine, more in ((self.seen, other.seen), (self.kept, other.kept)):
             mine.files += more.files
             mine.bytes += more.bytes
@@ -100,6 +105,7 @@ def as_json(funnel: Funnel) -> dict[str, Any]:
             for reason, drop in funnel.dropped.items()
         },
         "kept": {"files": funnel.kept.files, "bytes": funnel.kept.bytes},
+        "checksum": f"{funnel.checksum:016x}",
     }
 
 
@@ -109,6 +115,7 @@ def from_json(values: dict[str, Any]) -> Funnel:
         seen=Count(**values["seen"]),
         kept=Count(**values["kept"]),
         dropped={reason: Drop(**drop) for reason, drop in values["dropped"].items()},
+        checksum=int(values.get("checksum", "0"), 16),
     )
 
 

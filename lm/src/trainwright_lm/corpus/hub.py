@@ -5,52 +5,10 @@ Nothing is stored. Opening the source pins the revision, so an interrupted run r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, cast
-
 from trainwright.errors import ReadError, UsageError
+from trainwright_lm.corpus.remote import Remote
 from trainwright_lm.corpus.sources import HUB, TABLES, Fields
 from trainwright_lm.corpus.tables import TableSource
-
-# Bytes per request: a column of a parquet row group is often larger, and this bounds memory use.
-_BLOCK_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Repository:
-    """The tables of one revision of a dataset."""
-
-    system: Any
-    name: str
-    revision: str
-    files: tuple[tuple[str, int], ...]
-
-    def names(self) -> Sequence[str]:
-        return [file for file, _ in self.files]
-
-    def open(self, name: str) -> BinaryIO:
-        path = f"datasets/{self.name}@{self.revision}/{name}"
-        try:
-            return cast("BinaryIO", self.system.open(path, "rb", block_size=_BLOCK_BYTES))
-        except self.failures as error:
-            raise self.failed(name, error) from error
-
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        return _failures()
-
-    def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(f"{_unreachable(f'{self.name}/{name}', error)} Run the same command again to resume.")
-
-    def size(self, name: str) -> int:
-        return dict(self.files)[name]
-
-    def state(self) -> str:
-        return self.revision
-
-    def part(self, first: int, end: int) -> _Repository:
-        return replace(self, files=self.files[first:end])
 
 
 def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
@@ -79,7 +37,8 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
     if not files:
         where = f"{repository}/{folder}" if folder else repository
         raise ReadError(f"The data set {where} has no {', '.join(TABLES)} files.")
-    shelf = _Repository(system=HfFileSystem(), name=repository, revision=str(pinned), files=tuple(files))
+    root = f"datasets/{repository}@{pinned}"
+    shelf = Remote(system=HfFileSystem(), root=root, files=tuple(files), mark=str(pinned), errors=_failures())
     return TableSource(name=name, own=False, largest=largest, fields=fields, shelf=shelf)
 
 

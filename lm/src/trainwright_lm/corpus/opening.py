@@ -42,6 +42,10 @@ def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) ->
         from trainwright_lm.corpus.hub import open_hub
 
         return open_hub(name, fields, largest)
+    if "://" in name:
+        from trainwright_lm.corpus.remote import open_remote
+
+        return open_remote(name, fields, suffixes, largest)
     path = Path(name).expanduser()
     if path.is_dir():
         return files.folder(name, path, suffixes=suffixes, largest=largest)

@@ -8,6 +8,7 @@ that may be near duplicates are linked, and each set of linked documents is judg
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,6 +63,22 @@ def gather(job: Job, rank: int, tasks: int) -> None:
     if not Pieces(_pieces(job, rank)).place().finished:
         parts = pickle.loads((job.work / "sources" / f"{rank:05d}.pickle").read_bytes())
         steps.gather(job, parts, _pieces(job, rank))
+
+
+def limit(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Keep what fits into --max-bytes, as without tasks: the shard that exceeds it is gathered again, later ones emptied."""
+    left, full = job.options.max_bytes, False
+    for number, file in enumerate(sorted((job.work / "sources").glob("*.pickle"))):
+        parts, folder, new = pickle.loads(file.read_bytes()), _pieces(job, number), job.work / "limited"
+        place = Pieces(folder).place()
+        if full or not place.finished or place.funnel.kept.bytes > left:
+            shutil.rmtree(new, ignore_errors=True)
+            steps.gather(job, [] if full else parts, new, left)
+            shutil.rmtree(folder, ignore_errors=True)
+            new.rename(folder)
+            place = Pieces(folder).place()
+        full = full or place.source < len(parts)
+        left -= place.funnel.kept.bytes
 
 
 def sign(job: Job, rank: int, tasks: int) -> None:

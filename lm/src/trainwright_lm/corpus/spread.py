@@ -61,8 +61,8 @@ class Spread:
             raise UsageError(f"--executor {self.executor} needs --tasks: into how many parts to cut the work.")
         if slurm and not {"partition", "time"} <= self.sbatch_options.keys():
             raise UsageError("--executor slurm needs --sbatch, with partition=NAME,time=24:00:00 at least.")
-        if self.executor and (options.max_bytes or options.max_group_bytes):
-            raise UsageError("--max-bytes and --max-group-bytes take the first files in order: leave out --executor.")
+        if self.executor and options.max_group_bytes:
+            raise UsageError("--max-group-bytes takes a group's first files in order: leave out --executor.")
         for module in {None: [], "ray": ["datatrove", "ray"]}.get(self.executor, ["datatrove"]):
             if importlib.util.find_spec(module) is None:
                 raise UsageError(f"--executor {self.executor} needs {module}: {INSTALL}")
@@ -103,7 +103,7 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
     Raises:
         ReadError: if tasks failed; the same call repeats only these.
     """
-    stages = _stages(spread.shards, finish)
+    stages = _stages(spread.shards, finish, limited=job.options.max_bytes > 0)
     if spread.executor == "slurm":
         with _submission(spread):
             last: Any = None
@@ -127,11 +127,15 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
             )
 
 
-def _stages(tasks: int, finish: Work) -> list[_Stage]:
+def _stages(tasks: int, finish: Work, *, limited: bool = False) -> list[_Stage]:
     from trainwright_lm.corpus import shards
 
+    gather = [_Stage("1-gather", tasks, (shards.gather, shards.sign))]
+    if limited:
+        gather = [_Stage("1-gather", tasks, (shards.gather,)), _Stage("1-limit", 1, (shards.limit,)),
+                  _Stage("1-sign", tasks, (shards.sign,))]  # fmt: skip
     return [
-        _Stage("1-gather", tasks, (shards.gather, shards.sign)),
+        *gather,
         _Stage("2-link", shards.BUCKETS, (_find_equal, shards.link)),
         _Stage("3-join-links", 1, (shards.join_links,)),
         _Stage("4-judge", tasks, (shards.judge,)),

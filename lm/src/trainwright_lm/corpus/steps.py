@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -78,16 +79,18 @@ def gathered(job: Job) -> bool:
     return job.pieces.place().finished
 
 
-def gather(job: Job, sources: Sequence[Source], folder: Path | None = None) -> None:
+def gather(job: Job, sources: Sequence[Source], folder: Path | None = None, limit: float | None = None) -> None:
     """Read and filter the sources and write the kept documents in pieces; resumes after the last piece.
 
     Args:
         folder: Of the pieces; None: the job's.
+        limit: Bytes of text to keep; None: the job's.
     """
     folder = folder or job.work / "pieces"
     folder.mkdir(parents=True, exist_ok=True)
     pieces = Pieces(folder)
-    place, limit, group_limit = pieces.place(), job.options.max_bytes, job.options.max_group_bytes
+    place, group_limit = pieces.place(), job.options.max_group_bytes
+    limit = (job.options.max_bytes or math.inf) if limit is None else limit
     funnel, writer = place.funnel, PieceWriter(folder, pieces.count)
     taken: Counter[str] = Counter()  # bytes per group
     for row in pieces.rows() if group_limit else ():
@@ -100,10 +103,10 @@ def gather(job: Job, sources: Sequence[Source], folder: Path | None = None) -> N
                 size = item.bytes if reason else document.bytes
                 if not reason and 0 < group_limit < taken[document.group] + size:
                     reason = "group-full"
-                if not reason and 0 < limit < funnel.kept.bytes + size:
+                if not reason and funnel.kept.bytes + size > limit:
                     writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
                     return
-                funnel.see(item.bytes)
+                funnel.see(item.bytes, item.content)
                 writer.see(item.bytes)
                 if reason:
                     known = f" ({item.licence or 'unknown'})" if reason == "licence" else ""
@@ -116,7 +119,7 @@ def gather(job: Job, sources: Sequence[Source], folder: Path | None = None) -> N
                     writer.write(Place(source=index, cursor=item.after, funnel=funnel))
                 if funnel.seen.files % _EVERY == 0:
                     rate = (funnel.seen.bytes - before) / max(time.monotonic() - begun, 1e-9) / 1e6
-                    share = max(item.share, funnel.kept.bytes / limit if limit else 0.0)
+                    share = max(item.share, funnel.kept.bytes / max(limit, 1))
                     report((index + share) / len(sources), f"{rate:.1f} MB/s, {funnel.kept.files:,} kept")
         writer.write(Place(source=len(sources), finished=True, funnel=funnel))
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as parquet
 
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import licences
-from trainwright_lm.corpus.sources import Cursor, Fields, Item
+from trainwright_lm.corpus.sources import TABLES, Cursor, Fields, Item
 
 # The usual column names, including those of codeparrot's and the Stack's datasets.
 TEXTS = ("content", "text", "code")
@@ -83,7 +83,8 @@ class TableSource:
         names = self.shelf.names()
         for number in range(start.file, len(names)):
             first = start.item if number == start.file else 0
-            read = _parquet_rows if names[number].endswith(".parquet") else _json_rows
+            table = names[number].lower().endswith(TABLES)
+            read = _parquet_rows if names[number].endswith(".parquet") else _json_rows if table else _whole_file
             try:
                 with self.shelf.open(names[number]) as stream:
                     for row in read(stream, self, names[number], first):
@@ -208,6 +209,8 @@ def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
     try:
         # Read in blocks: a whole column of a row group may take a gigabyte.
         return parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+    except ConnectionError:  # an OSError of the network
+        raise
     except (pa.ArrowInvalid, OSError) as error:
         raise ReadError(f"{name} must be a parquet file: {error}") from error
 
@@ -252,6 +255,12 @@ def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> 
             else:
                 yield _Row(number=number, share=share, values={}, problem="huge", size=longest)
         number += 1
+
+
+def _whole_file(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
+    group, _, path = name.rpartition("/") if "/" not in name else name.partition("/")
+    if not first:
+        yield _row(stream.read(source.largest + 1), 0, 1.0, {"path": path, "group": group or Path(source.name).name})
 
 
 def _skip_line(lines: Any, step: int) -> None:

@@ -3,7 +3,8 @@
 checkpoints/step-00000200/
     model.safetensors      weights, by the model's names
     optimizer.safetensors  the optimizer's state
-    state.json             the progress of the training; sizes and checksums of the two files, and of itself
+    shards/                in place of these two, what each process of a sharded training wrote
+    state.json             the progress of the training; sizes and checksums of the files, and of itself
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from trainwright.errors import ReadError, WriteError
 FORMAT = "trainwright-lm-checkpoint"
 VERSION = 1
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+SHARDS = "shards"
 _NAME = re.compile(r"step-(\d{8,})")
 # Folders being written or removed; any process that finds one may remove it.
 _UNFINISHED = ".unfinished-"
@@ -91,20 +93,36 @@ def steps(checkpoints: Path) -> list[int]:
 
 
 def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> Path:
-    """Write a checkpoint under a temporary name, then rename it; return its folder.
+    """Write a checkpoint; return its folder.
 
     Raises:
         WriteError: if it cannot be written (a full disk); earlier checkpoints are unchanged.
     """
-    folder = step_folder(checkpoints, state.update)
-    passing = checkpoints / f"{_UNFINISHED}{folder.name}"
+    with saving(checkpoints, state) as passing:
+        for name, tensors in ((MODEL, model), (OPTIMIZER, optimizer)):
+            save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, passing / name, {"format": "pt"})
+            _to_disk(passing / name)
+    return step_folder(checkpoints, state.update)
+
+
+def passing_folder(checkpoints: Path, update: int) -> Path:
+    """The temporary name of an update's checkpoint."""
+    return checkpoints / f"{_UNFINISHED}{step_folder(checkpoints, update).name}"
+
+
+@contextlib.contextmanager
+def saving(checkpoints: Path, state: State) -> Iterator[Path]:
+    """A context that writes the tensors into a folder with a temporary name; at its end, the folder is renamed.
+
+    Raises:
+        WriteError: if it cannot be written (a full disk); earlier checkpoints are unchanged.
+    """
+    folder, passing = step_folder(checkpoints, state.update), passing_folder(checkpoints, state.update)
     try:
         checkpoints.mkdir(parents=True, exist_ok=True)
         _remove(passing)
         passing.mkdir()
-        for name, tensors in ((MODEL, model), (OPTIMIZER, optimizer)):
-            save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, passing / name, {"format": "pt"})
-            _to_disk(passing / name)
+        yield passing
         _write_state(passing, state)
         _to_disk(passing)
         if folder.exists():  # it was rejected, and is being written again
@@ -118,7 +136,6 @@ def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer
             f"The checkpoint of update {state.update} could not be written to {checkpoints}: {error}. What was saved "
             f"before is intact{_last(checkpoints)}. Free some space, then run the same command again to resume from there."
         ) from error
-    return folder
 
 
 def load(folder: Path) -> Checkpoint:
@@ -127,15 +144,19 @@ def load(folder: Path) -> Checkpoint:
     Raises:
         ReadError: if it is incomplete, or not a checkpoint of this version.
     """
-    state = read_state(folder)
-    tensors = {}
-    for name, file in _files(folder).items():
+    state, files = read_state(folder), _files(folder)
+    for name, file in files.items():
         _check(folder / name, file)
-        try:
-            tensors[name] = load_file(folder / name)
-        except (OSError, SafetensorError) as error:
-            raise ReadError(f"{folder / name} must be a safetensors file: {error}.") from error
-    return Checkpoint(folder=folder, state=state, model=tensors[MODEL], optimizer=tensors[OPTIMIZER])
+    try:
+        if MODEL in files:
+            model, optimizer = load_file(folder / MODEL), load_file(folder / OPTIMIZER)
+        else:
+            from trainwright_lm.runs.sharded import read  # half a second to import
+
+            model, optimizer = read(folder / SHARDS)
+    except (OSError, SafetensorError) as error:
+        raise ReadError(f"{folder} must have safetensors files: {error}.") from error
+    return Checkpoint(folder=folder, state=state, model=model, optimizer=optimizer)
 
 
 def read_state(folder: Path) -> State:
@@ -214,7 +235,8 @@ def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
 
 
 def _write_state(folder: Path, state: State) -> None:
-    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in (MODEL, OPTIMIZER)}
+    names = [str(file.relative_to(folder)) for file in sorted(folder.rglob("*.safetensors"))]
+    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in names}
     body = {"format": FORMAT, "version": VERSION, "state": asdict(state), "files": files}
     text = json.dumps({**body, "xxh3": _checksum_of(body)}, indent=1)
     (folder / STATE).write_text(text, encoding="utf-8")

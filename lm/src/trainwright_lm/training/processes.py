@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.distributed as distributed
@@ -16,6 +17,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
+from trainwright.errors import TrainwrightError
 from trainwright_lm.network.loss import training_loss
 from trainwright_lm.network.model import Transformer
 
@@ -47,18 +49,21 @@ class Processes:
 
     def told(self, value: int) -> int:
         """The first process's value."""
-        if self.count == 1:
-            return value
-        held = torch.tensor(value, device=self.device)
-        distributed.broadcast(held, src=0)
-        return int(held)
+        return int(self.given(value))
+
+    def given(self, value: Any) -> Any:
+        """The first process's object."""
+        held = [value]
+        if self.count > 1:
+            distributed.broadcast_object_list(held, src=0, device=self.device)
+        return held[0]
 
 
 @contextlib.contextmanager
 def joined() -> Iterator[Processes]:
     """This process, connected to the others if torchrun started several, with its own GPU if there are any.
 
-    An existing process group is used and not destroyed.
+    An existing process group is used and not destroyed. When one process fails or is killed, all end, and one says why.
     """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
@@ -69,12 +74,38 @@ def joined() -> Iterator[Processes]:
         torch.cuda.set_device(device)
     begins = not distributed.is_initialized()
     if begins:
-        distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
+        store, rank, _ = next(distributed.rendezvous("env://"))
+        # torchrun keeps its store when it restarts all processes: what the first ones wrote there must not be read.
+        store = distributed.PrefixStore(f"restart-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        backend = "nccl" if gpu else "gloo"
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=count, device_id=device if gpu else None
+        )
     try:
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
+        gc.collect()  # what still holds a group may abort or hang as the process ends
+        distributed.barrier()
+    except Exception as error:  # the training's, of any kind
+        if not _speaks():
+            raise SystemExit(2) from error
+        if not (isinstance(error, RuntimeError) and (isinstance(error, distributed.DistError) or "gloo" in str(error))):
+            raise
+        why = str(error).rpartition(".cc:")[2].partition("] ")[2].partition(". ")[0] or str(error).splitlines()[0]
+        raise TrainwrightError(
+            f"Process {distributed.get_rank()} of {count} lost another one ({why}), so all end; torchrun says which one "
+            "ended first. The same command, on as many processes as you like, resumes from the last checkpoint."
+        ) from error
     finally:
         if begins:
             distributed.destroy_process_group()
+
+
+def _speaks() -> bool:
+    """Whether this process is the first to end in an error: it counts to 1 in the store that all meet in."""
+    try:
+        return int(distributed.distributed_c10d._get_default_store().add("ended", 1)) == 1
+    except RuntimeError:  # the machine with the store is gone
+        return True
 
 
 class SummedLoss(nn.Module):

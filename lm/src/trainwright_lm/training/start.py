@@ -29,6 +29,7 @@ FREE = {
     "run.sample_every",
     "run.prompts",
     "run.distributed",
+    "run.common_disk",
 }
 
 
@@ -50,6 +51,9 @@ def opened(
         ReadError: if the run has no complete checkpoint.
     """
     held = _opened(data, folder, recipe, resume, say) if processes.first else None
+    if not recipe.run.common_disk:
+        sent: Checkpoint | None = processes.given(held)
+        return sent
     update = processes.told(held.state.update if held else -1)
     if update < 0 or held is not None:
         return held

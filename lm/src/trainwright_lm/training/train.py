@@ -13,11 +13,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from trainwright.errors import TrainwrightError
+from trainwright.errors import TrainwrightError, UsageError
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.loss import perplexity_of, window_weights
 from trainwright_lm.network.precision import computing
 from trainwright_lm.runs import checkpoint as checkpoints
+from trainwright_lm.runs import sharded
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed
 from trainwright_lm.tokens.prepared import PreparedData
@@ -27,7 +28,7 @@ from trainwright_lm.training.assembly import Training, assembled, first_state, w
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
 from trainwright_lm.training.plan import seed_of
-from trainwright_lm.training.processes import exchanging, joined, whole
+from trainwright_lm.training.processes import Processes, exchanging, joined, whole
 from trainwright_lm.training.samples import sample, unsharded
 from trainwright_lm.training.speed import on_threads
 from trainwright_lm.training.start import opened
@@ -66,10 +67,18 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         WriteError: if something cannot be written; earlier checkpoints stay intact.
         TrainwrightError: if the loss is no longer finite.
     """
-    recipe = with_vocabulary(recipe, data)
-    logs.check_sinks(recipe.run.sinks)
+    with joined() as processes:
+        return trained(data, folder, recipe, resume, processes)
+
+
+def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes) -> Outcome:
+    """The same in this process, which is connected to the others."""
     with ExitStack() as stack:
-        processes = stack.enter_context(joined())
+        recipe = with_vocabulary(processes.given(recipe), data)
+        logs.check_sinks(recipe.run.sinks)
+        own = data.manifest["fingerprint"]
+        if processes.any(own != processes.given(own)):
+            raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
@@ -248,12 +257,22 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
     nats, weight = tally.settled(training.processes)
     check_finite(nats, state.update)
     state = dataclasses.replace(state, open_nats=nats, open_weight=weight, seconds=tally.seconds)
-    model, optimizer = whole(training.model.state_dict()), whole(optimizer_tensors(training.optimizer))
-    if training.processes.first:
+    model, optimizer = training.model.state_dict(), optimizer_tensors(training.optimizer)
+    folder, processes, run = training.folder / CHECKPOINTS, training.processes, training.recipe.run
+    in_shards = processes.count > 1 and run.distributed == "fsdp" and run.common_disk
+    if not in_shards:
+        model, optimizer = whole(model), whole(optimizer)
+    if processes.first:
         log.settle()
-        folder = training.folder / CHECKPOINTS
+    if in_shards:
+        passing = checkpoints.passing_folder(folder, state.update)
+        with checkpoints.saving(folder, state) if processes.first else nullcontext():
+            processes.told(0)  # the others wait for the folder
+            sharded.write(passing / checkpoints.SHARDS, model, optimizer)
+    elif processes.first:
         checkpoints.save(folder, state, model, optimizer)
-        checkpoints.prune(folder, training.recipe.run.keep, state.best_update)
+    if processes.first:
+        checkpoints.prune(folder, run.keep, state.best_update)
     return state
 
 

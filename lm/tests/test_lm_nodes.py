@@ -1,0 +1,156 @@
+"""Trainings under torchrun: other numbers of processes, two nodes, no common disk, a process that is killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lm_material import SMALL, small_recipe, write_data
+from trainwright_lm.runs.checkpoint import SHARDS, step_folder, steps
+from trainwright_lm.runs.folder import open_run
+from trainwright_lm.tokens.prepared import open_data
+from trainwright_lm.training.train import train
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+TESTS = Path(__file__).parent
+ADAMW = ("optimizer.name=adamw", "optimizer.learning_rate=5e-4")
+FSDP = "run.distributed=fsdp"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def one(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process trains."""
+    out = tmp_path_factory.mktemp("one") / "run"
+    train(open_data(data), out, small_recipe(*ADAMW))
+    return out
+
+
+@pytest.fixture(scope="module")
+def half(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """What two processes left when the second was killed before update 7, in shards; and what was said."""
+    out = tmp_path_factory.mktemp("half") / "run"
+    status, said = torchrun(words(data, out, FSDP), KILLED="1:7")
+    assert status == 1, said
+    return out, said
+
+
+def words(data: Path, out: Path | str, *settings: str) -> list[str]:
+    sets = [word for one in (*SMALL, *ADAMW, *settings) for word in ("--set", one)]
+    return ["lm", "train", str(data), "--out", str(out), *sets]
+
+
+def begin(given: list[str], *launcher: str, **more: str) -> subprocess.Popen[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
+    environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **more}
+    command = [sys.executable, "-m", "torch.distributed.run", *launcher, str(TESTS / "helpers" / "lm_rank.py"), *given]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def torchrun(given: list[str], count: int = 2, *launcher: str, **more: str) -> tuple[int, str]:
+    begun = begin(given, "--standalone", "--nproc_per_node", str(count), *launcher, **more)
+    try:
+        said, _ = begun.communicate(timeout=200)
+    finally:
+        begun.kill()
+    return begun.returncode, said
+
+
+def assert_equal(run: Path, one: Path) -> None:
+    ours, theirs = (open_run(folder, "last").model.state_dict() for folder in (run, one))
+    assert max((ours[k] - theirs[k]).abs().max().item() for k in theirs) < 1e-6
+    assert steps(run / "checkpoints")[-1] == 12
+
+
+def test_a_killed_process_ends_all_with_one_message_and_one_goes_on(
+    half: tuple[Path, str], data: Path, one: Path, tmp_path: Path
+) -> None:
+    left, said = half
+    assert said.count("trainwright: ") == 1 and "Process 0 of 2 lost another one (" in said
+    assert said.count("Traceback (most recent call last)") == 1  # torchrun's own
+    assert "Signal 9 (SIGKILL)" in said
+    assert (step_folder(left / "checkpoints", 6) / SHARDS).is_dir()
+    run = Path(shutil.copytree(left, tmp_path / "run"))
+    train(open_data(data), run, small_recipe(*ADAMW))
+    assert_equal(run, one)
+
+
+@pytest.mark.slow
+def test_four_go_on_where_two_were(half: tuple[Path, str], data: Path, one: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(half[0], tmp_path / "run"))
+    status, said = torchrun(words(data, run, FSDP), 4)
+    assert status == 0 and "processes change from 2 to 4" in said, said
+    assert_equal(run, one)
+    assert len(list(step_folder(run / "checkpoints", 12).rglob("*.safetensors"))) == 4
+
+
+@pytest.mark.slow
+def test_four_train_what_one_does_and_torchrun_begins_a_killed_one_anew(data: Path, one: Path, tmp_path: Path) -> None:
+    status, said = torchrun(words(data, tmp_path / "run"), 4, "--max-restarts", "1", KILLED="3:7")
+    assert status == 0 and "Resuming after update 6" in said, said
+    assert_equal(tmp_path / "run", one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "fsdp"])
+def test_two_nodes_train_what_one_process_does(layout: str, data: Path, one: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    given = words(data, tmp_path / "run", f"run.distributed={layout}")
+    meeting = [
+        "--nnodes",
+        "2",
+        "--nproc_per_node",
+        "1",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        place,
+        "--local-addr",
+        "127.0.0.1",
+    ]
+    nodes = [begin(given, *meeting, "--rdzv-id", "two") for _ in range(2)]
+    try:
+        said = [node.communicate(timeout=200)[0] for node in nodes]
+    finally:
+        for node in nodes:
+            node.kill()
+    assert [node.returncode for node in nodes] == [0, 0], said
+    assert_equal(tmp_path / "run", one)
+
+
+@pytest.mark.slow
+def test_machines_without_a_common_disk(data: Path, one: Path, tmp_path: Path) -> None:
+    """The data are on each, the run on the first alone, which also knows the recipe alone."""
+    for rank in "01":
+        shutil.copytree(data, tmp_path / f"data-{rank}")
+    status, said = torchrun(words(tmp_path / "data-{rank}", tmp_path / "own-{rank}", FSDP))
+    assert status == 1 and said.count("trainwright: ") == 1 and "run.common_disk=false" in said, said
+    apart = words(tmp_path / "data-{rank}", tmp_path / "run-{rank}", FSDP, "run.common_disk=false")
+    assert torchrun(apart, KILLED="0:7")[0] == 1
+    assert not (tmp_path / "run-1").exists() and steps(tmp_path / "run-0" / "checkpoints")[-1] == 6
+    status, said = torchrun(apart[:5])
+    assert status == 0, said
+    assert_equal(tmp_path / "run-0", one)
+    assert not (tmp_path / "run-1").exists()
+    (tmp_path / "data-1" / "data.json").write_text((data / "data.json").read_text().replace("abc", "abd"))
+    status, said = torchrun(apart[:5])
+    assert status == 1 and said.count("fingerprints differ") == 1, said
+
+
+def test_shards_are_read_whole(half: tuple[Path, str]) -> None:
+    opened = open_run(half[0], "6")
+    assert all(torch.isfinite(tensor).all() for tensor in opened.model.state_dict().values())

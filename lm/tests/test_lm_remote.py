@@ -1,0 +1,175 @@
+"""Sources in remote storage: over HTTP and S3's interface, in archives; read again where the connection breaks."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import tarfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+import xxhash
+from test_lm_prepare import content, options
+from test_lm_sources import ROWS, goes_on_from_everywhere, items, json_lines, opened
+
+from corpus import code, write
+from trainwright.errors import ReadError, UsageError
+from trainwright_lm.corpus import remote
+from trainwright_lm.corpus.prepare import prepare
+from trainwright_lm.tokens.prepared import read_manifest
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A folder with tables, an archive of source files, and other files."""
+    root = tmp_path / "store"
+    files = {f"g{n % 3}/f{n}.py": code(n) for n in range(9)}
+    write(root, {**files, "a.jsonl.gz": gzip.compress(json_lines(ROWS[:20])), "notes.txt": "none"})
+    parquet.write_table(pa.Table.from_pylist(ROWS[20:]), root / "b.parquet", row_group_size=10)
+    with tarfile.open(root / "code.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            about = tarfile.TarInfo(name)
+            about.size = len(text.encode())
+            archive.addfile(about, io.BytesIO(text.encode()))
+    return root
+
+
+class Serving:
+    """An HTTP server of a folder that breaks off some of its answers."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.breaks = 0
+        """So many of the next answers with content end after half of it."""
+
+
+@pytest.fixture
+def http(store: Path) -> Iterator[Serving]:
+    serving = Serving()
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            file = Path(self.translate_path(self.path))
+            if file.is_dir():
+                super().do_GET()
+                return
+            data = file.read_bytes()
+            first, _, last = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
+            piece = data[int(first) : int(last or len(data)) + 1]
+            self.send_response(206 if "Range" in self.headers else 200)
+            self.send_header("Content-Length", str(len(piece)))
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Range", f"bytes {first}-{int(first) + len(piece) - 1}/{len(data)}")
+            self.end_headers()
+            broken = serving.breaks > 0 and len(piece) > 100
+            serving.breaks -= broken
+            self.wfile.write(piece[: len(piece) // 2] if broken else piece)
+            self.close_connection = broken or self.close_connection
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(store)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    serving.address = f"http://127.0.0.1:{server.server_port}"
+    yield serving
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "WAITS", (0.01, 0.01, 0.01))
+
+
+def texts(name: str) -> list[tuple[str, str, bytes]]:
+    return sorted((item.path, item.group, item.content) for item in items(opened(name)))
+
+
+def test_tables_over_http_are_those_of_the_disk_and_are_gone_on_with_from_everywhere(
+    http: Serving, store: Path
+) -> None:
+    for name in ("a.jsonl.gz", "b.parquet"):
+        assert texts(f"{http.address}/{name}") == texts(str(store / name))
+        goes_on_from_everywhere(opened(f"{http.address}/{name}"))
+
+
+def test_an_archive_and_a_folder_have_the_files_of_the_disk(http: Serving, store: Path) -> None:
+    on_disk = texts(str(store))
+    assert texts(f"{http.address}/code.tar.gz") == on_disk and len(on_disk) == 9
+    found = opened(f"{http.address}/")
+    assert sorted(found.shelf.names()) == ["a.jsonl.gz", "b.parquet", *sorted(path for path, *_ in on_disk)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "b.parquet"])
+def test_what_breaks_off_is_read_again_and_too_often_is_an_error(http: Serving, store: Path, name: str) -> None:
+    source = opened(f"{http.address}/{name}")
+    http.breaks = 2
+    assert [item.content for item in items(source)] == [item.content for item in items(opened(store / name))]
+    assert http.breaks == 0
+    http.breaks = 100
+    with pytest.raises(ReadError, match="same command again to resume"):
+        items(source)
+
+
+def test_a_preparation_that_broke_off_goes_on_to_the_same_bytes(
+    http: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = options(f"{http.address}/a.jsonl.gz", f"{http.address}/b.parquet")
+    prepare(tmp_path / "one", given)
+    http.breaks = 100
+    monkeypatch.setattr("trainwright_lm.corpus.pieces.PIECE_BYTES", 2000)
+    with pytest.raises(ReadError, match="could not be read"):
+        prepare(tmp_path / "two", given)
+    http.breaks = 0
+    monkeypatch.undo()
+    prepare(tmp_path / "two", given)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    read = sum(xxhash.xxh3_64_intdigest(row["content"].encode()) for row in ROWS) % 2**64
+    assert read_manifest(tmp_path / "one")["funnel"]["checksum"] == f"{read:016x}"
+
+
+def test_addresses_that_lead_nowhere_say_why(http: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="lm-remote"):
+        opened("nowhere://a/b.parquet")
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(UsageError, match="lm-remote"):
+        opened("gs://bucket/b.parquet")
+    with pytest.raises(ReadError, match=r"none\.parquet could not be reached"):
+        opened(f"{http.address}/none.parquet")
+    with pytest.raises(ReadError, match="has no files that end in"):
+        opened(f"{http.address}/g0/*.txt")
+
+
+def test_tables_and_archives_in_s3(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        port = server.get_host_and_port()[1]
+        for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1",
+                            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        system = fsspec.filesystem("s3", skip_instance_cache=True)
+        system.mkdir("bucket")
+        for file in store.rglob("*.*"):
+            system.put(str(file), f"bucket/all/{file.relative_to(store)}")
+        for name in ("a.jsonl.gz", "b.parquet"):
+            assert texts(f"s3://bucket/all/{name}") == texts(str(store / name))
+        assert texts("s3://bucket/all/code.tar.gz") == texts(str(store))
+        assert len(texts("s3://bucket/all/*.parquet")) == 30 and len(texts("s3://bucket/all")) == 59
+        before = opened("s3://bucket/all/a.jsonl.gz").fingerprint()
+        system.pipe("bucket/all/a.jsonl.gz", gzip.compress(json_lines(ROWS[:19])))
+        fsspec.filesystem("s3").invalidate_cache()
+        assert opened("s3://bucket/all/a.jsonl.gz").fingerprint() != before
+        prepare(tmp_path / "data", options("s3://bucket/all"))
+    finally:
+        server.stop()

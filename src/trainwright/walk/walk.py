@@ -74,6 +74,7 @@ class Walk:
         self.findings: list[Finding] = []
         self.repaired: tuple[str, ...] = ()
         self.runs: dict[Any, Run] = {}
+        self.rates: dict[int, dict[float, float]] = {}  # by updates, the loss of one batch at each learning rate tried
         self.say = say
         self.message = ""
         self.interrupted = False

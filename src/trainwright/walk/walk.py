@@ -343,7 +343,8 @@ class Walk:
                 f"--budget {4 * self.clock.budget:.0f} allows them."
             ).strip()
         setup = self.facts.get(SetupFacts)
-        short = unreached(stages, self.clock.budget, setup.parameters if isinstance(setup, SetupFacts) else 0)
+        size = setup.parameters if isinstance(setup, SetupFacts) else 0
+        short = unreached(stages, self.clock.budget, size)
         message = f"{message} {short}".strip()
         report = Report(
             script=self.script,
@@ -361,7 +362,9 @@ class Walk:
             internal_errors=tuple(self.internal_errors),
         )
         unmeasured = SetupFacts in self.facts and not (report.walked or report.faulty or self.interrupted)
-        return replace(report, message=f"{message} {no_step(self.clock.budget)}".strip()) if unmeasured else report
+        return (
+            replace(report, message=f"{message} {no_step(self.clock.budget, size)}".strip()) if unmeasured else report
+        )
 
     def _has_cause(self, stage: Stage) -> bool:
         # What was found of a script that ended before its training explains that end, whatever stage it belongs to.

@@ -344,8 +344,7 @@ class Walk:
             ).strip()
         setup = self.facts.get(SetupFacts)
         size = setup.parameters if isinstance(setup, SetupFacts) else 0
-        short = unreached(stages, self.clock.budget, size)
-        message = f"{message} {short}".strip()
+        message = f"{message} {unreached(stages, self.clock.budget, size)}".strip()
         report = Report(
             script=self.script,
             framework=framework,

@@ -6,7 +6,7 @@ from trainwright.core import Stage, StageRun, Status
 from trainwright.stages.describe import describe
 from trainwright.stages.memory import planned_memory
 from trainwright.stages.setup import SetupFacts
-from trainwright.walk.closing import unreached
+from trainwright.walk.closing import no_step, unreached
 
 MB = 2**20
 
@@ -50,3 +50,5 @@ def test_what_time_ran_out_for_is_said() -> None:
     assert "did not reach optimizer to baseline: the forward stage alone took 33 s" in said
     assert "with 124 million parameters" in said and "--budget 240" in said
     assert unreached(runs[:2], 60.0, 124_439_808) == ""
+    assert "The model has 124 million parameters." in no_step(60.0, 124_439_808)
+    assert "parameters" not in no_step(60.0, 1_000)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from trainwright.adapters.base import Run
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.trial import LOSS, WRONG_SHARE, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
+from trainwright.stages import OptimizerFacts
+from trainwright.walk.stage_runs import _compared_rates
 from trainwright.walk.trials import run_trial
 
 NAN = float("nan")
@@ -67,6 +69,7 @@ class Budget:
 
     def __init__(self, runs):
         self.runs, self.repaired, self.clock = runs, (), SimpleNamespace(over=False)
+        self.facts, self.rates = {}, {}
         self.knows_step_seconds = True
 
     def affords(self, steps):
@@ -128,3 +131,27 @@ def test_arms_that_agree_to_the_last_bit_say_that_the_change_did_not_reach_the_t
     trial = Trial(change=Repair("change it", Seam.OPTIMIZER, lambda call: call), steps=4, batches=batches, seeds=1)
     outcome = ended(run_trial(Budget({}), trial), lambda item: Run(losses=with_change if item.changes else without))
     assert outcome.without_effect is not reached
+
+
+def test_the_losses_at_compared_rates_are_kept_for_the_report():
+    walk = Budget({})
+    walk.facts = {OptimizerFacts: OptimizerFacts(kind="AdamW", learning_rate=0.3)}
+    lower = Repair("0.01 times the learning rate", Seam.OPTIMIZER, lambda call: call, rate_factor=0.01)
+    other = Repair("clip", Seam.OPTIMIZER, lambda call: call)
+    runs = {change: {"losses": [1.0] * 4 + [last] * 4} for change, last in ((None, 8.0), (lower, 0.5), (other, 0.9))}
+
+    def carried_out(trial):
+        steps = run_trial(walk, trial)
+        try:
+            asked = next(steps)
+            while True:
+                changes = asked.changes
+                made = runs[changes[0] if changes else None]
+                asked = steps.send(Run(losses=tuple(made["losses"]), seconds=1.0))
+        except StopIteration:
+            pass
+
+    carried_out(Trial(change=lower, steps=8))
+    carried_out(Trial(change=other, steps=8))
+    assert walk.rates == {8: {0.3: 8.0, 0.003: 0.5}}
+    assert _compared_rates(walk) == "; loss of one batch after 8 updates by learning rate: 0.003 → 0.5, 0.3 → 8"

@@ -35,10 +35,11 @@ def nothing_checked(ended: str) -> str:
     )
 
 
-def no_step(budget: float) -> str:
+def no_step(budget: float, parameters: int = 0) -> str:
     """The message on a training of which no step was measured; the stages say why."""
+    large = f" The model has {parameters / 1e6:,.0f} million parameters." if parameters >= LARGE else ""
     return (
-        "Nothing was checked: at least one step of the training must be measured, and none was. Give the walk more time "
+        f"Nothing was checked: at least one step of the training must be measured, and none was.{large} Give the walk more time "
         f"(--budget {4 * budget:g}), or the training less data."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,19 @@ SAME_LOSS = 0.01
 
 
 def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun:
+    run = _stage_run(walk, stage, findings)
+    return replace(run, why=run.why + _compared_rates(walk)) if stage == Stage.OPTIMIZER else run
+
+
+def _compared_rates(walk: Walk) -> str:
+    """The loss of one batch at each learning rate that was tried, after as many updates; empty if none was."""
+    steps = max(walk.rates, key=lambda s: len(walk.rates[s]), default=0)
+    tried = sorted(walk.rates.get(steps, {}).items())
+    told = ", ".join(f"{rate:.3g} → {loss:.4g}" for rate, loss in tried)
+    return f"; loss of one batch after {steps} updates by learning rate: {told}" if len(tried) > 1 else ""
+
+
+def _stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun:
     seconds = walk.seconds.get(stage, 0.0)
     here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
     mended = {f.name for f in walk.findings if walk.tried(f)}

@@ -106,6 +106,7 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     before, after = ([walk.runs[key] for key in keys] for keys in arms)
     if any(r.skipped for r in (*before, *after)):
         return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+    _note_rates(walk, trial, steps, before, after)
     return Outcome(
         changed=trial.change.does,
         before=tuple(_value(r, steps, trial) for r in before),
@@ -116,6 +117,18 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
         steps=steps,
         without_effect=_agree(before, after, trial.batches),
     )
+
+
+def _note_rates(walk: Walk, trial: Trial, steps: int, before: Sequence[Run], after: Sequence[Run]) -> None:
+    """Keep the losses of a trial that compares learning rates on one batch, and nothing else."""
+    optimizer = walk.facts.get(OptimizerFacts)
+    factors = [1.0 if one is None else one.rate_factor for one in (trial.against, trial.change)]
+    if not isinstance(optimizer, OptimizerFacts) or trial.batches != 1 or trial.alongside or trial.judged_by != LOSS:
+        return
+    for factor, runs in zip(factors, (before, after)):
+        if factor is not None and None not in factors:
+            rate = float(f"{factor * optimizer.learning_rate:.3g}")
+            walk.rates.setdefault(steps, {})[rate] = fmean(_end(run, steps) for run in runs)
 
 
 def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:

@@ -74,6 +74,7 @@ class Walk:
         self.findings: list[Finding] = []
         self.repaired: tuple[str, ...] = ()
         self.runs: dict[Any, Run] = {}
+        self.rates: dict[int, dict[float, float]] = {}  # by updates, the loss of one batch at each learning rate tried
         self.say = say
         self.message = ""
         self.interrupted = False
@@ -343,8 +344,8 @@ class Walk:
                 f"--budget {4 * self.clock.budget:.0f} allows them."
             ).strip()
         setup = self.facts.get(SetupFacts)
-        short = unreached(stages, self.clock.budget, setup.parameters if isinstance(setup, SetupFacts) else 0)
-        message = f"{message} {short}".strip()
+        size = setup.parameters if isinstance(setup, SetupFacts) else 0
+        message = f"{message} {unreached(stages, self.clock.budget, size)}".strip()
         report = Report(
             script=self.script,
             framework=framework,
@@ -361,7 +362,9 @@ class Walk:
             internal_errors=tuple(self.internal_errors),
         )
         unmeasured = SetupFacts in self.facts and not (report.walked or report.faulty or self.interrupted)
-        return replace(report, message=f"{message} {no_step(self.clock.budget)}".strip()) if unmeasured else report
+        return (
+            replace(report, message=f"{message} {no_step(self.clock.budget, size)}".strip()) if unmeasured else report
+        )
 
     def _has_cause(self, stage: Stage) -> bool:
         # What was found of a script that ended before its training explains that end, whatever stage it belongs to.

@@ -147,6 +147,9 @@ def unexplained(report: Report) -> str:
     first = min(quoted, key=lambda match: match.known.wraps, default=None)
     usual = f". Usually: {first.known.paragraph}" if first is not None else "; no cause was proven."
     if says_failure(report):
+        told = {finding.fix.does for finding in report.findings if finding.fix is not None}
+        if first is not None and first.known.paragraph.rstrip(".") in told:
+            return known.strip()
         return f"{usual[2:]}{known}" if first is not None else known.strip()
     return f"Your pipeline raised this error at the stage marked below{usual}{known}"
 

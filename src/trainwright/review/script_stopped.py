@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from trainwright.core import Failure, Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Ended, Record
 
+# What is said of an exception by itself; where its message is a known one, its remedy is said instead.
+MEND = "mend the line that raises, or what gives it such values"
+
 
 @rule("TW1001", Severity.ERROR)
 def script_stopped(record: Record) -> Iterator[Finding]:
@@ -50,4 +53,4 @@ def _mend(failure: Failure) -> str:
     unknown = re.match(r"name '(\w+)' is not defined", failure.message) if failure.type == "NameError" else None
     if unknown is not None:
         return f"set {unknown[1]} before this line"
-    return "mend the line that raises, or what gives it such values"
+    return MEND

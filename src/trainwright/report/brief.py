@@ -113,7 +113,9 @@ def _guessing(row: OwnNumber, sheet: Sheet) -> str:
         if value is not None
     ]
     of_training = [
-        one.constant for one in sheet.scores if one.constant is not None and row.name.endswith(one.name.replace(" ", "_"))
+        one.constant
+        for one in sheet.scores
+        if one.constant is not None and row.name.endswith(one.name.replace(" ", "_"))
     ]
     differs = row.constant is not None and bool(of_training) and all(abs(row.constant - c) > SAME for c in of_training)
     why = ["the first is the best constant for these rows, above it is that of the training rows"] if differs else []

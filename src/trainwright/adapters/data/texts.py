@@ -74,10 +74,15 @@ def _read_columns(split: Split, tokenizer: Any) -> dict[str, tuple[str, ...]]:
         pairs = [(item[name], _numbers(item)) for item in items if _is_prose(item.get(name))]
         if len(pairs) < _FEWEST_ROWS or len({text for text, _ in pairs}) < 2:
             continue
-        found = [_held(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"], held) for text, held in pairs]
+        found = [
+            _held(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"], held) for text, held in pairs
+        ]
         if sum(whole for whole, _ in found) >= _READ * len(found):
             read.append(name)
-        elif sum(whole for whole, _ in found) <= _UNREAD * len(found) and np.mean([share for _, share in found]) < _CLEANED:
+        elif (
+            sum(whole for whole, _ in found) <= _UNREAD * len(found)
+            and np.mean([share for _, share in found]) < _CLEANED
+        ):
             unread.append(name)
     return {"read": tuple(read), "unread": tuple(unread) if read else ()}
 
@@ -88,7 +93,9 @@ def _is_prose(value: Any) -> bool:
 
 def _numbers(item: Mapping[str, Any]) -> list[list[int]]:
     """The columns of whole numbers of a row: tokens of inputs and of labels."""
-    lists = [value for value in item.values() if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "tolist")]
+    lists = [
+        value for value in item.values() if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "tolist")
+    ]
     arrays = [np.asarray(value) for value in lists]
     return [array.tolist() for array in arrays if array.ndim == 1 and array.dtype.kind in "iu"]
 

@@ -38,7 +38,9 @@ class TermWatch:
 
     def terms_of(self, total: torch.Tensor, kept: Sequence[KeptLoss]) -> list[LossTerm]:
         """The terms of the minimized loss: calls of loss functions, what else was added, and constants."""
-        calls = {k.value.grad_fn: k.function for k in kept if isinstance(k.value, torch.Tensor) and k.value.numel() == 1}
+        calls = {
+            k.value.grad_fn: k.function for k in kept if isinstance(k.value, torch.Tensor) and k.value.numel() == 1
+        }
         found: list[LossTerm] = []
         self._split(total.grad_fn, 1.0, calls, found, _DEEPEST)
         value = float(total.detach())

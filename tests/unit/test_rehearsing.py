@@ -111,8 +111,7 @@ def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
 @pytest.mark.parametrize(
     ("message", "told"),
     [
-        ("You should supply an encoding or a list of encodings to this method that includes input_ids, but you provided "
-         "['label']", "the raw one, not the tokenized one"),
+        ("You should supply an encoding or a list of encodings that includes input_ids, but you gave ['label']", "the raw one, not the tokenized one"),
         ("Classification metrics can't handle a mix of multiclass and continuous-multioutput targets", "Take the argmax"),
         ("nobody knows this", "mend the line that raises"),
     ],

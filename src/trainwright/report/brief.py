@@ -115,7 +115,7 @@ def _guessing(row: OwnNumber, sheet: Sheet) -> str:
     of_training = [
         one.constant
         for one in sheet.scores
-        if one.constant is not None and row.name.endswith(one.name.replace(" ", "_"))
+        if one.constant is not None and one.rows_of == "held-out" and row.name.endswith(one.name.replace(" ", "_"))
     ]
     differs = row.constant is not None and bool(of_training) and all(abs(row.constant - c) > SAME for c in of_training)
     why = ["the first is the best constant for these rows, above it is that of the training rows"] if differs else []

@@ -35,7 +35,7 @@ def headline(report: Report) -> str:
     counts = [(sum(f.severity == s for f in report.findings), s) for s in Severity]
     found = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
     if found:
-        return found
+        return found if report.faulty else f"{found}{_unrehearsed(report)}"
     if report.faulty:
         return "a stage failed"
     if report.is_interrupted:

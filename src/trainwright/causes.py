@@ -1,12 +1,14 @@
-"""Puts what the walk has seen, and what can explain a poor outcome of the whole run, before that outcome."""
+"""Joins what the walk has seen, what the whole run came to, and what is known of its error, into causes and remedies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainwright.core import Finding, Fix, Proof, Severity, Stage
+from trainwright.core import Failure, Finding, Fix, Proof, Severity, Stage
+from trainwright.core.misspelt import MEND
 from trainwright.core.trial import Outcome
+from trainwright.frameworks.messages import best
 
 # Outcomes of the rehearsal, and the findings that can explain each. By themselves these are notes: something unusual, with
 # which many trainings learn. One that has learned nothing is their proof.
@@ -30,6 +32,17 @@ def with_causes_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     first = min(causes, key=lambda one: one.stage)
     below = replace(outcome, fix=Fix(does=f"{first.code} {first.name} can explain it: mend that first"))
     return tuple(below if f is outcome else f for f in found)
+
+
+def with_known_remedy(finding: Finding, failures: Sequence[Failure]) -> Finding:
+    """The finding of a script that stopped, with what is known of its message as the remedy."""
+    failure = next((one for one in failures if str(one) in finding.message), None)
+    if finding.fix is None or finding.fix.does != MEND or failure is None:
+        return finding
+    match = best(failure.type, failure.message)
+    if match is None or match.known.wraps:
+        return finding
+    return replace(finding, fix=Fix(does=match.known.paragraph.rstrip(".")))
 
 
 def _is_tried(finding: Finding) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
-from trainwright.causes import with_causes_first
+from trainwright.causes import with_causes_first, with_known_remedy
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
@@ -178,7 +178,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
     first = _without_reached(first, ends)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
-    kept = tuple(f for f in found.findings if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
+    stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
+    kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
         first,
         findings=with_causes_first((*first.findings, *kept)),

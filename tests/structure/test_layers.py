@@ -85,7 +85,7 @@ MAY_IMPORT = {
     "explain": {"explain", "frameworks", "core"},
     # A script's walk for others: it runs the walk, and edits nothing.
     "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
-    "causes": {"core"},
+    "causes": {"core", "frameworks.messages", "review.script_stopped"},
     "errors": set(),
     "console": set(),
     "open_lines": set(),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Severity
+from trainwright.core.finding import Place, Severity
 from trainwright.rules.dataset.missing_classes import missing_classes
 from trainwright.rules.loss.label_out_of_range import label_out_of_range
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
@@ -73,6 +73,10 @@ def test_an_evaluation_set_without_labels_is_said_to_have_none() -> None:
     loss = LossFacts(function="cross_entropy", call=call, classes=10, targets_are_labels=True)
     (raising,) = label_out_of_range.function(dataset, SetupFacts(), ForwardFacts(), loss)
     assert raising.message == found.message
+    made, given = Place("train.py", 3), Place("train.py", 9)
+    places = SetupFacts(places={"eval_dataset_made": made, "eval_dataset": given})
+    (placed,) = label_out_of_range.function(dataset, places, ForwardFacts(), loss)
+    assert placed.where == given  # the set is as it should be; it is given to the wrong thing
     ignoring = replace(loss, call=replace(call, options={"ignore_index": -1}))
     assert list(label_out_of_range.function(dataset, SetupFacts(), ForwardFacts(), ignoring)) == []
     outliers = DatasetFacts(train=_set("train", {-1: 5, 1: 300}), evaluation=_set("evaluation", {-1: 100}))

@@ -110,6 +110,23 @@ def test_an_exception_at_the_end_of_the_script_is_its_failure() -> None:
     assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status([report]) == 1
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("You should supply an encoding or a list of encodings that includes input_ids, but you gave ['label']", "the raw one, not the tokenized one"),
+        ("Classification metrics can't handle a mix of multiclass and continuous-multioutput targets", "Take the argmax"),
+        ("nobody knows this", "mend the line that raises"),
+    ],
+    ids=["untokenized", "scores", "unknown"],
+)  # fmt: skip
+def test_what_is_known_of_an_exception_is_its_remedy(message: str, told: str) -> None:
+    record = regressor()
+    record.ended.failure = Failure(type="ValueError", message=message, where=AT)
+    (report,) = with_review(record, WALKED)
+    first = report.first_cause
+    assert first is not None and first.name == "script-stopped" and first.fix is not None and told in first.fix.does
+
+
 def test_an_error_that_would_have_ended_the_run_is_refuted_by_it() -> None:
     broken = Verdict(shown=Shown.BROKEN, why="label-out-of-range")
     findings = (found("label-out-of-range", "TW401", Severity.ERROR),)

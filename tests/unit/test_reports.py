@@ -393,3 +393,15 @@ def test_a_walk_alone_says_that_the_whole_run_was_not_tried() -> None:
     rehearsed = replace(report, stages=(walked, StageRun(stage=Stage.REHEARSAL, status=Status.UNSHOWN)))
     for one in (rehearsed, replace(report, start_seconds=None), replace(report, training=2)):
         assert words.headline(one) == "nothing found"
+
+
+@pytest.mark.parametrize(("constant", "told"), [(0.357, True), (0.34, False)])
+def test_two_constants_of_the_same_rows_are_told_apart(constant: float, told: bool) -> None:
+    """What a function of metrics gives for the best constant of its rows, beside that of the training labels."""
+    score = Score(name="accuracy", output="", rows_of="held-out", rows=300, first=None, last=0.9, constant=0.34)
+    trained = replace(score, rows_of="training", constant=0.357)
+    own = OwnNumber(name="eval_accuracy", source="logged", count=1, first=None, last=0.9, constant=constant)
+    text = " ".join(
+        printed(Report(script="train.py", sheet=Sheet(updates=9, scores=(score, trained), own=(own,))), 200).split()
+    )
+    assert f"guessing: constant {constant:g}" in text and ("that of the training rows" in text) == told

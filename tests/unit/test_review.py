@@ -45,6 +45,7 @@ from trainwright.rehearsal.record import (
 from trainwright.rehearsal.record_rows import Broken
 from trainwright.review._review import ask, review
 from trainwright.review._rows import evaluated_rows, held_out_rows
+from trainwright.review._scores import Score, tell
 from trainwright.review._verdict import verdict_of, verdicts
 
 QUESTIONS = {one.name: one for one in load_rules() if one.stage == Stage.REHEARSAL}
@@ -578,6 +579,9 @@ def test_a_gain_that_is_sure_and_tiny_is_no_learning_and_no_fault() -> None:
         of_values(labels, 0.01 * labels, update=UPDATES),
     )
     assert shown(record) == Shown.NOT_SHOWN
+    small = Score(name="log loss", value=7.0, constant=7.1, errors=16.8, room=0.014)
+    assert "learning counts from 3% of the way" in tell(small, "300 rows")
+    assert "counts" not in tell(dataclasses.replace(small, room=0.04), "300 rows")
 
 
 def test_a_run_that_was_cut_early_does_not_accuse() -> None:
@@ -1020,6 +1024,9 @@ def test_a_loss_that_is_multiplied_before_it_is_divided_is_noted() -> None:
     noted = {f.name: f for f in review(accumulating(8, 400)).findings}
     assert "numbers-disagree" in noted and "64 times what backward was called on" in noted["numbers-disagree"].message
     assert noted["numbers-disagree"].severity == Severity.NOTE
+    few = accumulating(8, 400)
+    few.numbers = few.numbers[:3]
+    assert "numbers-disagree" in {f.name for f in review(few).findings}
     sound = accumulating(8, 400)
     sound.numbers = [dataclasses.replace(one, value=one.value / 8) for one in sound.numbers]
     assert "numbers-disagree" not in said(sound)

@@ -19,7 +19,9 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.learning import LearningLook
 from trainwright.stages.overfit import OverfitFacts
+from trainwright.walk.verdict import compared
 
 
 @rule("TW201", Severity.ERROR)
@@ -89,6 +91,9 @@ def test_the_verdict_is_what_was_shown() -> None:
         "after 16 of 16 planned updates, 100 evaluation rows have a loss of 1, a constant prediction 2 (50% less, 10.0 "
         "standard errors)"
     )
+    slightly = LearningLook(updates=16, loss=7.53, constant=7.6, error=0.004)
+    assert "learning counts from 2% less on" in compared(slightly)
+    assert "counts" not in compared(replace(slightly, loss=7.0))
     assert flat.verdict.shown == Shown.NOT_SHOWN
     assert status_of(flat)["baseline"] == "not shown"
     assert walked(Pipeline(ragged=True), ragged).verdict == Verdict(

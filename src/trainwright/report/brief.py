@@ -29,6 +29,8 @@ MOST_LINES = {
 }  # fmt: skip
 # A learning rate that changes by less is shown as constant: means of equal numbers are not quite equal.
 CHANGED = 1.001
+# Two scores that differ by less are the same.
+SAME = 1e-3
 # A row that is drawn so many times more often than the others is mentioned.
 MOST_UNEVEN = 5
 
@@ -103,13 +105,21 @@ def _beside(row: Score) -> str:
     return ", ".join(parts)
 
 
-def _guessing(row: OwnNumber) -> str:
+def _guessing(row: OwnNumber, sheet: Sheet) -> str:
+    """What guessing gives by the script's own function, whose constant answer is the best one for the rows that it got."""
     told = [
         f"{how} {value_of(value)}"
         for how, value in (("constant", row.constant), ("random", row.random))
         if value is not None
     ]
-    return f"guessing: {', '.join(told)}" if told else ""
+    of_training = [
+        one.constant
+        for one in sheet.scores
+        if one.constant is not None and one.rows_of == "held-out" and row.name.endswith(one.name.replace(" ", "_"))
+    ]
+    differs = row.constant is not None and bool(of_training) and all(abs(row.constant - c) > SAME for c in of_training)
+    why = ["the first is the best constant for these rows, above it is that of the training rows"] if differs else []
+    return f"guessing: {'; '.join([', '.join(told), *why])}" if told else ""
 
 
 def _way(first: float | None, last: float | None) -> str:
@@ -127,7 +137,7 @@ def _brief_own(sheet: Sheet) -> tuple[Line, ...]:
                     f"best {value_of(row.best)} after update {row.best_update:,}"
                     if row.best_update is not None and row.count > 1
                     else "",
-                    _guessing(row),
+                    _guessing(row, sheet),
                 ),
                 row.mark,
             )

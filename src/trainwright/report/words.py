@@ -36,7 +36,7 @@ def headline(report: Report) -> str:
     counts = [(sum(f.severity == s for f in report.findings), s) for s in Severity]
     found = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
     if found:
-        return found
+        return found if report.faulty else f"{found}{_unrehearsed(report)}"
     if report.faulty:
         return "a stage failed"
     if report.is_interrupted:
@@ -150,6 +150,9 @@ def unexplained(report: Report) -> str:
     if misspelt(failure) is not None:  # the message names what is meant
         first, usual = None, "."
     if says_failure(report):
+        told = {finding.fix.does for finding in report.findings if finding.fix is not None}
+        if first is not None and first.known.paragraph.rstrip(".") in told:
+            return known.strip()
         return f"{usual[2:]}{known}" if first is not None else known.strip()
     return f"Your pipeline raised this error at the stage marked below{usual}{known}"
 

@@ -200,4 +200,6 @@ def tell(score: Score, rows: str) -> str:
     number = f"{score.errors:.0f}" if abs(score.errors) >= 10 else f"{score.errors:.1f}"
     many = "more than 100" if score.errors > 100 else number
     said = text.format(rows=rows, name=score.name, value=score.value, constant=score.constant)
-    return f"{said} ({many} standard errors)"
+    is_small = score.name != BESIDE and score.errors > SHOWN_ERRORS and score.room < SHOWN_ROOM
+    counts = f"; sure, but learning counts from {SHOWN_ROOM:.0%} of the way to perfect answers on" if is_small else ""
+    return f"{said} ({many} standard errors{counts})"

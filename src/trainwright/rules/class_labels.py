@@ -122,7 +122,7 @@ def without_labels(dataset: DatasetFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"the evaluation set has no labels: all {total} of them are -1, as in test sets whose labels are kept secret",
         measured={"evaluation_rows": total, "label": -1},
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET) or dataset.evaluation_place,
+        where=setup.place(Role.EVAL_DATASET) or dataset.evaluation_place or setup.place(Role.EVAL_DATASET_MADE),
         proof=Proof(f"every one of {total} evaluation rows has the label -1, and no training row has it"),
         fix=Fix(does="evaluate on a set that has labels, such as the validation set; this one can only be predicted"),
     )

@@ -9,6 +9,7 @@ from trainwright.core import WALKED, Failure, Finding, Severity, Shown, Stage, V
 from trainwright.stages.learning import (
     CARRIED,
     NO_LOSS,
+    SHOWN_DEVIATIONS,
     SHOWN_SHARE,
     TOO_FEW_ROWS,
     TWO_LOSSES,
@@ -77,7 +78,7 @@ def _after(learning: LearningFacts) -> str:
     planned = f" of {learning.planned:,} planned" if learning.planned else ""
     return (
         f"after {last.updates:,}{planned} updates, {learning.rows:,} {_rows(learning)} have a loss of {last.loss:.4g}, "
-        f"a constant prediction {last.constant:.4g}{_compared(last)}"
+        f"a constant prediction {last.constant:.4g}{compared(last)}"
     )
 
 
@@ -94,10 +95,14 @@ def _rows(learning: LearningFacts) -> str:
     return "evaluation rows" if learning.held_out == "evaluation" else "training rows that were held out"
 
 
-def _compared(look: LearningLook) -> str:
+def compared(look: LearningLook) -> str:
+    """How far the last look is below the constant prediction, in words."""
     if look.share <= 0:
         return ""
-    return f" ({look.share:.0%} less, {look.deviations:.1f} standard errors)"
+    small = look.deviations > SHOWN_DEVIATIONS and look.share <= SHOWN_SHARE
+    counts = f"; sure, but learning counts from {SHOWN_SHARE:.0%} less on" if small else ""
+    share = f"{look.share:.1%}" if small else f"{look.share:.0%}"
+    return f" ({share} less, {look.deviations:.1f} standard errors{counts})"
 
 
 def _why_not_reached(walk: Walk) -> str:

@@ -352,7 +352,7 @@ class Walk:
             versions=versions or {},
             seconds=self.clock.spent,
             start_seconds=self.start_seconds,
-            findings=tuple(sorted(findings, key=_order)),
+            findings=tuple(sorted(findings, key=lambda f: (len(f.after_repair), int(f.code[2:])))),
             stages=stages,
             verdict=verdict_of(self, failed),
             profile=profile_of(self),
@@ -395,7 +395,3 @@ class Walk:
 
     def _stands(self, finding: Finding) -> bool:
         return any(alike(f, finding) and not self.tried(f) for f in self.findings)
-
-
-def _order(finding: Finding) -> tuple[int, int]:
-    return (len(finding.after_repair), int(finding.code[2:]))

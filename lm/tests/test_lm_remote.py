@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import pickle
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -102,9 +104,19 @@ def test_tables_over_http_are_those_of_the_disk_and_are_gone_on_with_from_everyw
         goes_on_from_everywhere(opened(f"{http.address}/{name}"))
 
 
+def test_a_part_of_a_source_goes_to_a_task(http: Serving, store: Path) -> None:
+    source = opened(f"{http.address}/")
+    part = pickle.loads(pickle.dumps(source.part(1, 3)))
+    assert list(part.shelf.names()) == ["b.parquet", "g0/f0.py"]
+    assert len(items(part)) == 31
+
+
 def test_an_archive_and_a_folder_have_the_files_of_the_disk(http: Serving, store: Path) -> None:
     on_disk = texts(str(store))
     assert texts(f"{http.address}/code.tar.gz") == on_disk and len(on_disk) == 9
+    with zipfile.ZipFile(store / "code.zip", "w") as archive:
+        archive.write(store / "g0" / "f3.py", "g0/f3.py")
+    assert texts(f"zip://::{http.address}/code.zip") == [one for one in on_disk if one[0] == "g0/f3.py"]
     found = opened(f"{http.address}/")
     assert sorted(found.shelf.names()) == ["a.jsonl.gz", "b.parquet", *sorted(path for path, *_ in on_disk)]  # type: ignore[attr-defined]
 

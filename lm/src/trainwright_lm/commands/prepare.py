@@ -176,8 +176,8 @@ def prepare(
         Parameter(
             help=(
                 "`installed` (the Python files of the packages in this environment; the default), a folder (each first-level "
-                "subfolder is a group; a git checkout is a single group), a table (.jsonl, .jsonl.gz, .parquet), or hub:OWNER/NAME. "
-                "Several are allowed."
+                "subfolder is a group; a git checkout is a single group), a table (.jsonl, .jsonl.gz, .parquet), hub:OWNER/NAME, or "
+                "any of these at an address of fsspec's (s3://BUCKET/a.parquet, https://HOST/a.tar.gz). Several are allowed."
             )
         ),
     ],

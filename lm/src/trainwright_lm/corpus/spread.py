@@ -132,11 +132,8 @@ def _stages(tasks: int, finish: Work, *, limited: bool = False) -> list[_Stage]:
 
     gather = [_Stage("1-gather", tasks, (shards.gather, shards.sign))]
     if limited:
-        gather = [
-            _Stage("1-gather", tasks, (shards.gather,)),
-            _Stage("1-limit", 1, (shards.limit,)),
-            _Stage("1-sign", tasks, (shards.sign,)),
-        ]
+        limit, sign = _Stage("1-limit", 1, (shards.limit,)), _Stage("1-sign", tasks, (shards.sign,))
+        gather = [_Stage("1-gather", tasks, (shards.gather,)), limit, sign]
     return [
         *gather,
         _Stage("2-link", shards.BUCKETS, (_find_equal, shards.link)),

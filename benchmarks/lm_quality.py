@@ -228,13 +228,14 @@ def loss_of(model: torch.nn.Module, windows: Windows) -> float:
     return nats / (count * windows.context)
 
 
-def installed(folder: Path) -> Path:
-    """This environment's packages, prepared in a folder as `make lm-demo` does."""
+def installed(folder: Path, size: int = 12_000_000, vocabulary: int = 2048) -> Path:
+    """So many bytes of this environment's packages, prepared in a folder; if not said otherwise, as `make lm-demo` does."""
     from trainwright_lm.corpus.options import PrepareOptions
     from trainwright_lm.corpus.prepare import prepare
 
     prepare(
-        folder, PrepareOptions(max_bytes=12_000_000, max_group_bytes=1_000_000, validation=0.1, vocabulary_size=2048)
+        folder,
+        PrepareOptions(max_bytes=size, max_group_bytes=size // 12, validation=0.1, vocabulary_size=vocabulary),
     )
     return folder
 

@@ -106,6 +106,7 @@ class _Showing:
         self._train, self._required = train, required
         # The current streams: a script may replace them with its own and write that output to a file.
         self._console = Console(file=sys.stderr if "-" in targets.given.values() else sys.stdout)
+        self._wipes = sys.stderr.isatty()  # in a terminal, the line of progress wipes out what stood there
         self._started = time.monotonic()
         self._shown: list[Report] = []
         self._waiting: list[Report] = []
@@ -139,7 +140,7 @@ class _Showing:
 
         self._say("")
         self._shown.append(report)
-        if not sys.stderr.isatty():  # in a terminal, the line of progress has wiped out what stood there
+        if not self._wipes:
             self._lines.end(self._console.file)
         terminal.show(report, self._console)
         if self._train:

@@ -23,14 +23,13 @@ class OpenLines:
     def note(self, stream: Any, text: str) -> None:
         """Text was written to a stream."""
         of = _file_of(stream)
-        line = (self._ends.get(of, "") + text).rpartition("\n")[2].rpartition(_ERASED)[2]
-        # A carriage return begins the line again; blanks behind it wipe it out.
-        self._ends[of] = line.rpartition("\r")[2] if line.endswith("\r") else line[-500:]
+        self._ends[of] = (self._ends.get(of, "") + text).rpartition("\n")[2].rpartition(_ERASED)[2][-500:]
 
     def is_open(self, stream: Any) -> bool:
         """Whether something stands in the line where the stream's next text goes."""
-        line = self._ends.get(_file_of(stream), "")
-        return bool(_CODES.sub("", line).rpartition("\r")[2].strip())
+        written = _CODES.sub("", self._ends.get(_file_of(stream), "")).split("\r")
+        # A carriage return goes back to the line's beginning; what is written there, were it blanks, takes the place.
+        return bool((written[-1] or written[-2 if len(written) > 1 else -1]).strip())
 
     def end(self, stream: Any) -> None:
         """End such a line."""
@@ -51,21 +50,25 @@ def _file_of(stream: Any) -> object:
 def watching_lines() -> Iterator[OpenLines]:
     """Note what is written to standard output and error; the streams remain what they are."""
     lines = OpenLines()
-    watched: list[tuple[Any, Callable[[str], int]]] = []
+    watched: list[tuple[Any, Callable[[str], int], Any]] = []
     streams: list[Any] = [sys.stdout, sys.stderr]
     for stream in {id(one): one for one in streams}.values():
         try:
-            noting = _noting(lines, stream, stream.write)
+            own, noting = vars(stream).get("write"), _noting(lines, stream, stream.write)
             stream.write = noting
-            watched.append((stream, noting))
+            watched.append((stream, noting, own))
         except AttributeError:  # it takes none, or there is no stream
             continue
     try:
         yield lines
     finally:
-        for stream, noting in watched:
-            if vars(stream).get("write") is noting:  # otherwise the script has put its own in the place
+        for stream, noting, own in watched:
+            if vars(stream).get("write") is not noting:  # the script has put its own in the place
+                continue
+            if own is None:
                 del stream.write
+            else:
+                stream.write = own
 
 
 def _noting(lines: OpenLines, stream: Any, write: Callable[[str], int]) -> Callable[[str], int]:

@@ -7,7 +7,7 @@ import pytest
 
 from recorded import SLOWER, Pipeline, status_of, walked
 from trainwright.adapters.base import Run, Train
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.rule import rule
@@ -18,6 +18,7 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
+from trainwright.walk.aftermath import same_failure
 
 HALVE = Repair("halve the rows", Seam.TRAINER, lambda call: call)
 
@@ -228,3 +229,17 @@ def test_a_repair_that_cannot_be_made_does_not_keep_experiments_from_being_made(
 
     report = walked(Refusing(), too_many, by_experiment)
     assert [f.name for f in report.findings] == ["too-many", "by-experiment"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("row 3 of 9", "row 12 of 9: the rest", True),
+        ("0", "'labels'", False),  # of a KeyError
+        ("5", "list index out of range", False),
+        ("5", "5", True),
+    ],
+)
+def test_an_exception_is_known_again_by_its_words(one: str, other: str, same: bool) -> None:
+    failures = [Failure(type="KeyError", message=message, where=None) for message in (one, other)]
+    assert same_failure(*failures) is same

@@ -32,6 +32,12 @@ def stop(message: str, kind: str = "NameError", where: Place = AT) -> Failure:
         ("Dataset", "dataset", False),  # a class that was not imported
         ("batch_encode_plus", "batch_decode", False),
         ("enumrate", "enumerate", True),
+        ("netD", "netG", False),
+        ("optimizerD", "optimizerG", False),
+        ("trainX", "trainY", False),
+        ("test_loader", "text_loader", False),
+        ("epochs", "epoch", False),  # the number of them, and one of them
+        ("trian_loader", "train_loader", True),
     ],
 )
 def test_a_slip_is_told_from_another_name(written: str, meant: str, is_one: bool) -> None:

@@ -23,6 +23,7 @@ class File(io.StringIO):
         (["⠋ walking", "\x1b[2K\r"], False),
         (["\x1b[31mred\x1b[0m"], True),
         (["text\n\x1b[0m"], False),
+        (["loading 100%", "\r"], True),  # it still stands there
         ([], False),
     ],
 )
@@ -36,6 +37,15 @@ def test_a_line_that_is_not_ended_is_known(monkeypatch, written: list[str], is_o
         lines.end(stream)
     assert stream.getvalue() == "".join(written) + ("\n" if is_open else "")
     assert "write" not in vars(stream), "the stream is as it was"
+
+
+def test_a_write_of_the_scripts_own_comes_back(monkeypatch) -> None:
+    stream = File()
+    own = stream.write = lambda text: len(text)  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    with watching_lines():
+        assert stream.write is not own
+    assert stream.write is own
 
 
 def test_both_streams_into_one_file_have_one_line(tmp_path, monkeypatch) -> None:

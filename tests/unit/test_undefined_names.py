@@ -27,6 +27,8 @@ def test_a_name_in_a_branch_and_in_a_function() -> None:
         "from __future__ import annotations\ndef f(a: Tensor) -> Model: ...\n",
         "if __name__ == '__main__':\n    display(get_ipython(), __file__)\n",
         "text = unicode\n",
+        "def f():\n    x = 1\n    def g(): return x\n    g()\n    del x\n",
+        "import builtins\nbuiltins.log = print\nlog(1)\n",
         "%matplotlib inline\nprint(rows)\n",
     ],
 )

@@ -14,6 +14,8 @@ _UNKNOWN_NAME = re.compile(r"name '(\w+)' is not defined")
 _SUGGESTED = re.compile(r"(?:name '(\w+)' is not defined|has no attribute '(\w+)')\. Did you mean: '(\w+)'\?$")
 # Shorter words differ on purpose: x and y, tr and te.
 _LEAST_LETTERS = 4
+# In shorter words another letter makes another word: test and text, left and lift.
+_LEAST_REPLACED = 6
 # A slip is one letter too many, too few or wrong, or two in the other order; in a long name there may be two slips.
 _LONG = 10
 MEND = "mend the line that raises, or what gives it such values"
@@ -39,8 +41,11 @@ def misspelt(failure: Failure) -> Misspelt | None:
 
 def is_slip(written: str, meant: str) -> bool:
     """Whether two names differ by slips of the pen within their longer words, not in a letter or number that tells
-    variables apart (`x_train` and `y_train`, `model1` and `model2`, a class and its object)."""
+    variables apart (`x_train` and `y_train`, `model1` and `model2`, `netD` and `netG`, a class and its object, the
+    epochs and an epoch)."""
     if written == meant or written[0] != meant[0] or re.sub(r"\D", "", written) != re.sub(r"\D", "", meant):
+        return False
+    if written[:-1] in (meant, meant[:-1]):
         return False
     if meant in dir(builtins) and written.startswith(meant):  # `inputs` is a variable that is missing, not `input`
         return False
@@ -49,6 +54,8 @@ def is_slip(written: str, meant: str) -> bool:
         return "".join(one) == "".join(other)
     pairs = [(a, b) for a, b in zip(one, other) if a != b]
     changes = sum(_changes(a, b) for a, b in pairs)
+    if any(len(a) == len(b) < _LEAST_REPLACED and sorted(a) != sorted(b) for a, b in pairs):
+        return False
     return all(max(map(len, p)) >= _LEAST_LETTERS for p in pairs) and changes <= 1 + (len(meant) >= _LONG)
 
 

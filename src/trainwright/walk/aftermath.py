@@ -100,6 +100,8 @@ def same_failure(one: Failure, other: Failure) -> bool:
     """Whether two stages met the same exception: its first line may count something, and say what was being done."""
     if one.type != other.type or bool(one.message.strip()) != bool(other.message.strip()):
         return False
+    if not all(_NUMBER.sub("", failure.message).strip() for failure in (one, other)):  # a key, or a position
+        return one.message == other.message
     short, long = sorted((_NUMBER.sub("", str(failure)) for failure in (one, other)), key=len)
     return long.startswith(short)
 

@@ -22,13 +22,14 @@ def watch_calls(state: State) -> None:
     original = torch.nn.Module.__call__
     begin = state.recorder.watching(functools.partial(begin_call, state))
     end = state.recorder.watching(functools.partial(end_call, state))
+    is_passed_over = state.recorder.watching(state.is_passed_over)
 
     @functools.wraps(original)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
             return original(self, *args, **kwargs)
         state.look_for_update()
-        if state.is_passed_over(self, args):
+        if is_passed_over(self, args):
             state.depth = 1
             try:
                 return original(self, *args, **kwargs)

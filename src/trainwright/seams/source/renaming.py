@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+_SCOPES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+
 
 def is_set(text: str, name: str) -> bool:
     """Whether a text gives a value to a name anywhere: then it is used too early, not misspelt."""
     try:
-        return name in _set_names(ast.parse(text))
+        return name in set_names(ast.parse(text))
     except (SyntaxError, ValueError):
         return False
 
@@ -28,7 +33,7 @@ def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool =
         found = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == written]
         ends = [(n.end_lineno or 0, n.end_col_offset or 0) for n in found]
         return _replaced(text, [end for end in ends if end[0] == line], written, meant)
-    if written in _set_names(tree):
+    if written in set_names(tree):
         return None
     uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == written]
     ends = [(n.end_lineno or 0, n.end_col_offset or 0) for n in uses]
@@ -36,7 +41,7 @@ def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool =
     return _replaced(text, ends if here and meant in names_of_file(tree) else here, written, meant)
 
 
-def _set_names(tree: ast.AST) -> set[str]:
+def set_names(tree: ast.AST) -> set[str]:
     """The names that get a value somewhere: `x += 1` needs one that is there."""
     added = {id(n.target) for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
     return {name for node in ast.walk(tree) if id(node) not in added for name in _set_by(node)}
@@ -49,7 +54,7 @@ def names_of_file(tree: ast.Module) -> set[str]:
     while waiting:
         node = waiting.pop()
         found.update(_set_by(node))
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if not isinstance(node, _SCOPES):
             waiting.extend(ast.iter_child_nodes(node))
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Place
 from trainwright.core.misspelt import is_slip
 from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.renaming import names_of_file
+from trainwright.seams.source.renaming import names_of_file, set_names
 from trainwright.stages.setup import UndefinedName
 
 # What a notebook gives its cells, and what Python 2 had: code for it stands in branches that are not to run.
@@ -48,9 +48,10 @@ def undefined_in(text: str, file: str, there: set[str]) -> Iterator[UndefinedNam
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
-    if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in _SETTING for n in ast.walk(tree)):
+    if any(_may_set(node) for node in ast.walk(tree)):
         return
-    annotated, known = _annotations(tree), names_of_file(tree)
+    # A name that is set anywhere is not looked at: whether it is there at its use, the order of the calls decides.
+    there, annotated, known = there | set_names(tree), _annotations(tree), names_of_file(tree)
     found = checker.Checker(tree, filename=file, builtins=there)
     for one in sorted(found.messages, key=lambda m: (m.lineno, m.col)):
         if not isinstance(one, messages.UndefinedName) or (one.lineno, one.col) in annotated:
@@ -62,6 +63,15 @@ def undefined_in(text: str, file: str, there: set[str]) -> Iterator[UndefinedNam
         near = difflib.get_close_matches(name, sorted(known), 1, _KIN)
         meant = near[0] if near and is_slip(name, near[0]) else ""
         yield UndefinedName(name=name, meant=meant, where=Place(file, one.lineno))
+
+
+def _may_set(node: ast.AST) -> bool:
+    """Whether code may set a name that does not stand in it."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _SETTING
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return isinstance(node.value, ast.Name) and node.value.id == "builtins"
+    return False
 
 
 def _annotations(tree: ast.AST) -> set[tuple[int, int]]:

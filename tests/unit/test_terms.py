@@ -117,6 +117,19 @@ def test_signs_and_multiples_of_sums(combine, values) -> None:
         assert of[True].value == pytest.approx(values[1])
 
 
+def test_several_heads_at_chance_are_not_far_above_it() -> None:
+    def summed(heads, weight, error=1.0):
+        def combine(loss, hidden):
+            labels = torch.arange(8) % 5
+            return sum([weight * F.cross_entropy(error * hidden, labels) for _ in range(heads)], 0 * loss)
+
+        return combine
+
+    assert not is_far([facts(summed(4, 1.0))]) and not is_far([facts(summed(2, 3.0))])
+    assert is_far([facts(summed(4, 1.0, 100.0))])
+    assert is_far([facts(lambda loss, hidden: loss * 4)])  # one head: a factor raises it
+
+
 def test_what_divides_by_the_loss_is_no_multiple_of_it() -> None:
     (one,) = facts(lambda ce, hidden: torch.div(torch.tensor(5.0), ce)).terms
     assert not one.function and not one.is_constant

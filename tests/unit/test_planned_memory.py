@@ -20,7 +20,12 @@ MB = 2**20
         ("SGD", True, 1),
         ("RMSprop", False, 1),
         ("adamw_8bit", False, None),
+        ("adamw_torch_4bit", False, None),
+        ("adamw_anyprecision", False, None),
+        ("rmsprop_bnb", False, 1),
         ("Adafactor", False, None),
+        ("paged_adamw_32bit", False, None),
+        ("galore_adamw", False, None),
         ("TheirOwn", False, None),
     ],
 )

@@ -293,6 +293,10 @@ def test_a_batch_that_was_fetched_once_is_learned_by_heart_on_purpose() -> None:
     assert said(record) == set()  # held-out rows are no better than a constant, and nobody asked for it
     record.drawn[0].draws = Counter(list(range(16)) * 60)  # an iterator that is made anew
     assert said(record) == {"partial-data"}
+    record.drawn[0].draws = Counter([*range(16), *list(range(400)) * 10])
+    assert said(record) == {"partial-data"}
+    record.drawn[0].evaluated = Counter(list(range(400)) * 10)
+    assert said(record) == set()
 
 
 def _sorted_training(*, together: bool) -> Record:
@@ -557,6 +561,11 @@ def test_what_is_advised_rests_on_what_was_measured() -> None:
     record.losses = [(u, 9000 - 10 * u + loss) for u, loss in losses.items()]
     assert "that is minimized" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
     record.losses = [(one.update, 65536 * (one.loss or 0.0)) for one in record.answers if one.trains]  # loss scaling
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    record.losses[5:] = [(update, loss / 2) for update, loss in record.losses[5:]]  # halved early
+    assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
+    record.losses = [(u, 9000 - 10 * u + loss) for u, loss in losses.items()]
+    record.is_scaled = True
     assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
 
 

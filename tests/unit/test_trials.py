@@ -153,5 +153,12 @@ def test_the_losses_at_compared_rates_are_kept_for_the_report():
 
     carried_out(Trial(change=lower, steps=8))
     carried_out(Trial(change=other, steps=8))
-    assert walk.rates == {8: {0.3: 8.0, 0.003: 0.5}}
+    assert walk.rates == {((), 8): {0.3: 8.0, 0.003: 0.5}}
     assert _compared_rates(walk) == "; loss of one batch after 8 updates by learning rate: 0.003 → 0.5, 0.3 → 8"
+
+    walk.repaired, runs[None]["losses"] = ("shuffle the rows",), [1.0] * 4 + [6.0] * 4
+    walk.runs.clear()
+    tenth = Repair("0.1 times the learning rate", Seam.OPTIMIZER, lambda call: call, rate_factor=0.1)
+    runs[tenth] = {"losses": [1.0] * 4 + [0.7] * 4}
+    carried_out(Trial(change=tenth, steps=8))
+    assert walk.rates == {((), 8): {0.3: 8.0, 0.003: 0.5}, (walk.repaired, 8): {0.3: 6.0, 0.03: pytest.approx(0.7)}}

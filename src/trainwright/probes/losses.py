@@ -50,6 +50,14 @@ def chance_of(classes: int | None) -> float | None:
     return math.log(classes) if classes and classes > 1 else None
 
 
+def chance_of_sum(calls: Sequence[LossCall], class_axis: int) -> float | None:
+    """The loss of guesses by several heads over classes, each times its factor; None if there is one, or none."""
+    live = [c for c in calls if c.factor] or [c for c in calls if c.factor is None]
+    heads = [(c.factor, chance_of(class_count(c, class_axis))) for c in live]
+    known = [abs(1.0 if factor is None else factor) * chance for factor, chance in heads if chance is not None]
+    return sum(known) if len(known) > 1 else None
+
+
 def uninformed_loss(call: LossCall | None, chance: float | None) -> float | None:
     """The loss of an uninformed model: uniform scores, or zero for every target. None if the loss is not a mean."""
     if call is None or call.options.get("reduction", "mean") != "mean":

@@ -12,7 +12,7 @@ Places = NDArray[np.bool_]
 Beside = Iterable[tuple[str, NDArray[Any]]]
 
 
-def read_places(ids: NDArray[Any], beside: Beside) -> Places | None:
+def read_places(ids: NDArray[Any], beside: Beside, padding: int | None = None) -> Places | None:
     """Which tokens of each row are read, by a mask among the inputs; None: none of them is one.
 
     Zeros and ones beside tokens may also be the types of tokens, of which sentence each is. So what a mask leaves out must be one
@@ -21,6 +21,7 @@ def read_places(ids: NDArray[Any], beside: Beside) -> Places | None:
     Args:
         ids: (rows, length).
         beside: inputs by their names, those that are `ids` and of other shapes included.
+        padding: the tokenizer's token for it, if known.
     """
     same = [
         (str(name).lower(), values)
@@ -31,10 +32,11 @@ def read_places(ids: NDArray[Any], beside: Beside) -> Places | None:
         read: Places = values != 0
         if name.endswith("attention_mask") and "global" not in name and read.any():
             return read
-        if _leaves_padding_out(ids, read):
+        is_named = any(part in name for part in ("attention", "attn", "pad"))
+        if _leaves_padding_out(ids, read, padding, is_named):
             return read
         is_of_padding = "pad" in name or values.dtype.kind == "b"  # true where padding is, as in torch's attention
-        if is_of_padding and not read.all() and read.any() and _leaves_padding_out(ids, ~read):
+        if is_of_padding and not read.all() and read.any() and _leaves_padding_out(ids, ~read, padding, is_named):
             return ~read
     return None
 
@@ -43,9 +45,15 @@ def _is_binary(values: NDArray[Any]) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _leaves_padding_out(ids: NDArray[Any], read: Places) -> bool:
-    """Whether each row is read from its first to its last such place, and all that is left out is the same token."""
-    if not read.any(1).all() or len(np.unique(ids[~read])) > 1:
+def _leaves_padding_out(ids: NDArray[Any], read: Places, padding: int | None, is_named: bool) -> bool:
+    """Whether each row is read from its first to its last such place, and all that is left out is the same token.
+
+    One place is always the same token: it has to be the tokenizer's padding, or the mask named as one.
+    """
+    left_out = ids[~read]
+    if not read.any(1).all() or len(np.unique(left_out)) > 1:
+        return False
+    if len(left_out) == 1 and left_out[0] != padding and not is_named:
         return False
     first, last = np.argmax(read, 1), read.shape[1] - np.argmax(read[:, ::-1], 1)
     return bool((last - first == read.sum(1)).all())

@@ -109,9 +109,8 @@ def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None
     for name, array in inputs:
         if _is_tokens(array, inputs):
             counts = counted_tokens(sample, array.reshape(-1)) if name == tokens[0][0] else None
-            parts.append(
-                _text(name if len(tokens) > 1 else "", array.reshape(-1), mask_of(array, inputs), counts, decoder)
-            )
+            mask = mask_of(array, inputs, decoder.padding if decoder is not None else None)
+            parts.append(_text(name if len(tokens) > 1 else "", array.reshape(-1), mask, counts, decoder))
         elif array.dtype.kind in "OSU":
             text = " ".join(
                 one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in array.flat
@@ -144,9 +143,9 @@ def _is_aside(array: NDArray[Any], tokens: Arrays) -> bool:
     return array.dtype.kind in "iub" and any(other.size == array.size for _, other in tokens)
 
 
-def mask_of(ids: NDArray[Any], inputs: Arrays) -> NDArray[np.bool_] | None:
+def mask_of(ids: NDArray[Any], inputs: Arrays, padding: int | None = None) -> NDArray[np.bool_] | None:
     """Which tokens of a row are no padding, by a mask beside them; None: there is none."""
-    read = read_places(ids[None], [(name, one[None]) for name, one in inputs if one is not ids])
+    read = read_places(ids[None], [(name, one[None]) for name, one in inputs if one is not ids], padding)
     return None if read is None else read[0]
 
 

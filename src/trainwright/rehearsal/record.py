@@ -213,6 +213,8 @@ class Drawn:
     """The set's class."""
     draws: Counter[int] = field(default_factory=Counter)
     """How often each row was drawn, by its number."""
+    evaluated: Counter[int] = field(default_factory=Counter)
+    """How often of these in readings whose batches met the model without gradients only."""
     trains: bool = False
     """Whether updates were made with these rows."""
     where: Place | None = None
@@ -376,6 +378,8 @@ class Record(Facts):
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
+    is_scaled: bool = False
+    """Whether losses were multiplied by a gradient scaler's factor before `backward`."""
     several_targets: int = 0
     """Training calls in which one output met several targets (mixed rows)."""
     widened: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ CHANGED = 1.001
 SAME = 1e-3
 # A row that is drawn so many times more often than the others is mentioned.
 MOST_UNEVEN = 5
+# How the names of numbers of held-out rows begin.
+_OF_ROWS = re.compile(r"^(?:val|eval|test)_")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +108,11 @@ def _beside(row: Score) -> str:
     return ", ".join(parts)
 
 
+def _metric(name: str) -> str:
+    """What a number measures, without the rows that it is of."""
+    return _OF_ROWS.sub("", name.lower().replace(" ", "_"))
+
+
 def _guessing(row: OwnNumber, sheet: Sheet) -> str:
     """What guessing gives by the script's own function, whose constant answer is the best one for the rows that it got."""
     told = [
@@ -115,7 +123,7 @@ def _guessing(row: OwnNumber, sheet: Sheet) -> str:
     of_training = [
         one.constant
         for one in sheet.scores
-        if one.constant is not None and one.rows_of == "held-out" and row.name.endswith(one.name.replace(" ", "_"))
+        if one.constant is not None and one.rows_of == "held-out" and _metric(row.name) == _metric(one.name)
     ]
     differs = row.constant is not None and bool(of_training) and all(abs(row.constant - c) > SAME for c in of_training)
     why = ["the first is the best constant for these rows, above it is that of the training rows"] if differs else []

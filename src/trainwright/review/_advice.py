@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from trainwright.core.thresholds import DOMINATES, OUTWEIGHS
 from trainwright.rehearsal.record import Kind, Record
 from trainwright.review._learner import simple_scores
 from trainwright.review._rows import Rows
 
-# Four rows out of five: always answering that class looks like a result (as in imbalanced-classes).
-DOMINATES = 0.8
-# What is minimized is so many times the loss of the labels (as in unequal-loss-terms).
-OUTWEIGHS = 100.0
-# Of so many updates. A ratio that stays the same to this share is a factor, as of loss scaling.
+# Of so many updates. A ratio that stays the same to this share, but for doublings and halvings, is a factor, as of loss
+# scaling.
 FEWEST_CALLS, SAME_RATIO = 8, 1e-3
 # A simple learner gains nothing below this, over the constant answer.
 GAIN = 0.05
@@ -58,13 +56,18 @@ def _dominant(rows: Rows) -> str:
 
 def _outweighed(record: Record) -> str:
     """That the loss of the labels is nothing beside what is minimized; empty: it is not."""
+    if record.is_scaled:  # the totals are not in the unit of the losses
+        return ""
     minimised = dict(record.losses)
     calls = [one for one in record.answers if one.trains and one.loss and one.loss > 0 and one.update in minimised]
     if len(calls) < FEWEST_CALLS:
         return ""
     totals, own = np.array([minimised[one.update] for one in calls]), np.array([one.loss for one in calls])
     ratios = np.abs(totals) / own
-    if not np.isfinite(ratios).all() or ratios.min() < OUTWEIGHS or np.ptp(ratios) < SAME_RATIO * ratios.mean():
+    if not np.isfinite(ratios).all() or ratios.min() < OUTWEIGHS:
+        return ""
+    doublings = np.log2(ratios / ratios[0])
+    if np.abs(doublings - np.round(doublings)).max() < SAME_RATIO:
         return ""
     return f"the loss that is minimized is {np.median(totals):,.4g}, that of the labels only {np.median(own):.4g}"
 

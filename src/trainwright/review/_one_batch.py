@@ -25,11 +25,13 @@ class OneBatch:
     def is_chosen(self) -> bool:
         """Whether it was fetched once and nothing asked for another: a batch that is learned by heart on purpose.
 
-        Batches that a loader fetched ahead are drawn once; those of an iterator that is made anew, again and again.
+        Batches that a loader fetched ahead are drawn once; those of an iterator that is made anew, again and again. What an
+        evaluation reads of the same set is not asked for by the training.
         """
-        total, most = sum(self.drawn.draws.values()), max(self.drawn.draws.values(), default=0)
+        drawn = self.drawn.draws - self.drawn.evaluated
+        total, most = drawn.total(), max(drawn.values(), default=0)
         asks = total >= ASKED_SHARE * self.updates * self.rows
-        return not (asks and (most > 1 or len(self.drawn.draws) >= self.drawn.size))
+        return not (asks and (most > 1 or len(drawn) >= self.drawn.size))
 
 
 def one_batch(record: Record) -> OneBatch | None:

@@ -176,6 +176,8 @@ class LossFacts(Facts):
     """Number of scores per label; None: not a classification."""
     chance_nats: float | None = None
     """ln(classes)."""
+    chance_of_sum: float | None = None
+    """The same of all heads over classes that are added up, each times its factor; None: there is one, or none."""
     expected: float | None = None
     """The loss of an uninformed model: ln(classes), ln(2) for binary, the mean square of regression targets."""
     at: Place | None = None
@@ -215,7 +217,7 @@ class LossFacts(Facts):
         call = self.call
         if self.chance_nats is None or self.value is None or call is None or call.is_reweighted:
             return False
-        return self.value > TIMES_CHANCE * self.chance_nats
+        return self.value > TIMES_CHANCE * max(self.chance_nats, self.chance_of_sum or 0.0)
 
     @property
     def largest_other(self) -> LossTerm | None:

@@ -11,8 +11,8 @@ _KEPT = {
     **dict.fromkeys(("rmsprop", "adagrad", "lion"), 1),
     "sgd": 0,
 }
-# Their states have other sizes.
-_SMALLER = re.compile(r"8bit|4bit|bnb|anyprecision|galore|apollo|adafactor|paged|torchao|fp8", re.IGNORECASE)
+# Names that begin like these, of optimizers that keep fewer bits for each number.
+_SMALLER = re.compile(r"8bit|4bit|anyprecision", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)

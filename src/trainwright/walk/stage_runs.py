@@ -28,8 +28,8 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
 
 def _compared_rates(walk: Walk) -> str:
     """The loss of one batch at each learning rate that was tried, after as many updates; empty if none was."""
-    steps = max(walk.rates, key=lambda s: len(walk.rates[s]), default=0)
-    tried = sorted(walk.rates.get(steps, {}).items())
+    key = max(walk.rates, key=lambda one: len(walk.rates[one]), default=((), 0))
+    tried, steps = sorted(walk.rates.get(key, {}).items()), key[1]
     told = ", ".join(f"{rate:.3g} → {loss:.4g}" for rate, loss in tried)
     return f"; loss of one batch after {steps} updates by learning rate: {told}" if len(tried) > 1 else ""
 

@@ -123,12 +123,14 @@ def _note_rates(walk: Walk, trial: Trial, steps: int, before: Sequence[Run], aft
     """Keep the losses of a trial that compares learning rates on one batch, and nothing else."""
     optimizer = walk.facts.get(OptimizerFacts)
     factors = [1.0 if one is None else one.rate_factor for one in (trial.against, trial.change)]
+    known = [one for one in factors if one is not None]
+    if len(known) < len(factors):
+        return
     if not isinstance(optimizer, OptimizerFacts) or trial.batches != 1 or trial.alongside or trial.judged_by != LOSS:
         return
-    for factor, runs in zip(factors, (before, after)):
-        if factor is not None and None not in factors:
-            rate = float(f"{factor * optimizer.learning_rate:.3g}")
-            walk.rates.setdefault(steps, {})[rate] = fmean(_end(run, steps) for run in runs)
+    for factor, runs in zip(known, (before, after)):
+        rate = float(f"{factor * optimizer.learning_rate:.3g}")
+        walk.rates.setdefault((walk.repaired, steps), {})[rate] = fmean(_end(run, steps) for run in runs)
 
 
 def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:

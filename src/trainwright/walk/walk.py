@@ -74,7 +74,8 @@ class Walk:
         self.findings: list[Finding] = []
         self.repaired: tuple[str, ...] = ()
         self.runs: dict[Any, Run] = {}
-        self.rates: dict[int, dict[float, float]] = {}  # by updates, the loss of one batch at each learning rate tried
+        self.rates: dict[tuple[tuple[str, ...], int], dict[float, float]] = {}
+        """The loss of one batch at each learning rate that was tried, by the repairs made before and the updates."""
         self.say = say
         self.message = ""
         self.interrupted = False

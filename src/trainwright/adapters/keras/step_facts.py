@@ -232,6 +232,7 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
         value=record.loss,
         classes=classes,
         chance_nats=chance,
+        chance_of_sum=losses.chance_of_sum(calls, -1),
         expected=losses.uninformed_loss(call, chance),
         at=place or fit.loss_place(None),
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),

@@ -36,7 +36,8 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
     if record.failed_stage == Stage.FORWARD:
         return None
     shares = [*record.loss_shares, *[None] * len(record.loss_calls)]
-    calls = tuple(replace(c, factor=f) for c, f in zip(record.loss_calls, shares))
+    scale = _scale(record)
+    calls = tuple(replace(c, factor=f and scale * f) for c, f in zip(record.loss_calls, shares))
     call = losses.main_call(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
     classes = losses.class_count(call, 1)
@@ -52,6 +53,7 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         terms=_terms(record),
         classes=classes,
         chance_nats=chance,
+        chance_of_sum=losses.chance_of_sum(calls, 1),
         expected=losses.uninformed_loss(call, chance),
         at=(call.at if call else None) or record.loss_at,
         row_losses=of_rows,
@@ -61,6 +63,12 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         renormalised=tuple(record.renormalised),
         token_offset=token_offset(kept, _tokens(inputs, labels)),
     )
+
+
+def _scale(record: StepRecord) -> float:
+    """By what the loss differs from what backward was called on last: that may be divided by micro-batches, or scaled."""
+    minimised = record.minimised[-1] if record.minimised else 0.0
+    return record.loss / minimised if record.loss and minimised else 1.0
 
 
 def _terms(record: StepRecord) -> tuple[LossTerm, ...]:

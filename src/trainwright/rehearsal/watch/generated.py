@@ -130,7 +130,7 @@ def _prompt(sampled: Sampled, ids: NDArray[Any], inputs: Arrays, two_parts: bool
 
 def real_tokens(ids: NDArray[Any], inputs: Arrays, padding: int | None) -> NDArray[np.bool_]:
     """Which of a row's tokens are no padding: by its mask, or else by the token at its end."""
-    mask = mask_of(ids, [(name, one.reshape(-1)) for name, one in inputs])
+    mask = mask_of(ids, [(name, one.reshape(-1)) for name, one in inputs], padding)
     if mask is not None:
         return mask
     end = len(ids) - next((i for i, token in enumerate(ids[::-1].tolist()) if token != padding), len(ids))

@@ -5,29 +5,16 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections import deque
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
-from trainwright.rehearsal.watch.state import Batch, Held, State
+from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
 from trainwright.rehearsal.watch.torch import TorchWatch
-
-
-@dataclass(eq=False)
-class Reading:
-    """One reading of a loader, from its start."""
-
-    number: int
-    where: Place | None
-    rows: deque[list[Any]] = field(default_factory=deque)
-    """Rows that were asked for and have not come yet."""
 
 
 class Loaders:
@@ -60,10 +47,11 @@ class Loaders:
         drawn = self._drawn(iterator._dataset, numbers or [])
         if reading is not None and drawn.where is None:
             drawn.where = reading.where
+        if reading is not None:
+            reading.give(drawn, numbers or [])
         columns: dict[str, Held] = {}
         _collect(columns, "", data, 0)
-        number = reading.number if reading is not None else 0
-        held = Batch(columns, drawn, numbers, number, iterator._dataset, weakref.ref(iterator))
+        held = Batch(columns, drawn, numbers, reading, iterator._dataset, weakref.ref(iterator))
         self._state.add_batch(held)
         if numbers:
             self._state.recorder.guard(functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size))

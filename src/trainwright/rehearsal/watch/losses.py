@@ -186,6 +186,30 @@ def watch_backward(
     torch.autograd.grad = within(torch.autograd.grad, settle)
 
 
+def watch_scaling(state: State) -> None:
+    """Note that a gradient scaler multiplies losses."""
+    note = state.recorder.watching(lambda scaler: _note_scaling(state, scaler))
+    for module in (torch.amp, torch.cuda.amp):  # before torch 2.3, the second one only
+        kind: Any = getattr(module, "GradScaler", None)
+        if kind is None or "scale" not in vars(kind):
+            continue
+        kind.scale = _scaling(kind.scale, note)
+
+
+def _scaling(original: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        note(self)
+        return original(self, *args, **kwargs)
+
+    return passed_on
+
+
+def _note_scaling(state: State, scaler: Any) -> None:
+    if scaler.is_enabled():
+        state.recorder.record.is_scaled = True
+
+
 def _plain_roots(tensors: Any) -> list[Any]:
     return [t for t in (tensors if isinstance(tensors, (tuple, list)) else [tensors]) if is_plain(t)]
 

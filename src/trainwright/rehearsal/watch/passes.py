@@ -62,6 +62,9 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     call.root = _root(state, call, tensors)
     model.takes_outputs = model.takes_outputs or call.root is not None
     call.batch = call.root.batch if call.root is not None else find_batch(state, call)
+    batch = call.batch
+    if batch is not None and batch.of is not None and batch.drawn is not None and batch.is_under_way:
+        batch.of.meet(batch.drawn, trains=torch.is_grad_enabled())
     if not torch.is_grad_enabled():
         pass_of(state, call)
     return call
@@ -141,7 +144,7 @@ def call_of(state: State, output: Any) -> Call | None:
     storage = storage_of(output)
     grads = output.grad_fn is not None
     for call in reversed(state.recent):
-        if call.grads >= grads and any(h.storage == storage for _, h in call.outputs):
+        if (call.grads or not grads) and any(h.storage == storage for _, h in call.outputs):
             return call
     rows = int(output.shape[0]) if output.dim() else 0
     for call in reversed(state.recent):

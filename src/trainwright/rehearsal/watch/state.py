@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
 from trainwright.rehearsal.recorder import EACH, Recorder
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain, plain, version_of, weights_of
@@ -72,7 +73,8 @@ class Held:
     version: int
     shape: tuple[int, ...]
     _memory: StorageWeakRef
-    """Keeps no values alive, and no other memory from having this number: that of large answers is soon used again."""
+    """Keeps no values alive. As long as it is held, no other memory gets the same number, as that of large answers would
+    soon."""
 
     @classmethod
     def of(cls, tensor: Any) -> Held:
@@ -96,18 +98,56 @@ class Held:
 
 
 @dataclass(eq=False)
+class Reading:
+    """One reading of a loader, from its start."""
+
+    number: int
+    where: Place | None
+    rows: deque[list[Any]] = field(default_factory=deque)
+    """Rows that were asked for and have not come yet."""
+    given: list[int] = field(default_factory=list)
+    """Rows that came, as long as no training is known to have used them."""
+    trains: bool = False
+    evaluates: bool = False
+    """Whether its batches met a model, and without gradients only."""
+
+    def give(self, drawn: Drawn, numbers: list[int]) -> None:
+        """Note rows that came."""
+        if not self.trains:
+            self.given += numbers
+        if self.evaluates:
+            drawn.evaluated.update(numbers)
+
+    def meet(self, drawn: Drawn, trains: bool) -> None:
+        """Note that a model was given a batch of it. What both a teacher and the training get is no evaluation."""
+        if trains and not self.trains:
+            if self.evaluates:
+                drawn.evaluated.subtract(self.given)
+            self.trains, self.evaluates = True, False
+            self.given.clear()
+        elif not trains and not self.trains and not self.evaluates:
+            self.evaluates = True
+            drawn.evaluated.update(self.given)
+
+
+@dataclass(eq=False)
 class Batch:
     """What a loader gave."""
 
     columns: dict[str, Held]
     drawn: Drawn | None
     numbers: list[int] | None
-    reading: int
-    """Which of the readings of a set it belongs to."""
+    of: Reading | None
+    """The reading that it belongs to."""
     rows: Any = None
     """The set itself."""
     iterator: weakref.ref[Any] | None = None
     """What reads the loader; it is gone when the reading is over."""
+
+    @property
+    def reading(self) -> int:
+        """Which of the readings of a set it belongs to; 0: not known."""
+        return self.of.number if self.of is not None else 0
 
     @property
     def is_under_way(self) -> bool:
@@ -166,8 +206,9 @@ class State:
         self.held: set[int] = set()
         """The parameters, by `id`, of optimizers that stepped."""
         self.due = True
-        self._has_looked, self._last_look = False, 0
         """Whether the update under way is looked at."""
+        self._has_looked, self._last_look = False, 0
+        """Whether the model was called in it, and the last update that was looked at."""
         self.managed = False
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None

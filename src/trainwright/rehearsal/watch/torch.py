@@ -11,7 +11,7 @@ from trainwright.rehearsal.watch.evaluated import Evaluated
 from trainwright.rehearsal.watch.files import watch_files
 from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Handmade
-from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses
+from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
@@ -82,6 +82,7 @@ def watch_torch(recorder: Recorder) -> TorchWatch:
     watch_calls(made.state)
     watch_losses(made.state, made.meetings)
     watch_backward(made.state, made.losses, made.meetings, made.begin_backward)
+    watch_scaling(made.state)
     watch_comparisons(made.state, made.meetings)
     watch_optimizers(made.state, made.optimizers)
     watch_files(made.state)

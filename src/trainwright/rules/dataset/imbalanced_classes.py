@@ -17,11 +17,10 @@ from statistics import fmean
 import numpy as np
 
 from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core.thresholds import DOMINATES
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
 from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LearningFacts, LossFacts, SetupFacts
 
-# Four rows out of five: always predicting that class looks like a result.
-DOMINATES = 0.8
 # With a loss above this share of the class frequencies' loss, hardly any rows have been told apart.
 AT_CONSTANT = 0.9
 # If a loader draws the rare class more often, the batches' entropy differs from the set's.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Role, Severity, rule
-from trainwright.rules.dataset.imbalanced_classes import DOMINATES
+from trainwright.core.thresholds import DOMINATES
 from trainwright.rules.rates import rate_to_try
 from trainwright.stages import BaselineFacts, DatasetFacts, OptimizerFacts, OverfitFacts, SetupFacts
 

@@ -9,11 +9,10 @@ Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 from __future__ import annotations
 
 from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Safety, Seam, Severity, Trial, rule
+from trainwright.core.thresholds import OUTWEIGHS
 from trainwright.rules.places import loss_place
 from trainwright.stages import LossFacts, SetupFacts
 
-# Two orders of magnitude: smaller differences between unweighted terms are common, and all terms are learned.
-_TIMES_LARGER = 100.0
 # Terms whose factors differ by more than this were weighted on purpose.
 _SAME_FACTOR = 1.5
 
@@ -29,7 +28,7 @@ def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     factors = [abs(c.factor or 0.0) for _, c, _ in terms]
     number, large, size = max(terms, key=lambda t: t[2])
     rest = max(s for i, _, s in terms if i != number)
-    if max(factors) > _SAME_FACTOR * min(factors) or size < _TIMES_LARGER * rest:
+    if max(factors) > _SAME_FACTOR * min(factors) or size < OUTWEIGHS * rest:
         return
     outcome = yield Trial(
         change=_term(number, f"train without the term {large.function}", trained=False, shown=False),
@@ -54,7 +53,7 @@ def _of_penalty(loss: LossFacts) -> Finding | None:
     if other is None or other.is_constant or not loss.chance_nats or not rest:
         return None
     size = abs(other.value)
-    if size < _TIMES_LARGER * rest:
+    if size < OUTWEIGHS * rest:
         return None
     return Finding(
         severity=Severity.NOTE,

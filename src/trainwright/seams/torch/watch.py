@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.probes.losses import unreachable_share
-from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, user_place
 from trainwright.seams.source.written import is_written
@@ -136,11 +136,15 @@ class Observer(TorchFunctionMode):
         if func in LOSSES:
             result = self._loss(func, args, kwargs)
             if self._detail:
-                self._terms.see(func, result, sys._getframe(1))
+                kept = self.record.kept_losses
+                self._terms.see(func, result, sys._getframe(1), kept[-1].function if kept else LOSSES[func])
             return result
         if func is torch.Tensor.backward:
             self._stage = Stage.GRADIENTS
-            self._note_backward(args[0], args[1] if len(args) > 1 else kwargs.get("gradient"))
+            with tolerated():  # the script's backward goes on
+                self._note_backward(
+                    args[0], args[1] if len(args) > 1 else kwargs.get("gradient"), user_place(sys._getframe(1))
+                )
         if (self._detail or self._pairing_repairs) and is_paired(func, args):
             args = (*self._pair(args), *args[2:])
         result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
@@ -155,17 +159,18 @@ class Observer(TorchFunctionMode):
                 self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
         return result
 
-    def _note_backward(self, total: torch.Tensor, gradient: torch.Tensor | None) -> None:
+    def _note_backward(self, total: torch.Tensor, gradient: torch.Tensor | None, at: Place | None) -> None:
         """Record the tensor that is minimized: with a gradient for each element, the sum weighted by them."""
-        at = user_place(sys._getframe(2))
         if total.numel() != 1 and gradient is not None:
             total = (total * gradient).sum()
+        if total.is_complex():
+            return
         if total.numel() == 1:
             self.record.loss_tensor = total
             self.record.minimised.append(float(total.detach()))
             self.record.loss_at = self.record.loss_at or at
             self.record.loss_shares = shares_of_total(total, self.record.kept_losses)
-            self.record.loss_terms = self._terms.terms_of(total, self.record.kept_losses)
+            self.record.loss_terms = self._terms.terms_of(total)
         elif self._detail:
             self.record.unreduced = unreduced(total, self.record.kept_losses, at)
 

@@ -4,7 +4,7 @@
 
 Each part is a script of its own and can be run alone, with settings of its own: lm_tokens.py (tokenize and pack),
 lm_training.py (speed and memory of a step), lm_generation.py (completions), lm_quality.py (tokens until the loss of the
-course's recipe: many minutes). Rates are per CPU-second, so that a shared machine tells the same.
+course's recipe: many minutes), lm_recipes.py (the two recipes of recipes/ beside ours). Rates are per CPU-second, so that a shared machine tells the same.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import platform
 from pathlib import Path
 
-PARTS = ("tokens", "training", "generation", "quality")
+PARTS = ("tokens", "training", "generation", "quality", "recipes")
 
 
 def main() -> None:

@@ -4,7 +4,8 @@
 
 Each part is a script of its own and can be run alone, with settings of its own: lm_tokens.py (tokenize and pack),
 lm_training.py (speed and memory of a step), lm_generation.py (completions), lm_quality.py (tokens until the loss of the
-course's recipe: many minutes), lm_recipes.py (the two recipes of recipes/ beside ours). Rates are per CPU-second, so that a shared machine tells the same.
+course's recipe: many minutes), lm_recipes.py (the two recipes of recipes/ beside ours). lm_gpu.py
+(beside nanoGPT on a GPU) and lm_spread.py are run by themselves. Rates are per CPU-second, so that a shared machine tells the same.
 """
 
 import argparse

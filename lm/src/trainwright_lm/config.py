@@ -106,7 +106,8 @@ class RunConfig:
     """auto: the faster one, as measured when the run begins."""
     threads: int = 0
     """torch's CPU threads; 0: OMP_NUM_THREADS, or the fastest number, as measured when the run begins."""
-    compile: bool = False
+    compile: Literal["auto", True, False] = "auto"
+    """auto: the layers and the loss on a GPU, if their gradients are then those of the uncompiled ones."""
     evaluate_every: int = 100
     evaluate_windows: int = 0
     """Validation windows per evaluation during training, evenly spaced; 0: all."""
@@ -307,7 +308,9 @@ def _fitted(value: Any, wanted: Any, name: str) -> Any:
     if get_origin(wanted) is Literal:
         if value in get_args(wanted):
             return value
-        raise UsageError(f"{name} must be one of {', '.join(get_args(wanted))}; got {value!r}.")
+        raise UsageError(
+            f"{name} must be one of {', '.join(str(one).lower() if isinstance(one, bool) else one for one in get_args(wanted))}; got {value!r}."
+        )
     if get_origin(wanted) is tuple and isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
         return tuple(value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):

@@ -1,5 +1,7 @@
 """Operations with handwritten gradients: autograd would pass over memory twice as often (measured on a CPU).
 
+In a compiled layer they are ordinary operations, which the compiler fuses.
+
 Dimensions in tensor names: B windows, T positions, H heads, S head width, R half of it; 2 is query and key, 3 is query,
 key and value. All arithmetic is at least float32, whatever the inputs' type.
 """
@@ -25,6 +27,9 @@ class RmsNorm(nn.Module):
         nn.init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
+        if torch.compiler.is_compiling():
+            exact = _exact(x)
+            return (exact * _scale(exact, self.eps) * self.weight).to(x.dtype)
         normalised: Tensor = _RmsNorm.apply(x, self.weight, self.eps)
         return normalised
 
@@ -34,8 +39,14 @@ def query_key_value(parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin
 
     Feature i is rotated with feature i + S/2, by the angle whose cosine and sine are given for i and the position.
     """
-    parts_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
-    return parts_3BHTS
+    if torch.compiler.is_compiling():
+        parts_3BHTS = parts_BT3HS.permute(2, 0, 3, 1, 4)
+        pair_2BHTS = _exact(parts_3BHTS[:2])
+        normalised_2BHTS = pair_2BHTS * _scale(pair_2BHTS, epsilon) * weights_2S[:, None, None, None]
+        turned_2BHTS = rotated(normalised_2BHTS, cos_TR, sin_TR).to(parts_3BHTS.dtype)
+        return torch.cat((turned_2BHTS, parts_3BHTS[2:]))
+    by_hand_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
+    return by_hand_3BHTS
 
 
 def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
@@ -52,6 +63,8 @@ def _exact(x: Tensor) -> Tensor:
 
 def _scale(x: Tensor, epsilon: float) -> Tensor:
     """1 / sqrt(mean(x²) + epsilon) over the last dimension, which is kept."""
+    if torch.compiler.is_compiling():
+        return torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
 

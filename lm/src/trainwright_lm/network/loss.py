@@ -9,8 +9,9 @@ scales. This is the method of Liger Kernel (arXiv 2410.10989) and of Apple's cut
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -40,17 +41,29 @@ class Encoder(Protocol):
 
 
 def training_loss(
-    model: Transformer, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None, z_loss: float = 0.0
+    model: Transformer,
+    inputs_BT: Tensor,
+    targets_BT: Tensor,
+    weights_B: Tensor | None = None,
+    z_loss: float = 0.0,
+    *,
+    compiled: bool = False,
 ) -> Tensor:
     """The weighted sum of nats over all targets that count; the caller divides it by the update's total weight.
 
     Args:
         weights_B: the weight of each window's tokens; None: 1.
+        compiled: compile what lies between the products with the output layer.
     """
     hidden_BTD = model.hidden(inputs_BT)
     weights_N = None if weights_B is None else weights_B.repeat_interleave(inputs_BT.shape[1])
     return linear_cross_entropy(
-        hidden_BTD.flatten(0, 1), model.output_weight, targets_BT.flatten(), weights_N, z_loss=z_loss
+        hidden_BTD.flatten(0, 1),
+        model.output_weight,
+        targets_BT.flatten(),
+        weights_N,
+        z_loss=z_loss,
+        compiled=compiled,
     )
 
 
@@ -62,6 +75,7 @@ def linear_cross_entropy(
     *,
     z_loss: float = 0.0,
     chunk_rows: int = 0,
+    compiled: bool = False,
 ) -> Tensor:
     """The weighted SUM of the cross-entropies of softmax(hidden @ weight.T) at the targets: a scalar in nats.
 
@@ -73,6 +87,7 @@ def linear_cross_entropy(
         weights_N: the weight of each row; None: 1.
         z_loss: coefficient of log(sum(exp(logits)))², added to each row's loss (PaLM, arXiv 2204.02311: 1e-4).
         chunk_rows: rows at a time; 0: the number measured to be fast on the device.
+        compiled: compile what lies between the products.
 
     Raises:
         UsageError: if shapes do not match, or on a second derivative.
@@ -88,7 +103,7 @@ def linear_cross_entropy(
     chunk_rows = chunk_rows or (CHUNK_ROWS if device == "cpu" else CHUNK_ROWS_GPU)
     wanted = torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)
     loss: Tensor = _LinearCrossEntropy.apply(
-        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, wanted
+        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, wanted, compiled
     )
     return loss
 
@@ -105,10 +120,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
         chunk_rows: int,
         dtype: torch.dtype,
         wanted: bool,
+        compiled: bool,
     ) -> Tensor:
         with torch.autocast(hidden_ND.device.type, enabled=False):
             loss, grad_hidden_ND, grad_weight_VD = _in_chunks(
-                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, wanted
+                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, wanted, compiled
             )
         if wanted:
             ctx.save_for_backward(grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype))
@@ -125,7 +141,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return (
             grad_hidden_ND * grads[0].to(grad_hidden_ND.dtype),
             grad_weight_VD * grads[0].to(grad_weight_VD.dtype),
-            *[None] * 6,
+            *[None] * 7,
         )
 
 
@@ -137,6 +153,7 @@ def _in_chunks(
     z_loss: float,
     chunk_rows: int,
     wanted: bool,
+    compiled: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss, and the gradients of hidden and weight if they are wanted (otherwise empty)."""
     exact = torch.promote_types(weight_VD.dtype, torch.float32)
@@ -146,28 +163,27 @@ def _in_chunks(
     counts_N = (targets_N != IGNORED).to(exact)
     if weights_N is not None:
         counts_N = counts_N * weights_N.to(exact)
+    # Chunks of the same size: another size would be compiled anew.
+    chunk_rows = math.ceil(rows_of / math.ceil(rows_of / chunk_rows)) if (rows_of := len(targets_N)) else chunk_rows
     # Allocated once: new memory for each chunk's logits costs a tenth of a training step on a CPU.
     shape = (min(chunk_rows, len(targets_N)), len(weight_VD))
-    products, logits, grads = (hidden_ND.new_empty(shape, dtype=d) for d in (weight_VD.dtype, exact, exact))
+    fused = _compiled() if compiled and wanted else None
+    products = hidden_ND.new_empty(shape, dtype=weight_VD.dtype)
+    buffers = None if fused else (hidden_ND.new_empty(shape, dtype=exact), hidden_ND.new_empty(shape, dtype=exact))
     for start in range(0, len(targets_N), chunk_rows):
         rows = slice(start, start + chunk_rows)
         hidden_CD = hidden_ND[rows].to(weight_VD.dtype)
         targets_C1 = targets_N[rows].clamp_min(0)[:, None]
         counts_C1 = counts_N[rows][:, None]
-        product_CV, logits_CV, grad_CV = (buffer[: len(hidden_CD)] for buffer in (products, logits, grads))
-        torch.mm(hidden_CD, weight_VD.t(), out=product_CV)
-        logits_CV.copy_(product_CV)
-        torch.softmax(logits_CV, dim=1, out=grad_CV)
-        # log(sum(exp(logits))) without a second exponential: the largest probability is exp(largest logit) / that sum.
-        norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
-        nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
-        loss += (counts_C1 * (nats_C1 + z_loss * norms_C1.square())).sum()
+        product_CV = torch.mm(hidden_CD, weight_VD.t(), out=products[: len(hidden_CD)])
+        if fused:
+            nats_C1, grad_CV = fused(product_CV, targets_C1, z_loss)
+        else:
+            logits_CV, probabilities_CV = (buffer[: len(hidden_CD)] for buffer in buffers or ())
+            nats_C1, grad_CV = _in_buffers(product_CV, targets_C1, z_loss, logits_CV, probabilities_CV, wanted)
+        loss += (counts_C1 * nats_C1).sum()
         if not wanted:
             continue
-        if z_loss:
-            grad_CV.mul_(1 + 2 * z_loss * norms_C1)
-        grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
-        grad_CV = product_CV.copy_(grad_CV)
         # Rows are weighted where they are narrow: D wide instead of V.
         grad_hidden_ND[rows] = (grad_CV @ weight_VD) * counts_C1
         weighed_CD = (hidden_CD * counts_C1).to(weight_VD.dtype)
@@ -176,6 +192,39 @@ def _in_chunks(
         else:
             grad_weight_VD += grad_CV.t() @ weighed_CD
     return loss, grad_hidden_ND, grad_weight_VD
+
+
+def _in_buffers(
+    product_CV: Tensor, targets_C1: Tensor, z_loss: float, logits_CV: Tensor, grad_CV: Tensor, wanted: bool
+) -> tuple[Tensor, Tensor]:
+    """The rows' losses, and in the place of their logits the gradients if they are wanted; both buffers are overwritten."""
+    logits_CV.copy_(product_CV)
+    torch.softmax(logits_CV, dim=1, out=grad_CV)
+    # log(sum(exp(logits))) without a second exponential: the largest probability is exp(largest logit) / that sum.
+    norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
+    nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
+    if wanted:
+        if z_loss:
+            grad_CV.mul_(1 + 2 * z_loss * norms_C1)
+        grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
+        product_CV.copy_(grad_CV)
+    return nats_C1 + z_loss * norms_C1.square(), product_CV
+
+
+def _at_once(product_CV: Tensor, targets_C1: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
+    """The same, written for the compiler: two passes over the logits, and no buffers."""
+    logits_CV = product_CV.to(torch.promote_types(product_CV.dtype, torch.float32))
+    norms_C1 = torch.logsumexp(logits_CV, 1, keepdim=True)
+    nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1) + z_loss * norms_C1.square()
+    grad_CV = (logits_CV - norms_C1).exp() * (1 + 2 * z_loss * norms_C1)
+    hit_CV = torch.arange(logits_CV.shape[1], device=logits_CV.device) == targets_C1
+    return nats_C1, (grad_CV - hit_CV.to(grad_CV.dtype)).to(product_CV.dtype)
+
+
+@functools.cache
+def _compiled() -> Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]:
+    compiled: Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]] = torch.compile(_at_once)
+    return compiled
 
 
 def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], list[str]]:

@@ -20,6 +20,7 @@ from trainwright_lm.runs.checkpoint import Checkpoint, State
 from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.arithmetic import Arithmetic
+from trainwright_lm.training.compiling import compile_loss, is_wanted
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share
 from trainwright_lm.training.plan import Plan, planned
@@ -96,10 +97,13 @@ def assembled(
         checkpoints.fill(model, held)
     elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
         model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
-    if recipe.run.compile:
-        for layer in model.layers:
-            layer.compile()
     loss = SummedLoss(model, recipe.loss.z_loss)
+    if is_wanted(recipe, processes):
+        inputs_BT, targets_BT = plan.share(0, processes)
+        at_once = slice(recipe.data.micro_windows or None)
+        with live.waiting("Compiling the layers and the loss"):
+            said = compile_loss(loss, inputs_BT[at_once], targets_BT[at_once], arithmetic.precision, processes)
+        live.say(said)
     module = spread(loss, recipe.run.distributed, processes)
     optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
     if held is not None and held.optimizer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,22 +87,25 @@ class MuonAdamW(Optimizer):
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             if group["parts"]:
-                for parameter in parameters:
-                    self._muon(parameter, group)
+                for same in _by_shape(parameters):
+                    self._muon(same, group)
             else:
                 self._adamw(parameters, group)
         return result
 
-    def _muon(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["momentum"] = torch.zeros_like(parameter)
-        momentum = state["momentum"].lerp_(parameter.grad, 1 - MUON_MOMENTUM)
-        update = parameter.grad.lerp(momentum, MUON_MOMENTUM)
-        rows, columns = update.shape[0] // group["parts"], update.shape[1]
+    def _muon(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Update parameters of the same shape: stacked, they are orthogonalized by few large products."""
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter]["momentum"] = torch.zeros_like(parameter)
+        grads = [parameter.grad for parameter in parameters]
+        momenta = [self.state[parameter]["momentum"] for parameter in parameters]
+        torch._foreach_lerp_(momenta, grads, 1 - MUON_MOMENTUM)
+        updates = [grad.lerp(momentum, MUON_MOMENTUM) for grad, momentum in zip(grads, momenta, strict=True)]
+        rows, columns = updates[0].shape[0] // group["parts"], updates[0].shape[1]
         rate = group["lr"] * math.sqrt(max(1, rows / columns))
-        parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.add_(_apart(update, group["parts"], self._muon_format), alpha=-rate)
+        torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+        torch._foreach_add_(parameters, _apart(updates, group["parts"], self._muon_format), alpha=-rate)
 
     def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for parameter in parameters:
@@ -131,17 +134,32 @@ class MuonAdamW(Optimizer):
         )
 
 
-def _apart(update: Tensor, parts: int, muon_format: torch.dtype) -> Tensor:
-    """Orthogonalize each of the matrices stacked in an update separately.
+def _by_shape(parameters: Iterable[Tensor]) -> list[list[Tensor]]:
+    alike: dict[torch.Size, list[Tensor]] = {}
+    for parameter in parameters:
+        alike.setdefault(parameter.shape, []).append(parameter)
+    return list(alike.values())
+
+
+def _apart(updates: Sequence[Tensor], parts: int, muon_format: torch.dtype) -> list[Tensor]:
+    """Orthogonalize each of the matrices stacked in each of the updates, which have the same shape, separately.
 
     A sharded update (FSDP2) is gathered in each process, and each keeps its own rows of the result.
     """
-    if isinstance(update, DTensor):
-        whole = _apart(update.full_tensor(), parts, muon_format)
-        replicated = DTensor.from_local(whole, update.device_mesh, [Replicate()], run_check=False)
-        return replicated.redistribute(placements=update.placements)
-    matrices = update.reshape(parts, -1, update.shape[1])
-    return orthogonal(matrices, muon_format).reshape(update.shape)
+    whole = [update.full_tensor() if isinstance(update, DTensor) else update for update in updates]
+    rows, columns = whole[0].shape
+    matrices = torch.stack(whole).view(len(whole) * parts, rows // parts, columns)
+    found = orthogonal(matrices, muon_format).reshape(len(whole), rows, columns).unbind()
+    return [
+        _sharded(one, update) if isinstance(update, DTensor) else one
+        for one, update in zip(found, updates, strict=True)
+    ]
+
+
+def _sharded(whole: Tensor, like: DTensor) -> Tensor:
+    replicated = DTensor.from_local(whole, like.device_mesh, [Replicate()], run_check=False)
+    sharded: Tensor = replicated.redistribute(placements=like.placements)
+    return sharded
 
 
 def orthogonal(matrices: Tensor, computed_in: torch.dtype = torch.bfloat16, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:

@@ -17,7 +17,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
-from trainwright.errors import TrainwrightError
+from trainwright.errors import TrainwrightError, UsageError
 from trainwright_lm.network.loss import training_loss
 from trainwright_lm.network.model import Transformer
 
@@ -64,6 +64,9 @@ def joined() -> Iterator[Processes]:
     """This process, connected to the others if torchrun started several, with its own GPU if there are any.
 
     An existing process group is used and not destroyed. When one process fails or is killed, all end, and one says why.
+
+    Raises:
+        UsageError: if torchrun started more processes on this machine than it has GPUs.
     """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
@@ -71,6 +74,7 @@ def joined() -> Iterator[Processes]:
         return
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if gpu else torch.device("cpu")
     if gpu:
+        _check_gpus(torch.cuda.device_count())
         torch.cuda.set_device(device)
     begins = not distributed.is_initialized()
     if begins:
@@ -100,6 +104,18 @@ def joined() -> Iterator[Processes]:
             distributed.destroy_process_group()
 
 
+def _check_gpus(gpus: int) -> None:
+    """Each process needs a GPU of its own; the first process on a machine alone says so."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if here > gpus and os.environ.get("LOCAL_RANK", "0") != "0":
+        raise SystemExit(2)
+    if here > gpus:
+        raise UsageError(
+            f"Each process must have a GPU of its own; torchrun started {here} on this machine, which has {gpus}. "
+            f"Use --nproc_per_node {gpus}, or hide the GPUs to train on the processors (CUDA_VISIBLE_DEVICES=)."
+        )
+
+
 def _speaks() -> bool:
     """Whether this process is the first to end in an error: it counts to 1 in the store that all meet in."""
     try:
@@ -115,10 +131,11 @@ class SummedLoss(nn.Module):
         super().__init__()
         self.model = model
         self.z_loss = z_loss
+        self.compiled = False
 
     def forward(self, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None) -> Tensor:
         z_loss = self.z_loss if self.training else 0.0
-        return training_loss(self.model, inputs_BT, targets_BT, weights_B, z_loss)
+        return training_loss(self.model, inputs_BT, targets_BT, weights_B, z_loss, compiled=self.compiled)
 
 
 def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processes) -> nn.Module:

@@ -108,7 +108,9 @@ class Stopwatch:
         width = min(config.width, WIDEST_ON_CPU) if on_cpu else config.width
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(0)
-            self._matrix = torch.randn(1, width, width, device=device)
+            # Muon stacks the matrices of all layers; on a GPU a single one would only measure how fast work is launched.
+            stacked = 1 if on_cpu else 3 * config.layers
+            self._matrices = torch.randn(stacked, width, width, device=device)
             self._rows = torch.randn(PRODUCT_ROWS, width, device=device)
             self._layer = Transformer(_one_layer(config)).to(device)
             windows = recipe.data.micro_windows or recipe.data.windows
@@ -132,11 +134,11 @@ class Stopwatch:
 
     def _product(self, precision: str) -> Tensor:
         with torch.no_grad(), computing(precision, self._device):
-            return F.linear(self._rows, self._matrix[0])
+            return F.linear(self._rows, self._matrices[0])
 
     def _muon(self, precision: str) -> Tensor:
         with torch.no_grad():
-            return orthogonal(self._matrix, FORMATS[precision], steps=1)
+            return orthogonal(self._matrices, FORMATS[precision], steps=1)
 
     def _pass(self, precision: str) -> tuple[Tensor, ...]:
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):  # for dropout

@@ -18,10 +18,11 @@ from trainwright_lm.training import log as logs
 from trainwright_lm.training.processes import Processes
 
 # Settings that may change when a run resumes. They do not affect the weights or the logged training, except that
-# precision and threads alter the last digits, and changing those is reported.
+# precision, threads and compile alter the last digits, and changing those is reported.
 FREE = {
     "run.precision",
     "run.threads",
+    "run.compile",
     "run.keep",
     "run.sinks",
     "run.check",
@@ -107,6 +108,9 @@ def surroundings(state: State, now: State) -> list[str]:
         told.append(f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}")
     if state.threads and state.threads != now.threads:
         told.append(f"threads change from {state.threads} to {now.threads}")
+    compiled, compiles = (one.recipe["run"].get("compile", False) for one in (state, now))
+    if compiled != compiles:
+        told.append(f"run.compile changes from {compiled} to {compiles}")
     if state.processes != now.processes:
         told.append(f"processes change from {state.processes} to {now.processes}")
     for name, version in now.versions.items():

@@ -25,6 +25,7 @@ from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided
 from trainwright_lm.training.assembly import Training, assembled, first_state, with_vocabulary
+from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
 from trainwright_lm.training.plan import seed_of
@@ -215,13 +216,14 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     """
     if not len(training.validation):
         return state
-    loss = mean_nats(
-        training.loss,
-        training.validation,
-        training.processes,
-        training.arithmetic.precision,
-        limit=training.recipe.run.evaluate_windows,
-    )
+    with uncompiled(training.loss):
+        loss = mean_nats(
+            training.loss,
+            training.validation,
+            training.processes,
+            training.arithmetic.precision,
+            limit=training.recipe.run.evaluate_windows,
+        )
     check_finite(loss, state.update)
     better = state.best_loss is None or loss < state.best_loss
     training.live.say(
@@ -241,7 +243,8 @@ def write_samples(training: Training, log: logs.Log, update: int) -> None:
         model = unsharded(training.recipe, tensors) if training.processes.first else model
     if not training.processes.first:
         return
-    texts = sample(model, training.data.tokenizer, training.recipe, update)
+    with uncompiled(training.loss):
+        texts = sample(model, training.data.tokenizer, training.recipe, update)
     for prompt, text in texts.items():
         training.live.say(f"  {prompt}{text}")
     log.write("samples", update, {"texts": texts})

@@ -108,21 +108,10 @@ def test_four_train_what_one_does_and_torchrun_begins_a_killed_one_anew(data: Pa
 def test_two_nodes_train_what_one_process_does(layout: str, data: Path, one: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{free.getsockname()[1]}"
+        port = free.getsockname()[1]
     given = words(data, tmp_path / "run", f"run.distributed={layout}")
-    meeting = [
-        "--nnodes",
-        "2",
-        "--nproc_per_node",
-        "1",
-        "--rdzv-backend",
-        "c10d",
-        "--rdzv-endpoint",
-        place,
-        "--local-addr",
-        "127.0.0.1",
-    ]
-    nodes = [begin(given, *meeting, "--rdzv-id", "two") for _ in range(2)]
+    meeting = f"--nnodes 2 --nproc_per_node 1 --master-addr 127.0.0.1 --master-port {port} --node-rank".split()
+    nodes = [begin(given, *meeting, number) for number in "01"]
     try:
         said = [node.communicate(timeout=200)[0] for node in nodes]
     finally:
@@ -133,14 +122,33 @@ def test_two_nodes_train_what_one_process_does(layout: str, data: Path, one: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "fsdp"])
+def test_a_folder_that_the_machines_do_not_share_is_refused(layout: str, data: Path, tmp_path: Path) -> None:
+    given = words(data, tmp_path / "own-{rank}", f"run.distributed={layout}")
+    status, said = torchrun(given, SEEN_WITHIN="1")
+    assert status == 1 and said.count("trainwright: ") == 1 and "run.common_disk=false" in said, said
+
+
+@pytest.mark.slow
+def test_a_process_that_never_comes_is_told(data: Path, tmp_path: Path) -> None:
+    """The second one has no data and ends before they have met."""
+    shutil.copytree(data, tmp_path / "data-0")
+    status, said = torchrun(words(tmp_path / "data-{rank}", tmp_path / "run"))
+    assert status == 1 and "data-1" in said and "internal error" not in said, said
+
+
+@pytest.mark.slow
 def test_machines_without_a_common_disk(data: Path, one: Path, tmp_path: Path) -> None:
     """The data are on each, the run on the first alone, which also knows the recipe alone."""
     for rank in "01":
         shutil.copytree(data, tmp_path / f"data-{rank}")
-    status, said = torchrun(words(tmp_path / "data-{rank}", tmp_path / "own-{rank}", FSDP))
-    assert status == 1 and said.count("trainwright: ") == 1 and "run.common_disk=false" in said, said
     apart = words(tmp_path / "data-{rank}", tmp_path / "run-{rank}", FSDP, "run.common_disk=false")
     assert torchrun(apart, KILLED="0:7")[0] == 1
+    shutil.move(tmp_path / "run-0", tmp_path / "run-1")  # as if the machines had changed places
+    status, said = torchrun(apart)
+    assert status == 1 and said.count("another one has a later checkpoint") == 1, said
+    shutil.rmtree(tmp_path / "run-0", ignore_errors=True)
+    shutil.move(tmp_path / "run-1", tmp_path / "run-0")
     assert not (tmp_path / "run-1").exists() and steps(tmp_path / "run-0" / "checkpoints")[-1] == 6
     status, said = torchrun(apart[:5])
     assert status == 0, said

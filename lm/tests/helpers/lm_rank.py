@@ -1,6 +1,6 @@
 """`lm_rank.py WORDS…`: `trainwright WORDS…` in one of torchrun's processes; {rank} in a word is its number.
 
-KILLED=RANK:UPDATE: the process of this rank kills itself before this update, the first time that torchrun starts it.
+SEEN_WITHIN: seconds in which a run has to be seen by all. KILLED=RANK:UPDATE: the process of this rank kills itself before this update, the first time that torchrun starts it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 def main(words: list[str]) -> None:
     from trainwright.cli import main as run
+    from trainwright_lm.training import start
     from trainwright_lm.training import train as module
 
     rank, take_update = os.environ["RANK"], module.take_update
@@ -24,6 +25,7 @@ def main(words: list[str]) -> None:
         return take_update(training, update)
 
     module.take_update = taken
+    start.SEEN_WITHIN_SECONDS = float(os.environ.get("SEEN_WITHIN", start.SEEN_WITHIN_SECONDS))
     sys.argv[1:] = [word.replace("{rank}", rank) for word in words]
     run()
 

@@ -74,7 +74,7 @@ def train(
     Ctrl-C saves a checkpoint, and the same command resumes. After a crash it resumes from the last checkpoint, bit for bit.
 
     Exit status: 0 trained to the end; 2 wrong usage, or an error with a message; 130 after Ctrl-C and 143 after SIGTERM,
-    in both cases with a checkpoint saved.
+    in both cases with a checkpoint saved (torchrun itself then ends with 1).
 
     Examples:
 

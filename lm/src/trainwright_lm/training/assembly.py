@@ -63,6 +63,18 @@ def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
     return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
 
 
+def fitted_plan(data: PreparedData, recipe: Recipe, processes: Processes) -> Plan:
+    """The windows of each update.
+
+    Raises:
+        UsageError: if the recipe does not fit the data or the processes, or its warm-up does not end.
+    """
+    windows = Windows(data.train, recipe.model.context, recipe.data.packing, recipe.data.limit)
+    plan = planned(windows, recipe, processes)
+    rate_share(0, plan.updates, recipe.schedule)
+    return plan
+
+
 def assembled(
     data: PreparedData,
     folder: Path,
@@ -78,17 +90,15 @@ def assembled(
         UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
         ReadError: if the checkpoint belongs to another model.
     """
-    model_of, data_of = recipe.model, recipe.data
-    windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
-    plan = planned(windows, recipe, processes)
+    plan = fitted_plan(data, recipe, processes)
+    windows = plan.windows
     if plan.much_repeated and held is None:
         live.say(plan.much_repeated)
-    if windows.dropped_share and data_of.packing == "tail" and held is None:
+    if windows.dropped_share and recipe.data.packing == "tail" and held is None:
         live.say(
             f"{windows.whole:,} windows of {windows.context} tokens; packing by documents drops {windows.dropped_share:.1%} of "
             "the tokens, the incomplete end of each."
         )
-    rate_share(0, plan.updates, recipe.schedule)  # rejects a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
         live.say(f"These key tokens are more than one token each, so they get no weight: {told_spellings(split)}.")
@@ -117,7 +127,7 @@ def assembled(
         model=model,
         loss=loss,
         module=module,
-        validation=Windows(data.validation, model_of.context, data_of.packing),
+        validation=Windows(data.validation, recipe.model.context, recipe.data.packing),
         optimizer=optimizer,
         key_ids=key_ids,
         arithmetic=arithmetic,

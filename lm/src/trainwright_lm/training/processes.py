@@ -51,6 +51,13 @@ class Processes:
         """The first process's value."""
         return int(self.given(value))
 
+    def highest(self, value: int) -> int:
+        """The highest value of all processes."""
+        highest = torch.tensor(value, device=self.device)
+        if self.count > 1:
+            distributed.all_reduce(highest, distributed.ReduceOp.MAX)
+        return int(highest)
+
     def given(self, value: Any) -> Any:
         """The first process's object."""
         held = [value]
@@ -76,31 +83,32 @@ def joined() -> Iterator[Processes]:
     if gpu:
         _check_gpus(torch.cuda.device_count())
         torch.cuda.set_device(device)
-    begins = not distributed.is_initialized()
-    if begins:
-        store, rank, _ = next(distributed.rendezvous("env://"))
-        # torchrun keeps its store when it restarts all processes: what the first ones wrote there must not be read.
-        store = distributed.PrefixStore(f"restart-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
-        backend = "nccl" if gpu else "gloo"
-        distributed.init_process_group(
-            backend, store=store, rank=rank, world_size=count, device_id=device if gpu else None
-        )
+    begins, store = not distributed.is_initialized(), None
     try:
+        if begins:
+            store, rank, _ = next(distributed.rendezvous("env://"))
+            # torchrun keeps its store when it restarts all processes: what the first ones wrote there must not be read.
+            store = distributed.PrefixStore(f"restart-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+            backend = "nccl" if gpu else "gloo"
+            distributed.init_process_group(
+                backend, store=store, rank=rank, world_size=count, device_id=device if gpu else None
+            )
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
         gc.collect()  # what still holds a group may abort or hang as the process ends
         distributed.barrier()
     except Exception as error:  # the training's, of any kind
-        if not _speaks():
+        if not _speaks(store):
             raise SystemExit(2) from error
-        if not (isinstance(error, RuntimeError) and (isinstance(error, distributed.DistError) or "gloo" in str(error))):
+        lost = isinstance(error, distributed.DistError) or "gloo" in str(error).lower()
+        if not (isinstance(error, RuntimeError) and lost):
             raise
         why = str(error).rpartition(".cc:")[2].partition("] ")[2].partition(". ")[0] or str(error).splitlines()[0]
         raise TrainwrightError(
-            f"Process {distributed.get_rank()} of {count} lost another one ({why}), so all end; torchrun says which one "
+            f"Process {os.environ.get('RANK', '0')} of {count} lost another one ({why}), so all end; torchrun says which one "
             "ended first. The same command, on as many processes as you like, resumes from the last checkpoint."
         ) from error
     finally:
-        if begins:
+        if begins and distributed.is_initialized():
             distributed.destroy_process_group()
 
 
@@ -116,10 +124,10 @@ def _check_gpus(gpus: int) -> None:
         )
 
 
-def _speaks() -> bool:
+def _speaks(store: distributed.Store | None) -> bool:
     """Whether this process is the first to end in an error: it counts to 1 in the store that all meet in."""
     try:
-        return int(distributed.distributed_c10d._get_default_store().add("ended", 1)) == 1
+        return int((store or distributed.distributed_c10d._get_default_store()).add("ended", 1)) == 1
     except RuntimeError:  # the machine with the store is gone
         return True
 

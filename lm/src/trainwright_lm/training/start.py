@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ FREE = {
 }
 
 
+# NFS keeps the names of a folder for at most a minute (acdirmax, man 5 nfs).
+SEEN_WITHIN_SECONDS = 60.0
+
+
 def opened(
     data: PreparedData,
     folder: Path,
@@ -48,14 +53,25 @@ def opened(
         resume: True: a run must exist; False: an existing run is removed; None: resume if there is one.
 
     Raises:
-        UsageError: if the folder has another run, or its state does not allow the request.
+        UsageError: if the folder has another run, its state does not allow the request, or the machines do not share it.
         ReadError: if the run has no complete checkpoint.
     """
+    newest = (checkpoints.steps(folder / CHECKPOINTS) or [0])[-1]
+    if processes.highest(newest) > processes.told(newest) and resume is not False:
+        raise UsageError(
+            f"Of the machines, that of process 0 must hold the run: another one has a later checkpoint in {folder}. Start "
+            "torchrun with --node-rank 0 there (and --master-addr), or --restart."
+        )
     held = _opened(data, folder, recipe, resume, say) if processes.first else None
     if not recipe.run.common_disk:
         sent: Checkpoint | None = processes.given(held)
         return sent
     update = processes.told(held.state.update if held else -1)
+    if processes.any(not _is_seen(folder)):
+        raise UsageError(
+            f"All machines must see {folder}, where process 0 keeps the run; one does not. Use a folder that they share, or "
+            "--set run.common_disk=false."
+        )
     if update < 0 or held is not None:
         return held
     return checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, update))
@@ -89,6 +105,14 @@ def _opened(
     return held
 
 
+def _is_seen(folder: Path) -> bool:
+    """Whether there is a run in the folder, or soon: network file systems keep for a while that there was none."""
+    until = time.monotonic() + SEEN_WITHIN_SECONDS
+    while not is_run(folder) and time.monotonic() < until:
+        time.sleep(1)
+    return is_run(folder)
+
+
 def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The first relevant setting that differs between two recipes' tables, with its values; "" if none does."""
     for section, settings in now.items():
@@ -113,6 +137,9 @@ def surroundings(state: State, now: State) -> list[str]:
         told.append(f"run.compile changes from {compiled} to {compiles}")
     if state.processes != now.processes:
         told.append(f"processes change from {state.processes} to {now.processes}")
+    was, layout = (one.recipe["run"].get("distributed", "ddp") for one in (state, now))
+    if was != layout and max(state.processes, now.processes) > 1:
+        told.append(f"run.distributed changes from {was} to {layout}")
     for name, version in now.versions.items():
         if state.versions.get(name, version) != version:
             told.append(f"{name} changes from {state.versions[name]} to {version}")

@@ -24,7 +24,7 @@ from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided
-from trainwright_lm.training.assembly import Training, assembled, first_state, with_vocabulary
+from trainwright_lm.training.assembly import Training, assembled, first_state, fitted_plan, with_vocabulary
 from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
@@ -80,6 +80,7 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
         own = data.manifest["fingerprint"]
         if processes.any(own != processes.given(own)):
             raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
+        fitted_plan(data, recipe, processes)  # before a run is begun
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
@@ -89,7 +90,10 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
         live.say(decision.line)
         stack.enter_context(on_threads(decision.arithmetic.threads))
         training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
-        live.say(f"{sum(p.numel() for p in training.model.parameters()):,} parameters.")
+        size = f"{sum(p.numel() for p in training.model.parameters()):,} parameters"
+        live.say(
+            f"{size}, on {processes.count} processes ({recipe.run.distributed})." if processes.count > 1 else f"{size}."
+        )
         state = first_state(training, held)
         if state.update == training.plan.updates:
             live.say(f"All {state.update} updates are done.")

@@ -144,6 +144,19 @@ def test_without_gradients_none_are_computed() -> None:
     torch.testing.assert_close(loss, plain(hidden, weight, targets, None, 0.0))
 
 
+def test_an_evaluation_shows_its_scores_to_who_watches_torchs_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    plain = F.cross_entropy
+    monkeypatch.setattr(F, "cross_entropy", lambda *a, **k: seen.append((a[0], a[1])) or plain(*a, **k))
+    hidden, weight, targets = torch.randn(5, 4), torch.randn(7, 4), torch.tensor([0, 6, -100, 2, 3])
+    found = linear_cross_entropy(hidden, weight, targets, torch.arange(5.0), z_loss=0.1, chunk_rows=2)
+    logits = hidden @ weight.T
+    nats = plain(logits, targets, reduction="none") + 0.1 * logits.logsumexp(1).square() * (targets >= 0)
+    torch.testing.assert_close(found, (nats * torch.arange(5.0)).sum())
+    torch.testing.assert_close(torch.cat([scores for scores, _ in seen]), logits)
+    assert torch.equal(torch.cat([labels for _, labels in seen]), targets)
+
+
 def test_the_backward_pass_may_run_twice() -> None:
     hidden, weight = torch.randn(9, 4, requires_grad=True), torch.randn(6, 4, requires_grad=True)
     loss = linear_cross_entropy(hidden, weight, torch.arange(9) % 6)

@@ -12,8 +12,6 @@ from trainwright.start.launcher_options import ACCELERATE_FLAGS, TORCHRUN_FLAGS
 from trainwright.start.launchers import UNDERSTOOD, is_command, understood
 from trainwright.start.scripts import program_of
 
-pytestmark = pytest.mark.slow
-
 LOOP = """\
 import os, sys
 import torch
@@ -99,6 +97,17 @@ def test_the_environment_of_a_command():
     assert "MASTER_PORT" in alone
 
 
+@pytest.mark.parametrize("name", ["python", "torchrun", "accelerate launch", "deepspeed"])
+def test_a_launcher_named_by_its_path_is_no_script(name, tmp_path):
+    """An environment's own one: `.venv/bin/torchrun train.py`."""
+    name, *more = name.split()
+    program, script = tmp_path / name, tmp_path / "t.py"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    script.write_text(LOOP)
+    assert program_of(str(program), [*more, str(script), "--lr", "1"], module=False).script == str(script)
+
+
 def test_what_is_said_of_a_command():
     assert understood(["torchrun", "--nproc_per_node", "4", "t.py"]).said == (
         "torchrun would start 4 processes; Trainwright walks one process of t.py."
@@ -151,6 +160,7 @@ def test_the_flags_of_the_launchers_are_those_of_their_parsers():
         assert not valued & flags
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -169,6 +179,7 @@ def test_one_process_of_a_command_is_walked(tmp_path, words):
     assert ("4 processes; Trainwright walks one process of train.py" in done.stderr) == ("4" in words)
 
 
+@pytest.mark.slow
 def test_a_python_path_of_a_command_is_searched(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "rows.py").write_text("ROWS = 128")
@@ -176,6 +187,7 @@ def test_a_python_path_of_a_command_is_searched(tmp_path):
     command(tmp_path, "check", "--", "PYTHONPATH=lib", "python", "train.py", status=0)
 
 
+@pytest.mark.slow
 def test_a_process_group_of_one_is_there_until_the_walk_is_over(tmp_path):
     """`destroy_process_group()` behind the loop was run for a look, and what came after it found no group."""
     script = Path(__file__).parents[1] / "distributed" / "ddp_digits.py"

@@ -45,8 +45,8 @@ _PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
 
 
 def is_command(word: str) -> bool:
-    """Whether a word begins a supported command and is not a file here."""
-    return _is_known(word) and not Path(word).is_file()
+    """Whether a word begins a supported command: a name, or the path of a program of that name (`.venv/bin/torchrun`)."""
+    return _is_known(word) and (not Path(word).is_file() or (os.sep in word and os.access(word, os.X_OK)))
 
 
 def understood(words: Sequence[str]) -> Program:

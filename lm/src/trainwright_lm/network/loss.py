@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from trainwright.errors import UsageError
 from trainwright_lm.network.model import Transformer
@@ -101,10 +102,28 @@ def linear_cross_entropy(
     device = hidden_ND.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden_ND.dtype
     chunk_rows = chunk_rows or (CHUNK_ROWS if device == "cpu" else CHUNK_ROWS_GPU)
-    wanted = torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)
+    if not (torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)):
+        with torch.autocast(device, enabled=False):
+            return _without_gradients(hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows)
     loss: Tensor = _LinearCrossEntropy.apply(
-        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, wanted, compiled
+        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, compiled
     )
+    return loss
+
+
+def _without_gradients(
+    hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, weights_N: Tensor | None, z_loss: float, chunk_rows: int
+) -> Tensor:
+    """The loss alone, by torch's own function, which a debugger can watch."""
+    exact = torch.promote_types(weight_VD.dtype, torch.float32)
+    loss = hidden_ND.new_zeros((), dtype=exact)
+    for start in range(0, len(targets_N), chunk_rows):
+        rows = slice(start, start + chunk_rows)
+        logits_CV = (hidden_ND[rows].to(weight_VD.dtype) @ weight_VD.t()).to(exact)
+        nats_C = F.cross_entropy(logits_CV, targets_N[rows], reduction="none", ignore_index=IGNORED)
+        if z_loss:
+            nats_C += z_loss * logits_CV.logsumexp(1).square() * (targets_N[rows] != IGNORED)
+        loss += (nats_C if weights_N is None else nats_C * weights_N[rows].to(exact)).sum()
     return loss
 
 
@@ -119,15 +138,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
         z_loss: float,
         chunk_rows: int,
         dtype: torch.dtype,
-        wanted: bool,
         compiled: bool,
     ) -> Tensor:
         with torch.autocast(hidden_ND.device.type, enabled=False):
             loss, grad_hidden_ND, grad_weight_VD = _in_chunks(
-                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, wanted, compiled
+                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, compiled
             )
-        if wanted:
-            ctx.save_for_backward(grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype))
+        ctx.save_for_backward(grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype))
         return loss
 
     @staticmethod
@@ -141,7 +158,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return (
             grad_hidden_ND * grads[0].to(grad_hidden_ND.dtype),
             grad_weight_VD * grads[0].to(grad_weight_VD.dtype),
-            *[None] * 7,
+            *[None] * 6,
         )
 
 
@@ -152,14 +169,12 @@ def _in_chunks(
     weights_N: Tensor | None,
     z_loss: float,
     chunk_rows: int,
-    wanted: bool,
     compiled: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss, and the gradients of hidden and weight if they are wanted (otherwise empty)."""
+    """The loss, and the gradients of hidden and weight."""
     exact = torch.promote_types(weight_VD.dtype, torch.float32)
     loss = hidden_ND.new_zeros((), dtype=exact)
-    grad_hidden_ND = torch.empty_like(hidden_ND) if wanted else hidden_ND.new_empty(0)
-    grad_weight_VD = torch.zeros_like(weight_VD, dtype=exact) if wanted else weight_VD.new_empty(0)
+    grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD, dtype=exact)
     counts_N = (targets_N != IGNORED).to(exact)
     if weights_N is not None:
         counts_N = counts_N * weights_N.to(exact)
@@ -167,7 +182,7 @@ def _in_chunks(
     chunk_rows = math.ceil(rows_of / math.ceil(rows_of / chunk_rows)) if (rows_of := len(targets_N)) else chunk_rows
     # Allocated once: new memory for each chunk's logits costs a tenth of a training step on a CPU.
     shape = (min(chunk_rows, len(targets_N)), len(weight_VD))
-    fused = _compiled() if compiled and wanted else None
+    fused = _compiled() if compiled else None
     products = hidden_ND.new_empty(shape, dtype=weight_VD.dtype)
     buffers = None if fused else (hidden_ND.new_empty(shape, dtype=exact), hidden_ND.new_empty(shape, dtype=exact))
     for start in range(0, len(targets_N), chunk_rows):
@@ -180,10 +195,8 @@ def _in_chunks(
             nats_C1, grad_CV = fused(product_CV, targets_C1, z_loss)
         else:
             logits_CV, probabilities_CV = (buffer[: len(hidden_CD)] for buffer in buffers or ())
-            nats_C1, grad_CV = _in_buffers(product_CV, targets_C1, z_loss, logits_CV, probabilities_CV, wanted)
+            nats_C1, grad_CV = _in_buffers(product_CV, targets_C1, z_loss, logits_CV, probabilities_CV)
         loss += (counts_C1 * nats_C1).sum()
-        if not wanted:
-            continue
         # Rows are weighted where they are narrow: D wide instead of V.
         grad_hidden_ND[rows] = (grad_CV @ weight_VD) * counts_C1
         weighed_CD = (hidden_CD * counts_C1).to(weight_VD.dtype)
@@ -195,19 +208,18 @@ def _in_chunks(
 
 
 def _in_buffers(
-    product_CV: Tensor, targets_C1: Tensor, z_loss: float, logits_CV: Tensor, grad_CV: Tensor, wanted: bool
+    product_CV: Tensor, targets_C1: Tensor, z_loss: float, logits_CV: Tensor, grad_CV: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The rows' losses, and in the place of their logits the gradients if they are wanted; both buffers are overwritten."""
+    """The rows' losses, and in the place of their logits the gradients; both buffers are overwritten."""
     logits_CV.copy_(product_CV)
     torch.softmax(logits_CV, dim=1, out=grad_CV)
     # log(sum(exp(logits))) without a second exponential: the largest probability is exp(largest logit) / that sum.
     norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
     nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
-    if wanted:
-        if z_loss:
-            grad_CV.mul_(1 + 2 * z_loss * norms_C1)
-        grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
-        product_CV.copy_(grad_CV)
+    if z_loss:
+        grad_CV.mul_(1 + 2 * z_loss * norms_C1)
+    grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
+    product_CV.copy_(grad_CV)
     return nats_C1 + z_loss * norms_C1.square(), product_CV
 
 

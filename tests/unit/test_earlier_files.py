@@ -61,3 +61,17 @@ def test_nothing_is_kept_once_all_is_back(tmp_path: Path) -> None:
         earlier.restore()
         (tmp_path / "report.json").write_text("new")
     assert (tmp_path / "report.json").read_text() == "new"
+
+
+def test_a_file_written_beside_and_renamed_leaves_nothing_beside(tmp_path):
+    """As every library writes that wants a file to be whole or absent."""
+    (tmp_path / "old.json").write_text("old")
+    with EarlierFiles():
+        for name in ("old.json", "new.json"):
+            part = tmp_path / f"{name}.part"
+            part.write_text("written")
+            part.replace(tmp_path / name)
+        scratch = tmp_path / "scratch"
+        scratch.write_text("for a moment")
+        scratch.unlink()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"old.json": "old", "new.json": "written"}

@@ -27,6 +27,8 @@ class EarlierFiles:
 
     def __init__(self) -> None:
         self._kept: dict[str, Path] = {}
+        self._made: set[str] = set()
+        """Paths at which there was nothing before: files of the check itself."""
         self._bytes = 0
         self._thread = threading.local()
         self._scratch: str | None = None
@@ -98,11 +100,15 @@ class EarlierFiles:
         """
         whole = str(path.absolute())
         parts = Path(whole).parts
-        if whole in self._kept or parts[1:2] in (("dev",), ("proc",), ("sys",)) or not _PASSED_OVER.isdisjoint(parts):
+        if whole in self._kept or whole in self._made or parts[1:2] in (("dev",), ("proc",), ("sys",)) or not _PASSED_OVER.isdisjoint(parts):
             return
         if whole.startswith(tempfile.gettempdir() + os.sep + "trainwright-"):
             return
-        found = os.lstat(whole)
+        try:
+            found = os.lstat(whole)
+        except FileNotFoundError:
+            self._made.add(whole)
+            return
         if not stat.S_ISREG(found.st_mode):
             return
         self._scratch = self._scratch or tempfile.mkdtemp(prefix="trainwright-earlier-")

@@ -18,6 +18,7 @@ from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import open_data
 from trainwright_lm.training import processes
 from trainwright_lm.training.compiling import compile_loss, is_wanted
+from trainwright_lm.training.live import Live
 from trainwright_lm.training.processes import Processes, SummedLoss
 from trainwright_lm.training.train import train
 
@@ -53,6 +54,7 @@ def test_right_gradients_are_kept_compiled(architecture: str, dropout: float) ->
     assert said.startswith("Layers and loss compiled in ")
     assert loss.compiled and loss.training and all(layer._compiled_call_impl for layer in loss.model.layers)
     assert all(parameter.grad is None for parameter in loss.parameters())
+    assert {m.p for m in loss.modules() if isinstance(m, torch.nn.Dropout)} == {dropout}
 
 
 def test_wrong_gradients_are_found_and_undone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +74,23 @@ def test_a_compiler_that_fails_is_named_and_training_goes_on(monkeypatch: pytest
     monkeypatch.setattr(torch, "compile", fail)
     said = compile_loss(loss, inputs, targets, "bf16", CPU)
     assert said == (
-        "Nothing is compiled: the compiler failed with RuntimeError: Failed to find a C compiler.. Training is right, but slower."
+        "Nothing is compiled: the compiler failed with RuntimeError: Failed to find a C compiler. Training is right, but slower."
     )
     assert not loss.compiled
+
+
+def test_a_compiler_that_fails_at_dropout_fails_before_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained is what was tried."""
+    compiles = torch.compile
+
+    def refuses(graph: torch.fx.GraphModule, given: object) -> object:
+        assert not any("dropout" in str(node.target) and node.args[1] for node in graph.graph.nodes)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", lambda *a, **k: compiles.func(*a, **{**k, "backend": refuses}))
+    loss, inputs, targets = loss_and_windows("gpt2", 0.5)
+    assert compile_loss(loss, inputs, targets, "fp32", CPU).startswith("Nothing is compiled: the compiler failed with ")
+    loss(inputs, targets).backward()
 
 
 @pytest.mark.parametrize("z_loss", [0.0, 0.1])
@@ -89,11 +105,14 @@ def test_the_compiled_loss_is_the_loss(z_loss: float, weighted: bool) -> None:
     for compiled in (False, True):
         inputs = [hidden.clone().requires_grad_(), weight.clone().requires_grad_()]
         loss = linear_cross_entropy(*inputs, targets, weights, z_loss=z_loss, chunk_rows=4, compiled=compiled)
+        assert losses._compiled.cache_info().misses == compiled
         results.append((loss, *torch.autograd.grad(loss, inputs)))
     torch.testing.assert_close(results[0], results[1])
 
 
-def test_a_compiled_run_ends_as_an_uncompiled_one(tmp_path: Path) -> None:
+def test_a_compiled_run_ends_as_an_uncompiled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Live, "say", lambda self, text: said.append(text))
     data = open_data(write_data(tmp_path / "data"))
     runs = []
     for compiled in ("true", "false"):
@@ -101,6 +120,7 @@ def test_a_compiled_run_ends_as_an_uncompiled_one(tmp_path: Path) -> None:
         train(data, tmp_path / compiled, recipe)
         runs.append(open_run(tmp_path / compiled).model.state_dict())
     torch.testing.assert_close(runs[0], runs[1], rtol=1e-4, atol=1e-5)
+    assert sum("Layers and loss compiled" in text for text in said) == 1
 
 
 def test_by_itself_only_a_gpus_training_is_compiled() -> None:
@@ -112,9 +132,17 @@ def test_by_itself_only_a_gpus_training_is_compiled() -> None:
 def test_each_process_needs_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     monkeypatch.setenv("LOCAL_RANK", "0")
-    processes._check_gpus(4)
+    processes._check_launch(4)
+    processes._check_launch(0)
     with pytest.raises(UsageError, match=r"torchrun started 4 on this machine, which has 2\. Use --nproc_per_node 2"):
-        processes._check_gpus(2)
+        processes._check_launch(2)
     monkeypatch.setenv("LOCAL_RANK", "3")
     with pytest.raises(SystemExit):
-        processes._check_gpus(2)
+        processes._check_launch(2)
+
+
+def test_several_machines_are_not_restarted_by_their_launchers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"GROUP_WORLD_SIZE": "2", "TORCHELASTIC_MAX_RESTARTS": "1", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match="--max-restarts must be 0 on several machines"):
+        processes._check_launch(0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -56,7 +58,14 @@ def begin(given: list[str], *launcher: str, **more: str) -> subprocess.Popen[str
     environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **more}
     command = [sys.executable, "-m", "torch.distributed.run", *launcher, str(TESTS / "helpers" / "lm_rank.py"), *given]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    pipe, out = subprocess.PIPE, subprocess.STDOUT
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=out, text=True, start_new_session=True)
+
+
+def end(begun: subprocess.Popen[str]) -> None:
+    """With all processes that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(begun.pid, signal.SIGKILL)
 
 
 def torchrun(given: list[str], count: int = 2, *launcher: str, **more: str) -> tuple[int, str]:
@@ -64,7 +73,7 @@ def torchrun(given: list[str], count: int = 2, *launcher: str, **more: str) -> t
     try:
         said, _ = begun.communicate(timeout=200)
     finally:
-        begun.kill()
+        end(begun)
     return begun.returncode, said
 
 
@@ -116,9 +125,19 @@ def test_two_nodes_train_what_one_process_does(layout: str, data: Path, one: Pat
         said = [node.communicate(timeout=200)[0] for node in nodes]
     finally:
         for node in nodes:
-            node.kill()
+            end(node)
     assert [node.returncode for node in nodes] == [0, 0], said
     assert_equal(tmp_path / "run", one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["ddp", "fsdp"])
+def test_compiled_layers_train_the_same(layout: str, data: Path, one: Path, tmp_path: Path) -> None:
+    given = words(data, tmp_path / "run", f"run.distributed={layout}", "run.compile=true", "run.precision=fp32")
+    status, said = torchrun(given)
+    assert status == 0 and "Layers and loss compiled" in said, said
+    ours, theirs = (open_run(folder, "last").model.state_dict() for folder in (tmp_path / "run", one))
+    torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.slow
@@ -130,11 +149,12 @@ def test_a_folder_that_the_machines_do_not_share_is_refused(layout: str, data: P
 
 
 @pytest.mark.slow
-def test_a_process_that_never_comes_is_told(data: Path, tmp_path: Path) -> None:
+def test_a_process_that_never_comes_is_no_internal_error(data: Path, tmp_path: Path) -> None:
     """The second one has no data and ends before they have met."""
     shutil.copytree(data, tmp_path / "data-0")
     status, said = torchrun(words(tmp_path / "data-{rank}", tmp_path / "run"))
     assert status == 1 and "data-1" in said and "internal error" not in said, said
+    assert not (tmp_path / "run" / "recipe.json").exists()
 
 
 @pytest.mark.slow

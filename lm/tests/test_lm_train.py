@@ -332,7 +332,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_replaces_no_checkpoint(
         return (nats * float("nan") if update == 4 else nats), weight, norm
 
     monkeypatch.setattr(training_module, "take_update", broken)
-    with pytest.raises(TrainwrightError, match="The loss is nan"):
+    with pytest.raises(TrainwrightError, match="The loss or a gradient is nan"):
         train(data, tmp_path / "run", small_recipe())
     assert open_run(tmp_path / "run", "last").step == 4
 
@@ -505,3 +505,45 @@ def test_a_log_is_cut_where_its_last_line_was_not_finished(tmp_path: Path) -> No
 
 def test_durations_are_read_at_a_glance() -> None:
     assert [duration(s) for s in (0, 59.6, 61, 3723)] == ["0:00", "1:00", "1:01", "1:02:03"]
+
+
+def test_weights_made_by_an_infinite_gradient_are_not_saved(
+    data: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss before them is finite."""
+    clipped = training_module.clipped
+    updates = iter(range(100))
+
+    def clipped_late(training: Any) -> torch.Tensor:
+        if next(updates) == 3:
+            next(training.model.parameters()).grad.fill_(torch.inf)
+        return clipped(training)
+
+    monkeypatch.setattr(training_module, "clipped", clipped_late)
+    with pytest.raises(TrainwrightError, match="diverged"):
+        train(data, tmp_path, small_recipe("run.save_every=2", "run.log_every=100", "run.evaluate_every=0"))
+    assert all(torch.isfinite(tensor).all() for tensor in weights(tmp_path).values())
+    assert open_run(tmp_path, "last").step == 2
+
+
+def test_a_gpu_that_is_too_small_is_told_what_to_lower(
+    data: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore")
+
+    monkeypatch.setattr(training_module, "take_update", lacks)
+    with pytest.raises(TrainwrightError, match=r"does not suffice for 4 windows at a time. Lower data.micro_windows"):
+        train(data, tmp_path, small_recipe("data.windows=4"))
+    monkeypatch.undo()
+    train(data, tmp_path, small_recipe("data.windows=4", "data.micro_windows=2"))
+
+
+def test_a_resume_with_other_parts_says_that_digits_change(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
+    recipe = small_recipe("data.windows=4")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_module, "due", lambda every, done: done == 2 or 1 / (done < 3))
+        with pytest.raises(ZeroDivisionError):
+            train(data, tmp_path, recipe)
+    train(data, tmp_path, small_recipe("data.windows=4", "data.micro_windows=2"))
+    assert "No longer bit for bit the same from here on: data.micro_windows changes from 0 to 2." in said

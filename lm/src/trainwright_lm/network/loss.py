@@ -178,7 +178,7 @@ def _in_chunks(
     counts_N = (targets_N != IGNORED).to(exact)
     if weights_N is not None:
         counts_N = counts_N * weights_N.to(exact)
-    # Chunks of the same size: another size would be compiled anew.
+    # Chunks of nearly the same size: another size is compiled once more.
     chunk_rows = math.ceil(rows_of / math.ceil(rows_of / chunk_rows)) if (rows_of := len(targets_N)) else chunk_rows
     # Allocated once: new memory for each chunk's logits costs a tenth of a training step on a CPU.
     shape = (min(chunk_rows, len(targets_N)), len(weight_VD))

@@ -66,6 +66,10 @@ class State:
     threads: int = 0
     """torch's CPU threads; 0: unknown, or on a GPU."""
     processes: int = 1
+    device: str = ""
+    """cpu or cuda; "": unknown."""
+    compiled: bool = False
+    """Whether layers and loss were."""
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -123,6 +127,8 @@ def saving(checkpoints: Path, state: State) -> Iterator[Path]:
         _remove(passing)
         passing.mkdir()
         yield passing
+        for inside in filter(Path.is_dir, passing.iterdir()):
+            _to_disk(inside)
         _write_state(passing, state)
         _to_disk(passing)
         if folder.exists():  # it was rejected, and is being written again
@@ -165,7 +171,10 @@ def read_state(folder: Path) -> State:
     Raises:
         ReadError: if it cannot be read or is not of this format and version.
     """
-    return State(**_read(folder)["state"])
+    try:
+        return State(**_read(folder)["state"])
+    except TypeError as error:
+        raise ReadError(f"{folder} must have been written by this version of Trainwright: {error}.") from error
 
 
 def newest_whole(checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]) -> Checkpoint | None:

@@ -16,6 +16,7 @@ from torch.distributed import checkpoint as distributed
 from torch.distributed.checkpoint.api import CheckpointException
 
 from trainwright.errors import WriteError
+from trainwright_lm.runs.folder import is_seen
 
 _KINDS = ("model/", "optimizer/")
 
@@ -35,12 +36,16 @@ def write(folder: Path, model: Mapping[str, Tensor], optimizer: Mapping[str, Ten
         raise WriteError(f"{folder} could not be written: {why}. Earlier checkpoints are intact.") from error
     if torch.distributed.get_rank():
         return
-    held = distributed.HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
-    sizes = {name: sum(chunk.sizes.numel() for chunk in about.chunks) for name, about in held.items()}
-    if sizes != {name: tensor.numel() for name, tensor in tensors.items()}:
+    wanted = {name: tensor.numel() for name, tensor in tensors.items()}
+    if not is_seen(lambda: _sizes(folder) == wanted):
         raise WriteError(
             f"{folder} must be on a disk that all machines share; if none is, --set run.common_disk=false."
         )
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    held = distributed.HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
+    return {name: sum(chunk.sizes.numel() for chunk in about.chunks) for name, about in held.items()}
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -108,7 +108,7 @@ def assembled(
     elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
         model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
     loss = SummedLoss(model, recipe.loss.z_loss)
-    if is_wanted(recipe, processes):
+    if is_wanted(recipe, processes) and not (held and held.state.update >= plan.updates):
         inputs_BT, targets_BT = plan.share(0, processes)
         at_once = slice(recipe.data.micro_windows or None)
         with live.waiting("Compiling the layers and the loss"):
@@ -169,11 +169,16 @@ def first_state(training: Training, held: Checkpoint | None) -> State:
         muon_precision=training.arithmetic.muon_precision,
         threads=training.arithmetic.threads,
         processes=training.processes.count,
+        device=training.processes.device.type,
+        compiled=training.loss.compiled,
         versions=versions(),
     )
     if held is None:
         return fresh
     for text in surroundings(held.state, fresh):
         training.live.say(f"No longer bit for bit the same from here on: {text}.")
-    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")}
+    now = {
+        k: getattr(fresh, k)
+        for k in ("recipe", "precision", "muon_precision", "threads", "processes", "device", "compiled", "versions")
+    }
     return dataclasses.replace(held.state, **now)

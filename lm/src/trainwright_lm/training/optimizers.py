@@ -135,9 +135,10 @@ class MuonAdamW(Optimizer):
 
 
 def _by_shape(parameters: Iterable[Tensor]) -> list[list[Tensor]]:
-    alike: dict[torch.Size, list[Tensor]] = {}
+    """Parameters of the same shape together; sharded ones, each of which is gathered whole, one by one."""
+    alike: dict[Any, list[Tensor]] = {}
     for parameter in parameters:
-        alike.setdefault(parameter.shape, []).append(parameter)
+        alike.setdefault(parameter if isinstance(parameter, DTensor) else parameter.shape, []).append(parameter)
     return list(alike.values())
 
 

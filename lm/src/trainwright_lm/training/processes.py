@@ -73,15 +73,15 @@ def joined() -> Iterator[Processes]:
     An existing process group is used and not destroyed. When one process fails or is killed, all end, and one says why.
 
     Raises:
-        UsageError: if torchrun started more processes on this machine than it has GPUs.
+        UsageError: if torchrun started more processes on this machine than it has GPUs, or would restart those of several.
     """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
         yield Processes(device=torch.device("cuda" if gpu else "cpu"))
         return
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if gpu else torch.device("cpu")
+    _check_launch(torch.cuda.device_count() if gpu else 0)
     if gpu:
-        _check_gpus(torch.cuda.device_count())
         torch.cuda.set_device(device)
     begins, store = not distributed.is_initialized(), None
     try:
@@ -96,6 +96,8 @@ def joined() -> Iterator[Processes]:
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
         gc.collect()  # what still holds a group may abort or hang as the process ends
         distributed.barrier()
+        if begins:
+            distributed.destroy_process_group()  # not after an error: NCCL's would wait for the others
     except Exception as error:  # the training's, of any kind
         if not _speaks(store):
             raise SystemExit(2) from error
@@ -107,17 +109,27 @@ def joined() -> Iterator[Processes]:
             f"Process {os.environ.get('RANK', '0')} of {count} lost another one ({why}), so all end; torchrun says which one "
             "ended first. The same command, on as many processes as you like, resumes from the last checkpoint."
         ) from error
-    finally:
-        if begins and distributed.is_initialized():
-            distributed.destroy_process_group()
 
 
-def _check_gpus(gpus: int) -> None:
-    """Each process needs a GPU of its own; the first process on a machine alone says so."""
+def _check_launch(gpus: int) -> None:
+    """What torchrun was asked must be possible; the first process on a machine alone says if not.
+
+    Args:
+        gpus: of this machine; 0: the processors train.
+    """
     here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if here > gpus and os.environ.get("LOCAL_RANK", "0") != "0":
+    lacks = 0 < gpus < here
+    # Each launcher counts its own restarts, and the processes of an uneven count wait for each other for ever.
+    restarts = (
+        int(os.environ.get("GROUP_WORLD_SIZE", "1")) > 1 and os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0") != "0"
+    )
+    if (lacks or restarts) and os.environ.get("LOCAL_RANK", "0") != "0":
         raise SystemExit(2)
-    if here > gpus:
+    if restarts:
+        raise UsageError(
+            "--max-restarts must be 0 on several machines: after a failure, the same command resumes. Leave it out."
+        )
+    if lacks:
         raise UsageError(
             f"Each process must have a GPU of its own; torchrun started {here} on this machine, which has {gpus}. "
             f"Use --nproc_per_node {gpus}, or hide the GPUs to train on the processors (CUDA_VISIBLE_DEVICES=)."
@@ -126,6 +138,8 @@ def _check_gpus(gpus: int) -> None:
 
 def _speaks(store: distributed.Store | None) -> bool:
     """Whether this process is the first to end in an error: it counts to 1 in the store that all meet in."""
+    if store is None and not distributed.is_initialized():
+        return True
     try:
         return int((store or distributed.distributed_c10d._get_default_store()).add("ended", 1)) == 1
     except RuntimeError:  # the machine with the store is gone
@@ -186,7 +200,7 @@ def shared_out(tensors: Mapping[str, Tensor], optimizer: Optimizer) -> dict[str,
     """Shard an optimizer's full tensors ("parameter:state") like the parameters they belong to."""
     named = {n: p for group in optimizer.param_groups for n, p in zip(group["param_names"], group["params"])}
     shared = dict(tensors)
-    for name, tensor in tensors.items():
+    for name, tensor in sorted(tensors.items()):  # in the same order everywhere: each is a collective operation
         parameter = named.get(name.rpartition(":")[0])
         if isinstance(parameter, DTensor) and tensor.shape == parameter.shape:
             mesh = parameter.device_mesh

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,18 @@ from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import Checkpoint, State
-from trainwright_lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
+from trainwright_lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, is_seen, read_manifest, read_recipe
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.processes import Processes
 
 # Settings that may change when a run resumes. They do not affect the weights or the logged training, except that
-# precision, threads and compile alter the last digits, and changing those is reported.
+# precision, threads, compile and micro_windows alter the last digits, and changing those is reported.
 FREE = {
     "run.precision",
     "run.threads",
     "run.compile",
+    "data.micro_windows",
     "run.keep",
     "run.sinks",
     "run.check",
@@ -33,10 +33,6 @@ FREE = {
     "run.distributed",
     "run.common_disk",
 }
-
-
-# NFS keeps the names of a folder for at most a minute (acdirmax, man 5 nfs).
-SEEN_WITHIN_SECONDS = 60.0
 
 
 def opened(
@@ -60,14 +56,14 @@ def opened(
     if processes.highest(newest) > processes.told(newest) and resume is not False:
         raise UsageError(
             f"Of the machines, that of process 0 must hold the run: another one has a later checkpoint in {folder}. Start "
-            "torchrun with --node-rank 0 there (and --master-addr), or --restart."
+            "torchrun with --node-rank 0 there, or remove that folder."
         )
     held = _opened(data, folder, recipe, resume, say) if processes.first else None
     if not recipe.run.common_disk:
         sent: Checkpoint | None = processes.given(held)
         return sent
     update = processes.told(held.state.update if held else -1)
-    if processes.any(not _is_seen(folder)):
+    if processes.any(not is_seen(lambda: is_run(folder))):
         raise UsageError(
             f"All machines must see {folder}, where process 0 keeps the run; one does not. Use a folder that they share, or "
             "--set run.common_disk=false."
@@ -105,14 +101,6 @@ def _opened(
     return held
 
 
-def _is_seen(folder: Path) -> bool:
-    """Whether there is a run in the folder, or soon: network file systems keep for a while that there was none."""
-    until = time.monotonic() + SEEN_WITHIN_SECONDS
-    while not is_run(folder) and time.monotonic() < until:
-        time.sleep(1)
-    return is_run(folder)
-
-
 def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The first relevant setting that differs between two recipes' tables, with its values; "" if none does."""
     for section, settings in now.items():
@@ -132,9 +120,13 @@ def surroundings(state: State, now: State) -> list[str]:
         told.append(f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}")
     if state.threads and state.threads != now.threads:
         told.append(f"threads change from {state.threads} to {now.threads}")
-    compiled, compiles = (one.recipe["run"].get("compile", False) for one in (state, now))
-    if compiled != compiles:
-        told.append(f"run.compile changes from {compiled} to {compiles}")
+    if state.device and state.device != now.device:
+        told.append(f"device changes from {state.device} to {now.device}")
+    if state.compiled != now.compiled:
+        told.append(f"layers and loss are {'' if now.compiled else 'no longer '}compiled")
+    was, at_once = (one.recipe["data"].get("micro_windows", 0) for one in (state, now))
+    if was != at_once:
+        told.append(f"data.micro_windows changes from {was} to {at_once}")
     if state.processes != now.processes:
         told.append(f"processes change from {state.processes} to {now.processes}")
     was, layout = (one.recipe["run"].get("distributed", "ddp") for one in (state, now))

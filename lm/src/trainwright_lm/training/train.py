@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright_lm.config import Recipe
@@ -20,7 +21,7 @@ from trainwright_lm.network.precision import computing
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs import sharded
 from trainwright_lm.runs.checkpoint import State
-from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed
+from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed, is_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided
@@ -66,10 +67,17 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         UsageError: if recipe, data and folder do not match, or the debugger finds an error.
         ReadError: if none of the run's checkpoints is complete.
         WriteError: if something cannot be written; earlier checkpoints stay intact.
-        TrainwrightError: if the loss is no longer finite.
+        TrainwrightError: if the loss is no longer finite, or a GPU's memory does not suffice.
     """
     with joined() as processes:
-        return trained(data, folder, recipe, resume, processes)
+        try:
+            return trained(data, folder, recipe, resume, processes)
+        except torch.OutOfMemoryError as error:
+            at_once = recipe.data.micro_windows or recipe.data.windows // processes.count
+            raise TrainwrightError(
+                f"The GPU's memory does not suffice for {at_once} windows at a time. Lower data.micro_windows, which leaves "
+                f"the updates as they are, and run the same command again. ({str(error).splitlines()[0]})"
+            ) from error
 
 
 def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes) -> Outcome:
@@ -80,7 +88,8 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
         own = data.manifest["fingerprint"]
         if processes.any(own != processes.given(own)):
             raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
-        fitted_plan(data, recipe, processes)  # before a run is begun
+        if not is_run(folder):
+            fitted_plan(data, recipe, processes)  # what does not fit begins no run
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
@@ -169,6 +178,7 @@ def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float
             (summed * (processes.count / weight)).backward()
         nats += summed.detach()
     norm = clipped(training)
+    nats += 0 * norm  # weights that such gradients make must not be saved: the next sum of losses is not finite
     training.optimizer.step()
     training.optimizer.zero_grad()
     return nats, weight, norm
@@ -191,7 +201,6 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
     plan, recipe = training.plan, training.recipe
     nats, weight = tally.settled(training.processes)
     check_finite(nats, update + 1)
-    norm_float = float(whole({"norm": norm})["norm"])
     updates, seconds = tally.taken()
     speed = updates * plan.tokens / max(seconds, 1e-9)
     training.live.update(update + 1, nats / weight, speed)
@@ -204,7 +213,7 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
                 "loss": nats / weight,
                 "perplexity": perplexity_of(nats / weight),
                 "learning_rate": share * recipe.optimizer.learning_rate,
-                "gradient_norm": norm_float,
+                "gradient_norm": float(norm),
                 "tokens": (update + 1) * plan.tokens,
                 "seconds": round(tally.seconds, 3),
                 "tokens_per_second": round(speed),
@@ -267,7 +276,7 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
     model, optimizer = training.model.state_dict(), optimizer_tensors(training.optimizer)
     folder, processes, run = training.folder / CHECKPOINTS, training.processes, training.recipe.run
     in_shards = processes.count > 1 and run.distributed == "fsdp" and run.common_disk
-    if not in_shards:
+    if not in_shards and (processes.first or run.distributed == "fsdp"):
         model, optimizer = whole(model), whole(optimizer)
     if processes.first:
         log.settle()
@@ -284,10 +293,10 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
 
 
 def check_finite(nats: float, update: int) -> None:
-    """Raise TrainwrightError if a sum of losses is not finite."""
+    """Raise TrainwrightError if a sum of losses, or a gradient on the way, is not finite."""
     if not math.isfinite(nats):
         raise TrainwrightError(
-            f"The loss is {nats} at update {update}: training has diverged. The earlier checkpoints are intact. "
+            f"The loss or a gradient is {nats} at update {update}: training has diverged. The earlier checkpoints are intact. "
             "Start over with a lower optimizer.learning_rate, a longer warm-up or optimizer.clip=1."
         )
 
@@ -301,4 +310,4 @@ def clipped(training: Training) -> Tensor:
     """The norm of all gradients together, before clipping them to `optimizer.clip`."""
     limit = training.recipe.optimizer.clip or math.inf
     norm: Tensor = nn.utils.clip_grad_norm_(training.model.parameters(), limit)
-    return norm
+    return norm.full_tensor() if isinstance(norm, DTensor) else norm

@@ -17,6 +17,7 @@ from trainwright.core import Shown
 from trainwright.core.report import Report, combined, exit_status
 from trainwright.open_lines import OpenLines, watching_lines
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.seams.processes import position
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 
@@ -67,7 +68,18 @@ def check_program(
         standing_in(_copies(copies)),
         _rehearsing(program, options, say, rehearsed) as rehearsal,
     ):
-        showing = _Showing(targets, options, say, stdout, lines, second, rehearsal, train=train, required=required)
+        showing = _Showing(
+            targets,
+            options,
+            say,
+            stdout,
+            lines,
+            second,
+            rehearsal,
+            train=train,
+            required=required,
+            processes=program.processes,
+        )
         check_script(
             program.script,
             program.arguments,
@@ -99,11 +111,14 @@ class _Showing:
         *,
         train: bool,
         required: bool,
+        processes: str,
     ) -> None:
         self._targets, self._options, self._say, self._stdout = targets, options, say, stdout
         self._lines = lines
         self._second, self._rehearsal = second, rehearsal
         self._train, self._required = train, required
+        here = position()
+        self._processes = str(here.world_size) if here is not None else processes
         # The current streams: a script may replace them with its own and write that output to a file.
         self._console = Console(file=sys.stderr if "-" in targets.given.values() else sys.stdout)
         self._wipes = sys.stderr.isatty()  # in a terminal, the line of progress wipes out what stood there
@@ -127,6 +142,7 @@ class _Showing:
         found: Sequence[Report] = waiting
         if self._rehearsal is not None and waiting:
             found = add_review(waiting, self._rehearsal.finish(waiting, self._say), self._options)
+            found = [_said_of_one(report, self._processes) for report in found]
         for index, report in enumerate(found, start=1):
             shown = report
             if self._second is not None:
@@ -150,13 +166,23 @@ class _Showing:
             write_all(self._targets, combined(self._shown), 1, self._stdout)
 
 
+def _said_of_one(report: Report, processes: str) -> Report:
+    """The report with a verdict that says if several processes train and one was run."""
+    if not processes or report.verdict is None:
+        return report
+    why = f"{report.verdict.why}; this is one process of {processes}, run alone"
+    return replace(report, verdict=replace(report.verdict, why=why))
+
+
 def _rehearsing(
     program: Program, options: Options, say: Callable[[str], None], rehearsed: bool
 ) -> contextlib.AbstractContextManager[Rehearsing | None]:
     """The rehearsal of a check, or None."""
     from trainwright.rehearsing import rehearsing
 
-    return rehearsing(program, options, say) if rehearsed else contextlib.nullcontext()
+    here = position()
+    is_first = here is None or here.rank == 0
+    return rehearsing(program, options, say) if rehearsed and is_first else contextlib.nullcontext()
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:

@@ -24,7 +24,8 @@ from trainwright.rehearsal.record import Record
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
-from trainwright.start.launchers import free_port
+from trainwright.seams.processes import position
+from trainwright.start.launchers import free_port, variables_of_one
 from trainwright.start.program import Program
 from trainwright.walk.stage_runs import NO_EVALUATION_SET, UNSEEN_EVALUATION
 
@@ -134,6 +135,8 @@ def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -
         environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 2) // 2))
     if "MASTER_PORT" in program.environment:  # the walk's process may be listening on its own
         environment["MASTER_PORT"] = str(free_port())
+    if position() is not None:  # a launcher's other processes are not rehearsed: this one would wait for them
+        environment |= {**variables_of_one(), "TORCHELASTIC_USE_AGENT_STORE": "False"}
     rehearsal = Rehearsal(
         program.script,
         program.arguments,

@@ -1,16 +1,19 @@
-"""Atomic file writes: a file is either complete or absent, even if the process or the machine stops."""
+"""Atomic file writes: a file is either complete or absent, even if the process or the machine stops, and seen elsewhere."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 PART = ".part"
+# NFS keeps the names of a folder for at most a minute (acdirmax, man 5 nfs).
+SEEN_WITHIN_SECONDS = 60.0
 
 
 @contextmanager
@@ -32,6 +35,14 @@ def write_json(file: Path, values: Any) -> None:
     """Write values as indented JSON, atomically."""
     with replacing(file) as stream:
         stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def is_seen(there: Callable[[], bool]) -> bool:
+    """Whether something that another machine wrote is there, or soon: network file systems keep what they listed before."""
+    until = time.monotonic() + SEEN_WITHIN_SECONDS
+    while not (seen := there()) and time.monotonic() < until:
+        time.sleep(1)
+    return seen
 
 
 def _settle(folder: Path) -> None:

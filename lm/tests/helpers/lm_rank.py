@@ -13,7 +13,7 @@ from typing import Any
 
 def main(words: list[str]) -> None:
     from trainwright.cli import main as run
-    from trainwright_lm.runs import folder
+    from trainwright_lm import atomic
     from trainwright_lm.training import train as module
 
     rank, take_update = os.environ["RANK"], module.take_update
@@ -25,7 +25,7 @@ def main(words: list[str]) -> None:
         return take_update(training, update)
 
     module.take_update = taken
-    folder.SEEN_WITHIN_SECONDS = float(os.environ.get("SEEN_WITHIN", folder.SEEN_WITHIN_SECONDS))
+    atomic.SEEN_WITHIN_SECONDS = float(os.environ.get("SEEN_WITHIN", atomic.SEEN_WITHIN_SECONDS))
     sys.argv[1:] = [word.replace("{rank}", rank) for word in words]
     run()
 

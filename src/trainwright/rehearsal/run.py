@@ -39,6 +39,8 @@ from trainwright.seams.scripts.running import starting
 TIME_OVER = getattr(signal, "SIGXCPU", signal.SIGTERM)
 # A script is run at most this often: for its launcher's variables, for a stand-in GPU.
 MOST_ATTEMPTS = 4
+# With which argparse, click and most other readers of command lines end a program.
+WRONG_USAGE = 2
 TOLD_EVERY_SECONDS = 0.5
 
 
@@ -123,7 +125,9 @@ def _note_end(error: BaseException | None, recorder: Recorder) -> None:
     elif isinstance(error, NeedsTyping):
         ended.hindrance = "it asks for typed input"
     elif isinstance(error, SystemExit):
-        if error.code not in (None, 0):
+        if error.code == WRONG_USAGE and not recorder.record.updates:
+            ended.hindrance = "it refuses its arguments, as it says on its error output"
+        elif error.code not in (None, 0):
             ended.failure = Failure(type="SystemExit", message=str(error.code), where=None)
     elif error is not None and recorder.record.trainings and _wants_network(error):
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"

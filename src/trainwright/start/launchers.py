@@ -103,13 +103,16 @@ class _Reading:
 
     def program(self) -> Program:
         script, *arguments = self.words
-        said = ""
+        said = several = ""
         if self.launcher:
-            many = f" would start {self.processes} processes;" if self.processes not in ("", "1") else ":"
+            several = self.processes if self.processes not in ("", "1") else ""
+            many = f" would start {several} processes;" if several else ":"
             said = f"{self.launcher}{many} Trainwright walks one process of {script}"
             if self.unapplied:
                 said += f", without {', '.join(self.unapplied)}"
             said += f", with {sys.executable}." if self.elsewhere else "."
+            if several and self.launcher == "torchrun":
+                said += f" To compare what all see: torchrun --nproc_per_node {several} -m trainwright check {script}"
         elif self.elsewhere:
             said = f"{script} is walked with {sys.executable}, not with {self.elsewhere}."
         return Program(
@@ -118,6 +121,7 @@ class _Reading:
             module=self.module,
             environment=self.environment,
             launcher=self.launcher,
+            processes=several,
             said=said,
         )
 
@@ -304,11 +308,7 @@ class _Reading:
         self._alone()
 
     def _alone(self) -> None:
-        for name in ("RANK", "LOCAL_RANK", "GROUP_RANK"):
-            self.environment[name] = "0"
-        for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"):
-            self.environment[name] = "1"
-        self.environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        self.environment |= variables_of_one()
 
     def deepspeed(self) -> None:
         given = self._launched("deepspeed", DEEPSPEED_FLAGS)
@@ -340,6 +340,16 @@ def _is_another(named: str) -> bool:
     version = _PYTHON.fullmatch(named)
     major, minor = sys.version_info[:2]
     return version is not None and version[2] not in (None, str(major), f"{major}.{minor}")
+
+
+def variables_of_one() -> dict[str, str]:
+    """The environment of a process that its launcher started alone."""
+    return {
+        **dict.fromkeys(("RANK", "LOCAL_RANK", "GROUP_RANK"), "0"),
+        **dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"), "1"),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+    }
 
 
 def free_port() -> int:

@@ -19,6 +19,8 @@ class Program:
     """Environment variables to set before it runs; None removes one."""
     launcher: str = ""
     """The program that would start it, if that is more than Python."""
+    processes: str = ""
+    """How many processes the launcher would start, if more than one."""
     said: str = ""
     """Remarks for the user about how it is started here."""
 

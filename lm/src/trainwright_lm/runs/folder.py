@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer
 RECIPE, DATA, TOKENIZER = "recipe.json", "data.json", "tokenizer.json"
 LOG, CHECKPOINTS, EVALUATION = "log.jsonl", "checkpoints", "evaluation.json"
 _LOCK = ".lock"
-# NFS keeps the names of a folder for at most a minute (acdirmax, man 5 nfs).
-SEEN_WITHIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +120,6 @@ def clear_run(folder: Path) -> None:
 def is_run(folder: Path) -> bool:
     """Whether a run was begun in the folder."""
     return (folder / RECIPE).is_file()
-
-
-def is_seen(there: Callable[[], bool]) -> bool:
-    """Whether something that another machine wrote is there, or soon: network file systems keep what they listed before."""
-    until = time.monotonic() + SEEN_WITHIN_SECONDS
-    while not (seen := there()) and time.monotonic() < until:
-        time.sleep(1)
-    return seen
 
 
 def check_free(folder: Path) -> None:

@@ -16,7 +16,7 @@ from torch.distributed import checkpoint as distributed
 from torch.distributed.checkpoint.api import CheckpointException
 
 from trainwright.errors import WriteError
-from trainwright_lm.runs.folder import is_seen
+from trainwright_lm.atomic import is_seen
 
 _KINDS = ("model/", "optimizer/")
 

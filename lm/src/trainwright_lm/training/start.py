@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from trainwright.errors import UsageError
+from trainwright_lm.atomic import is_seen
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import Checkpoint, State
-from trainwright_lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, is_seen, read_manifest, read_recipe
+from trainwright_lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.processes import Processes

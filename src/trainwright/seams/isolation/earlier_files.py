@@ -100,7 +100,12 @@ class EarlierFiles:
         """
         whole = str(path.absolute())
         parts = Path(whole).parts
-        if whole in self._kept or whole in self._made or parts[1:2] in (("dev",), ("proc",), ("sys",)) or not _PASSED_OVER.isdisjoint(parts):
+        if (
+            whole in self._kept
+            or whole in self._made
+            or parts[1:2] in (("dev",), ("proc",), ("sys",))
+            or not _PASSED_OVER.isdisjoint(parts)
+        ):
             return
         if whole.startswith(tempfile.gettempdir() + os.sep + "trainwright-"):
             return

@@ -15,16 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import xxhash
 
 from trainwright.errors import ReadError
 from trainwright_lm.corpus import licences
-from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Fields, Item
-
-if TYPE_CHECKING:
-    from trainwright_lm.corpus.tables import TableSource
+from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Fields, Item, Source
 
 # File types to mention when a folder has no source code.
 _ENDS_TOLD = 3
@@ -105,9 +101,7 @@ def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | Non
     return FileSource(name=INSTALLED, own=False, largest=largest, files=_ordered(files.values()))
 
 
-def folder(
-    name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fields: Fields
-) -> FileSource | TableSource:
+def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fields: Fields) -> Source:
     """The files of a folder, grouped by first-level folder. A git checkout is one group, without the files git ignores.
 
     Folders whose names begin with a dot, bytecode caches and virtual environments are skipped, and symbolic links to

@@ -46,8 +46,7 @@ def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *,
     if "://" in name or (path.name.lower().endswith(ARCHIVES) and path.is_file()):
         from trainwright_lm.corpus.remote import open_remote
 
-        address = name if "://" in name else f"file://{path.absolute()}"
-        return open_remote(name, fields, suffixes, largest, address=address, alone=alone)
+        return open_remote(name, fields, suffixes, largest, alone=alone)
     if path.is_dir():
         return files.folder(name, path, suffixes=suffixes, largest=largest, fields=fields)
     if path.name.lower().endswith(TABLES):

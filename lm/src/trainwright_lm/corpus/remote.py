@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import socket
 import sys
 import tarfile
@@ -16,6 +17,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import xxhash
@@ -28,8 +31,6 @@ from trainwright_lm.corpus.tables import TableSource
 _BLOCK_BYTES = 8 << 20
 # Seconds before each further try: a store that is overloaded or restarts answers again within a minute.
 WAITS = (1.0, 4.0, 16.0)
-# What a server answers that has too much to do.
-_BUSY = 429
 _MISUSED = (ImportError, TypeError, ValueError)
 _DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
@@ -85,9 +86,6 @@ class _Stream(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def tell(self) -> int:
-        return self._at
-
     def seek(self, to: int, whence: int = 0) -> int:
         start = self._do(lambda inner: inner.seek(0, 2)) if whence == 2 else self._at * whence
         self._at = max(start + to, 0)
@@ -125,53 +123,47 @@ class _Stream(io.RawIOBase):
         return steadily(once)
 
 
-class _Lost(ConnectionError):
-    """All tries failed."""
-
-
 def steadily(work: Callable[..., Any], *given: Any) -> Any:
-    """Do something that may fail for a while, several times.
+    """Do something several times if it fails.
 
     Raises:
-        ConnectionError: with the cause, if it still fails or will always fail.
+        ConnectionError: with the cause, if it still fails or always will.
     """
     waits = iter(WAITS)
     while True:
         try:
             return work(*given)
         except Exception as error:  # of fsspec's file systems, each of which has its own
-            causes, wait = _causes(error), next(waits, None)
-            why = f"{type(causes[-1]).__name__}: {causes[-1]}"
-            if wait is None or not _passes(causes):
-                raise _Lost(why) from error
+            causes: list[Any] = [error]
+            while causes[-1].__cause__:  # fsspec calls any answer but the file FileNotFoundError
+                causes.append(causes[-1].__cause__)
+            why, wait = f"{type(causes[-1]).__name__}: {causes[-1]}", next(waits, None)
+            # The exact class: a stream that this one reads has tried already.
+            if wait is None or type(error) is ConnectionError or not _passes(causes):
+                raise ConnectionError(why) from error
             print(f"{why}; trying again in {wait:g} seconds", file=sys.stderr)
             time.sleep(wait)
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """An exception and what it was raised from: fsspec calls any answer but the file FileNotFoundError."""
-    return [error, *(_causes(error.__cause__) if error.__cause__ else ())]
-
-
-def _passes(causes: list[BaseException]) -> bool:
-    """Whether the same may succeed later."""
+def _passes(causes: list[Any]) -> bool:
+    """Whether the same may succeed later: what is forbidden, missing or unknown will not."""
     for one in causes:
         status = getattr(one, "status", None) or getattr(getattr(one, "response", None), "status_code", None)
         if isinstance(status, int):
-            return status == _BUSY or status >= 500
+            return status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
     last = causes[-1]
     if isinstance(last, socket.gaierror):
-        return last.errno != socket.EAI_NONAME
-    return not isinstance(last, (FileNotFoundError, PermissionError, IsADirectoryError, _Lost, *_MISUSED))
+        return bool(last.errno != socket.EAI_NONAME)
+    refused = "Credentials" in type(last).__name__  # botocore's NoCredentialsError, google's DefaultCredentialsError
+    return not refused and not isinstance(last, (FileNotFoundError, PermissionError, IsADirectoryError, *_MISUSED))
 
 
 def open_remote(
-    name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, address: str = "", alone: bool = False
+    name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, alone: bool = False
 ) -> TableSource:
-    """The tables and source files at an address: a file, an archive, a folder, or a pattern with *.
+    """The tables and source files at an address, or in a local archive: a file, an archive, a folder, or a pattern with *.
 
     Args:
-        address: If it is not the name.
         alone: Whether this is the only source: a folder that holds a whole archive is then no group.
 
     Raises:
@@ -181,14 +173,14 @@ def open_remote(
     import fsspec
 
     ends = (*TABLES, *suffixes)
-    address = (address or name).removeprefix("zip://::").removeprefix("tar://::")
-    inside = address.startswith(("zip://", "tar://"))
-    if inside and "::" not in address:
-        raise UsageError(f"{name} names no archive; name it as a file, as in a.zip or https://HOST/a.zip.")
-    archive = address.lower().endswith(ARCHIVES) and not inside
+    # zip://::a.zip and zip://a.zip mean the archive, zip://b::a.zip a file in it.
+    plain = re.sub(r"^(zip|tar)://(::|(?!.*::))", "", name)
+    address = plain if "://" in plain else f"file://{Path(plain).expanduser().absolute()}"
+    archive = address.lower().endswith(ARCHIVES) and not address.startswith(("zip://", "tar://"))
     try:
         system, path = steadily(fsspec.core.url_to_fs, address)
         if archive:
+            steadily(system.info, path)  # zipfile takes a file that is not there for one that is no archive
             kind = "zip" if address.lower().endswith(".zip") else "tar"
             how = {"compression": "gzip"} if address.lower().endswith("gz") else {}
             system, path = fsspec.filesystem(kind, fo=_Stream(system, path), **how), ""

@@ -143,7 +143,8 @@ class _Files:
         return Path(name).stat().st_size
 
     def state(self) -> str:
-        return "; ".join(f"{about.st_size} bytes, {about.st_mtime_ns}" for about in map(Path.stat, self.files))
+        about = [(file.name, file.stat()) for file in self.files]
+        return "; ".join(f"{name}: {status.st_size} bytes, {status.st_mtime_ns}" for name, status in about)
 
     def part(self, first: int, end: int) -> _Files:
         return _Files(self.files[first:end])

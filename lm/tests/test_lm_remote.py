@@ -181,6 +181,8 @@ def test_from_a_server_that_sends_only_whole_files_they_are_read_whole(
     http.ranges, http.sizes = False, sizes
     for name in ("a.jsonl.gz", "b.parquet", "c.jsonl", "code.tar.gz"):
         assert texts(f"{http.address}/{name}") == texts(str(store / name))
+    inside = texts(f"tar://g0::{http.address}/code.tar.gz")
+    assert [content for *_, content in inside] == [content for *_, content in texts(f"file://{store}/g0")]
 
 
 def test_what_is_busy_at_first_is_asked_again_and_what_is_forbidden_is_not(http: Serving, store: Path) -> None:

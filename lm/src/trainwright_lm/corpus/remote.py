@@ -173,17 +173,18 @@ def open_remote(
     import fsspec
 
     ends = (*TABLES, *suffixes)
-    # zip://::a.zip and zip://a.zip mean the archive, zip://b::a.zip a file in it.
-    plain = re.sub(r"^(zip|tar)://(::|(?!.*::))", "", name)
+    # zip://::a.zip and zip://a.zip mean the archive, zip://b::a.zip what is in it.
+    chain = re.fullmatch(r"(zip|tar)://(?:(.*?)::)?(.*)", name)
+    archive, inside, plain = chain.groups() if chain else ("", "", name)
     address = plain if "://" in plain else f"file://{Path(plain).expanduser().absolute()}"
-    archive = address.lower().endswith(ARCHIVES) and not address.startswith(("zip://", "tar://"))
+    if not archive and address.lower().endswith(ARCHIVES):
+        archive = "zip" if address.lower().endswith(".zip") else "tar"
     try:
         system, path = steadily(fsspec.core.url_to_fs, address)
         if archive:
             steadily(system.info, path)  # zipfile takes a file that is not there for one that is no archive
-            kind = "zip" if address.lower().endswith(".zip") else "tar"
             how = {"compression": "gzip"} if address.lower().endswith("gz") else {}
-            system, path = fsspec.filesystem(kind, fo=_Stream(system, path), **how), ""
+            system, path = fsspec.filesystem(archive, fo=_Stream(system, path), **how), inside or ""
         single = path.endswith(ends) and "*" not in path
         root = path.partition("*")[0].rpartition("/")[0] if single or "*" in path else path.rstrip("/")
         find = (lambda _: [path]) if single else system.glob if "*" in path else system.find
@@ -199,7 +200,12 @@ def open_remote(
         raise ReadError(f"{name} {what}: {error}.") from error
     if not about:
         raise ReadError(f"{name} has no files that end in {', '.join(ends)}.")
-    if archive and alone and len(tops := {file.partition("/")[0] if "/" in file else "" for file in found}) == 1:
+    if (
+        archive
+        and alone
+        and not path
+        and len(tops := {file.partition("/")[0] if "/" in file else "" for file in found}) == 1
+    ):
         root = tops.pop()
     keys = ("size", "ETag", "LastModified", "Last-Modified", "mtime")
     marks = [(file, *(one.get(key) for key in keys)) for file, one in about.items()]

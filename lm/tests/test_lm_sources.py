@@ -120,12 +120,6 @@ def test_a_broken_checkout_is_refused_with_what_git_says(tmp_path: Path) -> None
         opened(tmp_path / "repo")
 
 
-def test_a_folder_without_code_says_what_it_lacks(tmp_path: Path) -> None:
-    write(tmp_path, {"rows.jsonl": "{}"})
-    with pytest.raises(ReadError, match=r"must hold files that end in \.py.*rows\.jsonl"):
-        opened(tmp_path)
-
-
 def test_what_a_folder_without_code_has_instead_is_said(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(ReadError, match=r"files that end in \.py; it is empty\. Name the folder with your code"):

@@ -20,7 +20,7 @@ import xxhash
 
 from trainwright.errors import ReadError
 from trainwright_lm.corpus import licences
-from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Item
+from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Fields, Item, Source
 
 # File types to mention when a folder has no source code.
 _ENDS_TOLD = 3
@@ -101,11 +101,11 @@ def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | Non
     return FileSource(name=INSTALLED, own=False, largest=largest, files=_ordered(files.values()))
 
 
-def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) -> FileSource:
+def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fields: Fields) -> Source:
     """The files of a folder, grouped by first-level folder. A git checkout is one group, without the files git ignores.
 
     Folders whose names begin with a dot, bytecode caches and virtual environments are skipped, and symbolic links to
-    folders are not followed.
+    folders are not followed. Without source files, it is the folder's tables.
 
     Raises:
         ReadError: if the folder or git's file list cannot be read, or no file matches.
@@ -123,6 +123,10 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) ->
                 files.append(
                     _File(file=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root))
                 )
+    if not files and (tables := [file for file in _walk(root) if file.name.lower().endswith(TABLES)]):
+        from trainwright_lm.corpus.tables import open_tables
+
+        return open_tables(name, tables, fields, largest)
     if not files:
         raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; {_instead(root)}")
     return FileSource(name=name, own=True, largest=largest, files=_ordered(files))
@@ -132,9 +136,6 @@ def _instead(root: Path) -> str:
     """What a folder contains instead of source files, and what to do about it."""
     if not _entries(root):
         return "it is empty. Name the folder with your code."
-    tables = [e.name for e in _entries(root) if e.name.lower().endswith(TABLES)]
-    if tables:
-        return f"it has none. To use its tables, name them as sources: {tables[0]}, ..."
     ends = Counter(file.suffix for file in _walk(root) if file.suffix)
     if not ends:
         return "it has none."

@@ -38,7 +38,7 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
         where = f"{repository}/{folder}" if folder else repository
         raise ReadError(f"The data set {where} has no {', '.join(TABLES)} files.")
     root = f"datasets/{repository}@{pinned}"
-    shelf = Remote(system=HfFileSystem(), root=root, files=tuple(files), mark=str(pinned), errors=_failures())
+    shelf = Remote(system=HfFileSystem(), root=root, files=tuple(files), mark=str(pinned))
     return TableSource(name=name, own=False, largest=largest, fields=fields, shelf=shelf)
 
 

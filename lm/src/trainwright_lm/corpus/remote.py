@@ -1,27 +1,38 @@
-"""Sources in remote storage, by the addresses that fsspec knows (s3://, gs://, https://, tar://::https://…): tables and code.
+"""Sources in remote storage and in archives, by the addresses that fsspec knows (s3://, https://, zip://::https://…).
 
-Nothing is stored. A read that fails is tried again, and a file keeps its place in the order, so that a run resumes there.
+A read that fails is tried again, and a file keeps its place in the order, so that a run resumes there.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import re
+import socket
 import sys
+import tarfile
+import tempfile
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, cast
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import xxhash
 
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.corpus.sources import TABLES, Fields
+from trainwright_lm.corpus.sources import ARCHIVES, TABLES, Fields
 from trainwright_lm.corpus.tables import TableSource
 
 # Bytes per request: a column of a parquet row group is often larger, and this bounds memory use.
 _BLOCK_BYTES = 8 << 20
 # Seconds before each further try: a store that is overloaded or restarts answers again within a minute.
 WAITS = (1.0, 4.0, 16.0)
-_ARCHIVES = (".tar", ".tar.gz", ".tgz")
+_MISUSED = (ImportError, TypeError, ValueError)
+_DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +45,16 @@ class Remote:
     """Their names below the root, and their bytes."""
     mark: str
     """Changes when one of the files changes."""
-    errors: tuple[type[Exception], ...] = (OSError,)
-    """What its streams raise."""
 
     def names(self) -> Sequence[str]:
         return [file for file, _ in self.files]
 
     def open(self, name: str) -> BinaryIO:
-        try:
-            stream = self._steady(self.system.open)(f"{self.root}/{name}", "rb", block_size=_BLOCK_BYTES)
-        except OSError as error:
-            raise self.failed(name, error) from error
-        if (cache := getattr(stream, "cache", None)) is not None:
-            cache.fetcher = self._steady(cache.fetcher)
-        return cast("BinaryIO", stream)
+        return io.BufferedReader(_Stream(self.system, f"{self.root}/{name}"))
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        return (OSError, *self.errors)
+        return (OSError, *_DAMAGED)
 
     def failed(self, name: str, error: Exception) -> ReadError:
         return ReadError(f"{self.root}/{name} could not be read: {error}. Run the same command again to resume.")
@@ -65,25 +68,103 @@ class Remote:
     def part(self, first: int, end: int) -> Remote:
         return replace(self, files=self.files[first:end])
 
-    def _steady(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """The same, tried several times."""
 
-        def tried(*given: Any, waits: Sequence[float] = WAITS, **named: Any) -> Any:
+class _Stream(io.RawIOBase):
+    """A remote file: after an error it is opened again; from a server that sends only whole files it is copied first."""
+
+    def __init__(self, system: Any, path: str) -> None:
+        self._given = (system, path)
+        self._at = 0
+        self._inner: Any = None
+
+    def __reduce__(self) -> Any:
+        return _Stream, self._given
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, to: int, whence: int = 0) -> int:
+        start = self._do(lambda inner: inner.seek(0, 2)) if whence == 2 else self._at * whence
+        self._at = max(start + to, 0)
+        return self._at
+
+    def readinto(self, into: Any) -> int:
+        data = self._do(lambda inner: inner.read(len(into)))
+        into[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if self._inner is not None:
+            self._inner.close()
+        super().close()
+
+    def _do(self, work: Callable[[Any], Any]) -> Any:
+        system, path = self._given
+
+        def once() -> Any:
+            inner, self._inner = self._inner or system.open(path, "rb", block_size=_BLOCK_BYTES), None
             try:
-                return work(*given, **named)
-            except (FileNotFoundError, PermissionError):
-                raise
-            except self.errors as error:
-                if not waits:
-                    raise ConnectionError(f"{type(error).__name__}: {error}") from error
-                time.sleep(waits[0])
-                return tried(*given, waits=waits[1:], **named)
+                if getattr(inner, "size", 0) is None:
+                    raise ValueError(f"{path} has no size")
+                inner.seek(self._at)
+                done = work(inner)
+            except ValueError:  # fsspec's: the server does not answer range requests
+                inner = tempfile.TemporaryFile()  # noqa: SIM115
+                system.get_file(path, inner)
+                inner.seek(self._at)
+                done = work(inner)
+            self._inner = inner
+            return done
 
-        return tried
+        return steadily(once)
 
 
-def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) -> TableSource:
-    """The tables and source files at an address: a file, an archive, a folder, or a pattern with *.
+def steadily(work: Callable[..., Any], *given: Any) -> Any:
+    """Do something several times if it fails.
+
+    Raises:
+        ConnectionError: with the cause, if it still fails or always will.
+    """
+    waits = iter(WAITS)
+    while True:
+        try:
+            return work(*given)
+        except Exception as error:  # of fsspec's file systems, each of which has its own
+            causes: list[Any] = [error]
+            while causes[-1].__cause__:  # fsspec calls any answer but the file FileNotFoundError
+                causes.append(causes[-1].__cause__)
+            why, wait = f"{type(causes[-1]).__name__}: {causes[-1]}", next(waits, None)
+            # The exact class: a stream that this one reads has tried already.
+            if wait is None or type(error) is ConnectionError or not _passes(causes):
+                raise ConnectionError(why) from error
+            print(f"{why}; trying again in {wait:g} seconds", file=sys.stderr)
+            time.sleep(wait)
+
+
+def _passes(causes: list[Any]) -> bool:
+    """Whether the same may succeed later: what is forbidden, missing or unknown will not."""
+    for one in causes:
+        status = getattr(one, "status", None) or getattr(getattr(one, "response", None), "status_code", None)
+        if isinstance(status, int):
+            return status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
+    last = causes[-1]
+    if isinstance(last, socket.gaierror):
+        return bool(last.errno != socket.EAI_NONAME)
+    refused = "Credentials" in type(last).__name__  # botocore's NoCredentialsError, google's DefaultCredentialsError
+    return not refused and not isinstance(last, (FileNotFoundError, PermissionError, IsADirectoryError, *_MISUSED))
+
+
+def open_remote(
+    name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, alone: bool = False
+) -> TableSource:
+    """The tables and source files at an address, or in a local archive: a file, an archive, a folder, or a pattern with *.
+
+    Args:
+        alone: Whether this is the only source: a folder that holds a whole archive is then no group.
 
     Raises:
         UsageError: if fsspec does not know this kind of address, or needs another package for it.
@@ -92,27 +173,42 @@ def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: i
     import fsspec
 
     ends = (*TABLES, *suffixes)
+    # zip://::a.zip and zip://a.zip mean the archive, zip://b::a.zip what is in it.
+    chain = re.fullmatch(r"(zip|tar)://(?:(.*?)::)?(.*)", name)
+    archive, inside, plain = chain.groups() if chain else ("", "", name)
+    address = plain if "://" in plain else f"file://{Path(plain).expanduser().absolute()}"
+    if not archive and address.lower().endswith(ARCHIVES):
+        archive = "zip" if address.lower().endswith(".zip") else "tar"
     try:
-        system, path = fsspec.core.url_to_fs(f"tar://::{name}" if name.endswith(_ARCHIVES) else name)
-    except (ImportError, ValueError) as error:
-        raise UsageError(
-            f'{name} cannot be read: {error}. pip install "trainwright[lm-remote]" knows s3 and https.'
-        ) from error
-    single = path.endswith(ends) and "*" not in path
-    root = path.partition("*")[0].rpartition("/")[0] if single or "*" in path else path.rstrip("/")
-    errors = (OSError, *([sys.modules["aiohttp"].ClientError] if "aiohttp" in sys.modules else []))
-    try:
-        found = [path] if single else system.glob(path) if "*" in path else system.find(path)
-        about = {file: system.info(file) for file in sorted(found) if file.endswith(ends)}
-    except errors as error:
-        raise ReadError(f"{name} could not be reached: {type(error).__name__}: {error}.") from error
+        system, path = steadily(fsspec.core.url_to_fs, address)
+        if archive:
+            steadily(system.info, path)  # zipfile takes a file that is not there for one that is no archive
+            how = {"compression": "gzip"} if address.lower().endswith("gz") else {}
+            system, path = fsspec.filesystem(archive, fo=_Stream(system, path), **how), inside or ""
+        single = path.endswith(ends) and "*" not in path
+        root = path.partition("*")[0].rpartition("/")[0] if single or "*" in path else path.rstrip("/")
+        find = (lambda _: [path]) if single else system.glob if "*" in path else system.find
+        found = sorted(steadily(find, path))
+        about = {file: steadily(system.info, file) for file in found if file.endswith(ends)}
+    except (OSError, *_DAMAGED) as error:
+        if isinstance(error.__cause__, _MISUSED):
+            raise UsageError(
+                f"{name} cannot be read: {error}. It needs a form that fsspec knows, as in github://OWNER:NAME@REVISION/, and "
+                'its package: pip install "trainwright[lm-remote]" for s3 and https.'
+            ) from error
+        what = "must be a whole archive" if isinstance(error, _DAMAGED) else "could not be reached"
+        raise ReadError(f"{name} {what}: {error}.") from error
     if not about:
         raise ReadError(f"{name} has no files that end in {', '.join(ends)}.")
-    marks = [
-        (file, *(one.get(key) for key in ("size", "ETag", "LastModified", "mtime"))) for file, one in about.items()
-    ]
+    if (
+        archive
+        and alone
+        and not path
+        and len(tops := {file.partition("/")[0] if "/" in file else "" for file in found}) == 1
+    ):
+        root = tops.pop()
+    keys = ("size", "ETag", "LastModified", "Last-Modified", "mtime")
+    marks = [(file, *(one.get(key) for key in keys)) for file, one in about.items()]
     files = tuple((file.removeprefix(root).lstrip("/"), one["size"] or 0) for file, one in about.items())
-    shelf = Remote(
-        system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()), errors=errors
-    )
+    shelf = Remote(system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()))
     return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)

@@ -17,6 +17,7 @@ HUB = "hub:"
 LARGEST_BYTES = 1_000_000
 
 TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".ndjson", ".json.gz")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -120,11 +120,11 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _OneFile:
-    file: Path
+class _Files:
+    files: tuple[Path, ...]
 
     def names(self) -> Sequence[str]:
-        return [str(self.file)]
+        return [str(file) for file in self.files]
 
     def open(self, name: str) -> BinaryIO:
         try:
@@ -143,32 +143,34 @@ class _OneFile:
         return Path(name).stat().st_size
 
     def state(self) -> str:
-        status = self.file.stat()
-        return f"{status.st_size} bytes, {status.st_mtime_ns}"
+        about = [(file.name, file.stat()) for file in self.files]
+        return "; ".join(f"{name}: {status.st_size} bytes, {status.st_mtime_ns}" for name, status in about)
 
-    def part(self, first: int, end: int) -> _OneFile:
-        return self
+    def part(self, first: int, end: int) -> _Files:
+        return _Files(self.files[first:end])
 
 
-def open_table(name: str, path: Path, fields: Fields, largest: int) -> TableSource:
-    """A parquet or JSON-lines file.
+def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) -> TableSource:
+    """Parquet or JSON-lines files.
 
     Raises:
-        ReadError: if the file does not exist, cannot be read or is not a table.
-        UsageError: if it lacks a named column.
+        ReadError: if one does not exist, cannot be read or is not a table.
+        UsageError: if one lacks a named column.
     """
-    source = TableSource(name=name, own=True, largest=largest, fields=fields, shelf=_OneFile(path))
-    with source.shelf.open(str(path)) as stream:
-        if name.lower().endswith(".parquet"):
-            _columns(_opened(stream, name), fields, name)
-        elif name.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
-            raise ReadError(f"{name} must be a gzip file; it does not start like one.")
+    source = TableSource(name=name, own=True, largest=largest, fields=fields, shelf=_Files(tuple(paths)))
+    for file in source.shelf.names():
+        with source.shelf.open(file) as stream:
+            if file.lower().endswith(".parquet"):
+                _columns(_opened(stream, file), fields, file)
+            elif file.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
+                raise ReadError(f"{file} must be a gzip file; it does not start like one.")
     return source
 
 
 def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
-    file = _opened(stream, name)
-    columns = _columns(file, source.fields, name)
+    shown = source.name if source.name.endswith(name) else f"{name} in {source.name}"
+    file = _opened(stream, shown)
+    columns = _columns(file, source.fields, shown)
     text = columns[0]
     total, number = max(file.metadata.num_rows, 1), 0
     for group in range(file.metadata.num_row_groups):

@@ -173,12 +173,17 @@ def _processes(job: Job, spread: Spread) -> Iterator[ProcessPoolExecutor]:
     alive, ours = context.Pipe(duplex=False)
     log = job.work / "logs" / "processes.log"
     log.parent.mkdir(exist_ok=True)
-    log.touch()
     pool = ProcessPoolExecutor(spread.workers or _processors(), context, _begin_process, (alive, log))
-    # They inherit that this is blocked: an interruption from the keyboard is for this process alone.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    forkserver.ensure_running()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    # What processes inherit: until they begin, they write to the log, too; and the keyboard interrupts this process alone.
+    before, terminal = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}), os.dup(2)
+    try:
+        with log.open("ab") as stream:
+            os.dup2(stream.fileno(), 2)
+        forkserver.ensure_running()
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield pool
     finally:
@@ -189,7 +194,7 @@ def _processes(job: Job, spread: Spread) -> Iterator[ProcessPoolExecutor]:
 def _begin_process(alive: Connection, log: Path) -> None:
     """End this process when the other end of the connection closes; what it says goes to the log."""
     threading.Thread(target=lambda: alive.poll(None) and os._exit(1), daemon=True).start()
-    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), 2)
 
 
 def _stages(tasks: int, finish: Work, *, limited: bool = False) -> list[_Stage]:

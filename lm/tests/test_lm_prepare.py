@@ -357,6 +357,15 @@ def test_data_that_is_unfinished_damaged_or_mixed_is_refused(prepared: Path, tmp
         open_data(tmp_path)
 
 
+def test_an_address_as_out_and_a_nameless_source_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path, {"a/a.py": code(1), "b/b.py": code(2)}))
+    with pytest.raises(UsageError, match="got an address, s3://bucket/x"):
+        prepare(Path("s3://bucket/x"), options(tmp_path))
+    with pytest.raises(UsageError, match="an empty name"):
+        prepare(tmp_path / "data", options(Path(), sources=("",)))
+    assert {file.name for file in tmp_path.iterdir()} == {"a", "b"}
+
+
 # --- kills
 
 

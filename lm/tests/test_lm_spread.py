@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +27,23 @@ pytest.importorskip("datatrove")
 from test_lm_prepare import content, options
 
 from corpus import code, corpus, write
-from trainwright.errors import UsageError
+from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import shards, spread, steps
 from trainwright_lm.corpus.prepare import prepare
 from trainwright_lm.corpus.spread import Spread
 
 
-class Here:
-    """In place of an executor: all tasks in this process, and what was run."""
-
-    def __init__(self, job: steps.Job, given: Spread, stage: Any) -> None:
-        self.job, self.stage = job, stage
-
-    def run(self) -> None:
-        for rank in reversed(range(self.stage.tasks)):  # no task may need an earlier one
-            for work in self.stage.work:
-                work(self.job, rank, self.stage.tasks)
-
-    def get_incomplete_ranks(self, skip_completed: bool) -> list[int]:
-        return []
+def run_here(job: steps.Job, given: Spread, stage: Any, pool: None) -> None:
+    """In place of processes: all tasks of a stage in this one."""
+    for rank in reversed(range(stage.tasks)):  # no task may need an earlier one
+        for work in stage.work:
+            work(job, rank, stage.tasks)
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spread, "_executor", Here)
+    monkeypatch.setattr(spread, "_run", run_here)
+    monkeypatch.setattr(spread, "_processes", lambda job, given: nullcontext())
 
 
 def tasks(count: int) -> Spread:
@@ -166,6 +162,7 @@ def test_what_a_failed_task_left_is_gone_on_from(tmp_path: Path, monkeypatch: py
         (Spread(executor="local", tasks=-1), {}, "must not be negative"),
         (Spread(tasks=2), {}, "need --executor"),
         (Spread(executor="local"), {"max_group_bytes": 10}, "--max-group-bytes"),
+        (Spread(executor="local"), {"sources": ("",)}, "an empty name"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_written(
@@ -188,7 +185,76 @@ def test_too_little_to_split_is_said_as_without_tasks(tmp_path: Path) -> None:
         prepare(tmp_path / "out", options(write(tmp_path / "code", {"a/a.py": code(1)})), spread=tasks(2))
 
 
-# --- on datatrove's executors
+# --- on processes of this machine
+
+
+def end(job: steps.Job, rank: int, count: int) -> None:
+    """A task whose process is killed, once."""
+    if rank == 1 and not (job.out / "killed").exists():
+        (job.out / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(job: steps.Job, rank: int, count: int) -> None:
+    """A task that ends with an error."""
+    raise OSError(errno.ENOSPC, "No space left")
+
+
+def wait(job: steps.Job, rank: int, count: int) -> None:
+    """A task that does not end."""
+    (job.out / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def job_of(out: Path) -> steps.Job:
+    (out / "work").mkdir(exist_ok=True)
+    return steps.Job(out=out, options=options(out))
+
+
+def run_stage(job: steps.Job, work: Callable[[steps.Job, int, int], None]) -> None:
+    stage = spread._Stage("stage", "do it", 3, (work,))
+    with spread._processes(job, tasks(3)) as pool:
+        spread._run(job, tasks(3), stage, pool)
+
+
+def test_a_killed_process_is_named_and_its_task_repeated(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    with pytest.raises(ReadError, match=r"of the stage stage was killed.*fewer --workers"):
+        run_stage(job, end)
+    run_stage(job, end)
+    assert len(list((tmp_path / "work/logs/stage/completions").iterdir())) == 3
+
+
+def test_a_failed_task_says_why_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        run_stage(job_of(tmp_path), fail)
+    assert capfd.readouterr() == ("", "")
+    assert "No space left" in (tmp_path / "work/logs/processes.log").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_processes_end_with_the_one_that_began_them(tmp_path: Path, number: signal.Signals) -> None:
+    job_of(tmp_path)
+    script = "import sys; from pathlib import Path; import test_lm_spread as t; t.run_stage(t.job_of(Path(sys.argv[1])), t.wait)"
+    path = os.pathsep.join(filter(None, sys.path))
+    begun = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE
+    )
+    while begun.poll() is None and len(found := [int(p.name) for p in tmp_path.iterdir() if p.name.isdigit()]) < 2:
+        time.sleep(0.02)
+    begun.send_signal(number)
+    begun.communicate(timeout=20)
+    until = time.monotonic() + 10
+    while left := [one for one in found if Path(f"/proc/{one}").exists()]:
+        assert time.monotonic() < until, left
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_the_terminal_has_a_line_per_stage(tmp_path: Path) -> None:
+    wanted = command(tmp_path / "out", corpus(tmp_path / "code"), "--executor", "local", "--tasks", "2")
+    said = subprocess.run(wanted, check=True, capture_output=True, text=True).stderr.splitlines()
+    assert [line.partition(":")[0] for line in said] == [s.name for s in spread._stages(2, shards.sign)]
 
 
 def command(out: Path, folder: Path, *more: str) -> list[str]:
@@ -238,7 +304,12 @@ exec "$@"
 @pytest.fixture
 def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
     """An environment with these programs."""
-    programs = {"sbatch": _SBATCH, "srun": _SRUN, "scontrol": "#!/bin/bash\necho localhost\n"}
+    programs = {
+        "sbatch": _SBATCH,
+        "srun": _SRUN,
+        "scontrol": "#!/bin/bash\necho localhost\n",
+        "squeue": "#!/bin/bash\n",
+    }
     script = "#!/bin/bash\nexec {} -c 'from datatrove.tools.launch_pickled_pipeline import main; main()' \"$@\"\n"
     programs["launch_pickled_pipeline"] = script.format(sys.executable)
     for name, text in programs.items():
@@ -265,21 +336,73 @@ def test_a_dry_run_prints_each_script_and_submits_nothing(tmp_path: Path) -> Non
         assert {"--partition=cpu", "--time=01:00:00", "--account=me", "--mem-per-cpu=2G"} <= set(script.split()) or (
             "merge_stats" in script
         )
-    assert "Nothing was submitted" in done.stdout
-    assert not (tmp_path / "out/data.json").exists()
+    assert "Nothing was submitted" in done.stdout and "launched" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def slurm_of(count: int = 2, **changes: Any) -> Spread:
+    return Spread(executor="slurm", tasks=count, sbatch="partition=cpu,time=1", **changes)
+
+
+@pytest.fixture
+def no_jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """In place of Slurm's programs: submitted scripts, and all jobs remain in the queue."""
+    scripts: list[str] = []
+
+    def submit(script: str, *_: Any) -> str:
+        scripts.append(script)
+        return str(len(scripts))
+
+    monkeypatch.setattr("datatrove.executor.slurm.launch_slurm_job", submit)
+    queue = "\n".join(["7", *map(str, range(90, 99))])
+    monkeypatch.setattr(spread.subprocess, "check_output", lambda *_, **__: queue)  # type: ignore[attr-defined]
+    return scripts
+
+
+def test_a_dry_run_binds_and_changes_nothing(
+    tmp_path: Path, no_jobs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, out = options(corpus(tmp_path / "code")), tmp_path / "out"
+    for count in (2, 3):
+        assert prepare(out, given, spread=slurm_of(count, dry_run=True)).manifest is None
+    prepare(out, given, spread=slurm_of(4))
+    (out / "work/jobs").unlink()
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
+    capsys.readouterr()
+    (done := out / "work/logs/1-gather/completions").mkdir()
+    (done / "00002").touch()
+    prepare(out, given, spread=slurm_of(4, dry_run=True))
+    assert "--array=0-2\n" in capsys.readouterr().out
+    assert {file: file.stat().st_mtime_ns for file in before if file != done.parent} == {
+        file: time for file, time in before.items() if file != done.parent
+    }
+    with pytest.raises(UsageError, match="leave out --restart"):
+        prepare(out, given, restart=True, spread=slurm_of(4, dry_run=True))
+
+
+def test_jobs_are_submitted_once_and_their_paths_quoted(tmp_path: Path, no_jobs: list[str]) -> None:
+    given, out = options(corpus(tmp_path / "code")), tmp_path / "a b"
+    prepare(out, given, spread=slurm_of())
+    count = len(no_jobs)
+    assert count == 18
+    words = [word for script in no_jobs for word in shlex.split(script, comments=True)]
+    assert f"{out}/work/logs/1-gather/executor.pik" in words
+    assert f"{out}/work/logs/1-gather/stats.json" in words
+    with pytest.raises(UsageError, match="it has 7"):
+        prepare(out, given, spread=slurm_of())
+    assert len(no_jobs) == count
 
 
 @pytest.mark.slow
 def test_the_scripts_of_slurm_prepare_the_same_bytes(tmp_path: Path, slurm: dict[str, str]) -> None:
     folder = corpus(tmp_path / "code")
     subprocess.run(command(tmp_path / "one", folder), check=True)
-    done = subprocess.run(
-        command(tmp_path / "many", folder, *SBATCH), check=True, env=slurm, capture_output=True, text=True
-    )
+    out = tmp_path / "as many"
+    done = subprocess.run(command(out, folder, *SBATCH), check=True, env=slurm, capture_output=True, text=True)
     assert "Submitted" in done.stdout, done.stderr
-    again = subprocess.run(command(tmp_path / "many", folder, *SBATCH), check=True, capture_output=True, text=True)
+    again = subprocess.run(command(out, folder, *SBATCH), check=True, capture_output=True, text=True)
     assert "already prepared" in again.stdout
-    assert content(tmp_path / "many") == content(tmp_path / "one")
+    assert content(out) == content(tmp_path / "one")
 
 
 @pytest.mark.slow

@@ -220,8 +220,12 @@ def prepare(
         Console(stderr=True).print("Stopped. Run the same command again to resume.")
         raise
     if done.manifest is None:
-        told = "Nothing was submitted." if spread.dry_run else f"Submitted; {out / 'work' / 'logs'} holds the logs."
-        Console(file=sys.stdout, highlight=False).print(f"{told} The same command, when the jobs have ended, goes on.")
+        told = (
+            f"Submitted; {out / 'work' / 'logs'} holds the logs. The same command, when the jobs have ended, goes on."
+        )
+        if spread.dry_run:
+            told = "Nothing was submitted or written. The same command without --dry-run submits these jobs."
+        Console(file=sys.stdout, highlight=False).print(told, soft_wrap=True)
     else:
         _show(done.manifest, out, done.already)
     return 0

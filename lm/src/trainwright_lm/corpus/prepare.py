@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class Prepared:
     """The result of `prepare`."""
 
     manifest: dict[str, Any] | None
-    """None: the work was submitted to Slurm."""
+    """None: the work was submitted to Slurm, or was to be."""
     already: bool = False
     """Everything was already prepared."""
 
@@ -53,19 +54,25 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread
     """
     _check(options)
     spread.check(options)
+    if re.match(r"[\w+.-]{2,}:/", out.as_posix()):
+        raise UsageError(
+            f"--out must be a folder on a file system; got an address, {out.as_posix().replace(':/', '://', 1)}. Prepare in a "
+            "folder, and copy what is there then."
+        )
+    if restart and spread.dry_run:
+        raise UsageError("--dry-run must not delete anything: leave out --restart.")
     fresh = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
         with _alone(out):
             return _prepare(out, options, restart, spread)
-    except UsageError:
-        if fresh and not any(out.iterdir()):
-            out.rmdir()
-        raise
     except OSError as error:
         raise UsageError(
             f"{out} must be a folder with room to write: {error}. Nothing done so far is lost; run prepare again to resume."
         ) from error
+    finally:
+        if fresh and out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
 
 
 def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) -> Prepared:
@@ -80,11 +87,11 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
         _compare(manifest["options"], wanted, out)
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
-    _begin(job, wanted, spread.shards)
+    _begin(job, wanted, spread)
     if spread.executor:
         from trainwright_lm.corpus import shards
 
-        if not shards.gathered(job, spread.shards):
+        if not spread.dry_run and not shards.gathered(job, spread.shards):
             shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
         run(job, spread, finish)
         if spread.executor == "slurm":
@@ -134,12 +141,12 @@ _STATE = "state.json"
 _OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in ("parquet", "bin")))
 
 
-def _begin(job: steps.Job, wanted: dict[str, Any], tasks: int) -> None:
+def _begin(job: steps.Job, wanted: dict[str, Any], spread: Spread) -> None:
     """Check that OUT is free, or contains work with the same options and tasks."""
     if (job.work / _STATE).exists():
         state = _state(job.work)
         _compare(state["options"], wanted, job.out)
-        if (had := state.get("tasks", 0)) != tasks:
+        if (had := state.get("tasks", 0)) != spread.shards:
             raise UsageError(
                 f"{job.out} was begun {f'with --tasks {had}' if had else 'without --executor'}; go on so, or let "
                 "--restart start over."
@@ -151,9 +158,10 @@ def _begin(job: steps.Job, wanted: dict[str, Any], tasks: int) -> None:
             f"{job.out} must not contain files that prepare would overwrite; it has {', '.join(foreign)}. "
             "Name another --out, or let --restart delete them."
         )
-    shutil.rmtree(job.work, ignore_errors=True)
-    job.work.mkdir()
-    write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}, "tasks": tasks})
+    if not spread.dry_run:
+        shutil.rmtree(job.work, ignore_errors=True)
+        job.work.mkdir()
+        write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}, "tasks": spread.shards})
 
 
 def _state(work: Path) -> dict[str, Any]:
@@ -211,6 +219,8 @@ def _plain(options: PrepareOptions) -> dict[str, Any]:
 
 
 def _check(options: PrepareOptions) -> None:
+    if not all(name.strip() for name in options.sources):
+        raise UsageError("A source must be installed, a folder, a table or an address; got an empty name.")
     checked(options.filters)
     checked(options.own_filters)
     if not 0 < options.near <= 1:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trainwright.errors import ReadError, UsageError
+from trainwright_lm import progress
 
 if TYPE_CHECKING:
     from trainwright_lm.corpus.options import PrepareOptions
@@ -90,6 +103,7 @@ class _Stage(NamedTuple):
     """Tasks that may run at the same time, after those of the stage before."""
 
     name: str
+    does: str
     tasks: int
     work: tuple[Work, ...]
 
@@ -103,9 +117,12 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
     Raises:
         ReadError: if tasks failed; the same call repeats only these.
     """
+    from loguru import logger
+
     stages = _stages(spread.shards, finish, limited=job.options.max_bytes > 0)
+    logger.disable("datatrove")  # here; its tasks have a log each
     if spread.executor == "slurm":
-        with _submission(spread):
+        with _submission(job, spread) as job:
             last: Any = None
             for stage in stages:
                 last = _on_slurm(job, spread, stage, last)
@@ -113,37 +130,91 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
         return
     if spread.executor == "ray":
         _connect()
-    for stage in stages:
-        if stage.tasks == 1:  # here, where a refusal is an exception and progress is shown
-            for work in stage.work:
-                work(job, 0, 1)
-            continue
-        executor = _executor(job, spread, stage)
+    with _processes(job, spread) if spread.executor == "local" else nullcontext() as pool:
+        for stage in stages:
+            begun = time.monotonic()
+            if stage.tasks == 1:  # here, where a refusal is an exception and progress is shown
+                for work in stage.work:
+                    work(job, 0, 1)
+            else:
+                _run(job, spread, stage, pool)
+            seconds = time.monotonic() - begun
+            print(f"{stage.name}: {stage.does}; tasks: {stage.tasks:,}; {seconds:.0f} s", file=sys.stderr)
+
+
+def _run(job: Job, spread: Spread, stage: _Stage, pool: ProcessPoolExecutor | None) -> None:
+    """Run the tasks of a stage that are not done, in the pool or, without one, on Ray."""
+    executor, logs = _executor(job, spread, stage), _logs(job, stage)
+    if pool is None:
         executor.run()
         if lost := executor.get_incomplete_ranks(skip_completed=True):
             raise ReadError(
-                f"{len(lost)} of {stage.tasks} tasks of the stage {stage.name} failed; {_logs(job, stage)} says why. "
+                f"{len(lost)} of {stage.tasks} tasks of the stage {stage.name} failed; {logs} says why. "
                 "Run the same command again to repeat these alone."
             )
+        return
+    futures = [pool.submit(executor._run_for_rank, rank, 1) for rank in executor.get_incomplete_ranks()]
+    try:
+        with progress.stage(stage.name) as report:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                report(done / len(futures), f"{done:,} of {len(futures):,} tasks")
+    except BrokenProcessPool as error:
+        raise ReadError(
+            f"A process of the stage {stage.name} was killed, probably because memory ran out; {logs.parent} may say more. "
+            "Run the same command again to resume, with fewer --workers, each of which takes memory."
+        ) from error
+
+
+@contextmanager
+def _processes(job: Job, spread: Spread) -> Iterator[ProcessPoolExecutor]:
+    """Processes for tasks, which end when this one leaves the block or ends in any way."""
+    context = multiprocessing.get_context("forkserver")
+    alive, ours = context.Pipe(duplex=False)
+    log = job.work / "logs" / "processes.log"
+    log.parent.mkdir(exist_ok=True)
+    pool = ProcessPoolExecutor(spread.workers or _processors(), context, _begin_process, (alive, log))
+    # What processes inherit: until they begin, they write to the log, too; and the keyboard interrupts this process alone.
+    before, terminal = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}), os.dup(2)
+    try:
+        with log.open("ab") as stream:
+            os.dup2(stream.fileno(), 2)
+        forkserver.ensure_running()
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        yield pool
+    finally:
+        ours.close()
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin_process(alive: Connection, log: Path) -> None:
+    """End this process when the other end of the connection closes; what it says goes to the log."""
+    threading.Thread(target=lambda: alive.poll(None) and os._exit(1), daemon=True).start()
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), 2)
 
 
 def _stages(tasks: int, finish: Work, *, limited: bool = False) -> list[_Stage]:
     from trainwright_lm.corpus import shards
 
-    gather = [_Stage("1-gather", tasks, (shards.gather, shards.sign))]
+    read, limited_to = "read and filter the sources", "keep what fits into --max-bytes"
+    gather = [_Stage("1-gather", read, tasks, (shards.gather, shards.sign))]
     if limited:
-        limit, sign = _Stage("1-limit", 1, (shards.limit,)), _Stage("1-sign", tasks, (shards.sign,))
-        gather = [_Stage("1-gather", tasks, (shards.gather,)), limit, sign]
+        limit, sign = _Stage("1-limit", limited_to, 1, (shards.limit,)), (shards.sign,)
+        gather = [_Stage("1-gather", read, tasks, (shards.gather,)), limit, _Stage("1-sign", "sign them", tasks, sign)]
     return [
         *gather,
-        _Stage("2-link", shards.BUCKETS, (_find_equal, shards.link)),
-        _Stage("3-join-links", 1, (shards.join_links,)),
-        _Stage("4-judge", tasks, (shards.judge,)),
-        _Stage("5-divide", 1, (shards.divide,)),
-        _Stage("6-prove", tasks, (shards.prove,)),
-        _Stage("7-settle", 1, (shards.settle,)),
-        _Stage("8-pack", tasks, (shards.pack,)),
-        _Stage("9-finish", 1, (finish,)),
+        _Stage("2-link", "find texts that may be alike", shards.BUCKETS, (_find_equal, shards.link)),
+        _Stage("3-join-links", "put them into sets", 1, (shards.join_links,)),
+        _Stage("4-judge", "find the duplicates in each set", tasks, (shards.judge,)),
+        _Stage("5-divide", "choose what is held out", 1, (shards.divide,)),
+        _Stage("6-prove", "compare training with validation", tasks, (shards.prove,)),
+        _Stage("7-settle", "write the texts, train the tokenizer", 1, (shards.settle,)),
+        _Stage("8-pack", "write the tokens", tasks, (shards.pack,)),
+        _Stage("9-finish", "put the tokens together", 1, (finish,)),
     ]
 
 
@@ -168,13 +239,7 @@ def _executor(job: Job, spread: Spread, stage: _Stage) -> Any:
     if spread.executor == "local":
         from datatrove.executor import LocalPipelineExecutor
 
-        class Quiet(LocalPipelineExecutor):
-            """The first task says no more on the terminal than the others: how many are done, and what failed."""
-
-            def _run_for_rank(self, rank: int, local_rank: int = 0, node_rank: int = -1) -> Any:
-                return LocalPipelineExecutor._run_for_rank(self, rank, 1, node_rank)
-
-        return Quiet(**shared, workers=min(spread.workers or _processors(), stage.tasks))
+        return LocalPipelineExecutor(**shared)
     from datatrove.executor.ray import RayPipelineExecutor
 
     return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.task_memory)
@@ -202,25 +267,44 @@ def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any) -> Any:
 
 
 @contextmanager
-def _submission(spread: Spread) -> Iterator[None]:
-    """Where nothing is to be submitted, datatrove's call of sbatch prints instead."""
+def _submission(job: Job, spread: Spread) -> Iterator[Job]:
+    """Submit what datatrove would, with paths quoted; a dry run prints it, and the job it yields is in another folder."""
     from datatrove.executor import slurm
 
-    submit = slurm.launch_slurm_job
+    submit, logs, jobs = slurm.launch_slurm_job, job.work / "logs", job.work / "jobs"
 
-    def show(script: str, job_id: Callable[[str], str], *arguments: str) -> str:
-        print(f"$ sbatch {' '.join(arguments)} <<'END'\n{script}END\n")
-        return job_id("Submitted batch job JOB")
+    def send(script: str, job_id: Callable[[str], str], *arguments: str) -> str:
+        script = script.replace(str(written.work / "logs"), shlex.quote(str(logs)))
+        if spread.dry_run:
+            print(f"$ sbatch {' '.join(arguments)} <<'END'\n{script}END\n")
+            return job_id("Submitted batch job JOB")
+        number: str = submit(script, job_id, *arguments)
+        with jobs.open("a") as stream:
+            stream.write(f"{number}\n")
+        return number
 
-    slurm.launch_slurm_job = show if spread.dry_run else submit
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"--executor slurm needs sbatch on this machine; --dry-run prints the scripts: {error}"
-        ) from error
-    finally:
-        slurm.launch_slurm_job = submit
+    with tempfile.TemporaryDirectory() as folder:
+        written = replace(job, out=Path(folder)) if spread.dry_run else job
+        slurm.launch_slurm_job = send
+        try:
+            submitted = jobs.read_text().split() if jobs.exists() else []
+            queue = ["squeue", "--me", "--noheader", "--format=%F"]
+            queued = subprocess.check_output(queue, text=True).split() if submitted else []
+            if left := " ".join(sorted({*submitted} & {*queued})):
+                raise UsageError(
+                    f"{job.out} must have no jobs in Slurm's queue when others are submitted; it has {left}. Wait for "
+                    f"them; if tasks failed, end the jobs that wait for these first: scancel {left}"
+                )
+            if spread.dry_run and logs.exists():
+                others = shutil.ignore_patterns("logs", "slurm_logs", "stats")
+                shutil.copytree(logs, written.work / "logs", ignore=others)
+            yield written
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            raise UsageError(
+                f"--executor slurm needs Slurm's programs here, and that they take the job; --dry-run prints it: {error}"
+            ) from error
+        finally:
+            slurm.launch_slurm_job = submit
 
 
 @contextmanager

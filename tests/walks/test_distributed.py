@@ -46,6 +46,15 @@ def names(report: dict[str, Any]) -> list[str]:
     return [f["name"] for f in report["findings"] if f["severity"] != "note"]
 
 
+def test_the_first_of_two_processes_is_rehearsed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal of a process group would wait for the others for ever."""
+    monkeypatch.setenv("TRAINWRIGHT_REHEARSAL", "true")
+    status, out, report = checked(tmp_path, "ddp_digits.py")
+    assert status == 0 and out.count("trainwright ") == 1, out
+    assert report["verdict"]["shown"] == "learns" and report["sheet"]["updates"]
+    assert report["verdict"]["why"].endswith("; this is one process of 2, run alone")
+
+
 @pytest.mark.parametrize(
     "script",
     ["ddp_digits.py", *(pytest.param(s, marks=pytest.mark.slow) for s in ("accelerated.py", "trainer_digits.py"))],

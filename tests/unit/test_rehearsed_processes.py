@@ -1,0 +1,73 @@
+"""What is rehearsed of a training that a launcher starts in several processes."""
+
+from typing import Any
+
+import pytest
+
+from trainwright import checking, rehearsing
+from trainwright.core import Shown
+from trainwright.core.report import Report
+from trainwright.core.verdict import Verdict
+from trainwright.options import Options
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.run import _note_end
+from trainwright.review._review import review
+from trainwright.start.launchers import understood
+from trainwright.start.program import Program
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The environments in which rehearsals were begun."""
+    begun: list[dict[str, str]] = []
+
+    class Begun:
+        def __init__(self, *_: Any, environment: dict[str, str], **__: Any) -> None:
+            begun.append(environment)
+
+        def start(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(rehearsing, "Rehearsal", Begun)
+    return begun
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_first_process_alone_and_in_a_group_of_its_own(
+    rank: int, begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with checking._rehearsing(Program(script="t.py"), Options(), print, True):
+        pass
+    assert len(begun) == (1 if rank == 0 else 0)
+    if begun:
+        assert begun[0]["WORLD_SIZE"] == "1" and begun[0]["MASTER_PORT"] != "1"
+
+
+def test_a_single_process_keeps_its_environment(begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    with checking._rehearsing(Program(script="t.py"), Options(), print, True):
+        pass
+    assert "WORLD_SIZE" not in begun[0]
+
+
+def test_the_verdict_says_that_one_of_several_was_run() -> None:
+    report = Report(script="t.py", verdict=Verdict(shown=Shown.LEARNS, why="after 9 updates"))
+    several = understood(["torchrun", "--nproc_per_node", "4", "t.py"]).processes
+    verdict = checking._said_of_one(report, several).verdict
+    assert verdict is not None and verdict.why == "after 9 updates; this is one process of 4, run alone"
+    assert checking._said_of_one(report, understood(["torchrun", "t.py"]).processes) == report
+
+
+def test_a_command_line_that_is_refused_is_no_broken_script() -> None:
+    recorder = Recorder()
+    _note_end(SystemExit(2), recorder)
+    assert recorder.record.ended.failure is None and "refuses its arguments" in recorder.record.ended.hindrance
+    assert not review(recorder.record).findings
+    trained = Recorder()
+    trained.record.updates = 5
+    _note_end(SystemExit(2), trained)
+    assert trained.record.ended.failure is not None

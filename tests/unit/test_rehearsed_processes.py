@@ -15,6 +15,7 @@ from trainwright.review._review import review
 from trainwright.start.launchers import understood
 from trainwright.start.program import Program
 
+
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """The environments in which rehearsals were begun."""

@@ -235,7 +235,11 @@ def test_a_failed_task_says_why_once(tmp_path: Path, capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_processes_end_with_the_one_that_began_them(tmp_path: Path, number: signal.Signals) -> None:
     job_of(tmp_path)
-    script = "import sys; from pathlib import Path; import test_lm_spread as t; t.run_stage(t.job_of(Path(sys.argv[1])), t.wait)"
+    # Where a shell began the tests in its background, they ignore the keyboard's signal, and so would this.
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path; "
+        "import test_lm_spread as t; t.run_stage(t.job_of(Path(sys.argv[1])), t.wait)"
+    )
     path = os.pathsep.join(filter(None, sys.path))
     begun = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE

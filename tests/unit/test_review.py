@@ -860,6 +860,20 @@ def test_evaluated_rows_far_above_training_rows_are_told_and_dropout_is_not() ->
     assert said(fast) == set()
 
 
+@pytest.mark.parametrize(("shuffled", "faulty"), [(False, False), (True, True)])
+def test_scores_that_are_ranked_alike_and_cut_elsewhere_do_not_disagree(shuffled: bool, faulty: bool) -> None:
+    """Probabilities given to a loss of logits: their training rows are cut where a logit is 0, and all answered yes."""
+    rng, record = np.random.default_rng(0), empty()
+    for update in (UPDATES - 2, UPDATES - 1, UPDATES):
+        labels = (rng.random(400) < 0.5).astype(float)
+        values = np.clip(0.5 + 0.35 * (2 * labels - 1) + 0.1 * rng.standard_normal(400), 0.01, 0.99)
+        trains = update < UPDATES
+        values = 0.5 + 0.5 * values if trains else values
+        values = rng.permutation(values) if trains and shuffled else values
+        add_calls(record, of_values(labels, values, update=update, trains=trains, kind=Kind.BINARY))
+    assert ("numbers-disagree" in [one.name for one in QUESTIONS.values() if ask(one, record)]) == faulty
+
+
 def test_a_ranking_below_guessing_is_told() -> None:
     rng, record = np.random.default_rng(0), empty()
     labels = (rng.random(400) < 0.4).astype(float)

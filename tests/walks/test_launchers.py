@@ -110,7 +110,8 @@ def test_a_launcher_named_by_its_path_is_no_script(name, tmp_path):
 
 def test_what_is_said_of_a_command():
     assert understood(["torchrun", "--nproc_per_node", "4", "t.py"]).said == (
-        "torchrun would start 4 processes; Trainwright walks one process of t.py."
+        "torchrun would start 4 processes; Trainwright walks one process of t.py. "
+        "To compare what all see: torchrun --nproc_per_node 4 -m trainwright check t.py"
     )
     assert "without --use_deepspeed" in understood(["accelerate", "launch", "--use_deepspeed", "t.py"]).said
     assert "not with python2.7" in understood(["python2.7", "t.py"]).said

@@ -153,6 +153,9 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
         high, low = rows.score(name), of_training.score(name)
         if high is None or low is None or not rows.learned or (name == "R2" and high.value < LEAST_R2):
             continue
+        ranked, ranked_less = rows.score("AUC"), of_training.score("AUC")
+        if ranked is not None and ranked_less is not None and ranked.value - ranked_less.value < OFF:
+            continue  # ranked alike, they are only cut in different places: at a logit's 0, at a probability's 0.5
         is_noisy = any(one.is_noisy for one in of_training.calls)
         if is_falling(record, of_training):
             continue  # each update makes another model: what dropout hides cannot be told from what is learned since

@@ -356,6 +356,15 @@ def test_a_loss_of_all_pairs_is_told(widened: str, faulty: bool) -> None:
     assert said(dataclasses.replace(regressor(), widened=widened)) == ({"widened-loss"} if faulty else set())
 
 
+@pytest.mark.parametrize(
+    ("widened", "longer"),
+    [("outputs (8,) against targets (8, 1)", "labels"), ("outputs (8, 1) against targets (8,)", "outputs")],
+)
+def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: str, longer: str) -> None:
+    (finding,) = review(dataclasses.replace(regressor(), widened=widened)).findings
+    assert finding.fix is not None and finding.fix.does.endswith(f"squeeze(-1) on the {longer}")
+
+
 # Probes
 
 

@@ -3,7 +3,7 @@
 Why it matters: Outputs of shape (n, 1) and labels of shape (n,) are widened to (n, n) without an error, and the model learns
 the mean of the labels.
 Evidence: The shapes that a loss was given during the run.
-Fix (manual): Give both the same shape, for example with output.squeeze(-1).
+Fix (manual): Give both the same shape, for example with squeeze(-1) on the one that has a dimension more.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ def widened_loss(record: Record) -> Iterator[Finding]:
     shapes = [tuple(int(n) for n in re.findall(r"\d+", one)) for one in re.findall(r"\(([^)]*)\)", record.widened)]
     if len(shapes) != 2 or not _both_widen(*shapes):
         return
+    longer = "outputs" if len(shapes[0]) > len(shapes[1]) else "labels"
     yield Finding(
         message=f"a loss widens its arguments to all pairs of rows: {record.widened}",
         measured={"outputs": str(shapes[0]), "labels": str(shapes[1])},
         where=next((t.where for t in record.trainings if t.where), None),
         proof=Proof("the shapes that the loss was given"),
-        fix=Fix(does="give outputs and labels the same shape, for example with squeeze(-1) on the outputs"),
+        fix=Fix(does=f"give outputs and labels the same shape, for example with squeeze(-1) on the {longer}"),
     )
 
 

@@ -12,15 +12,16 @@ from enum import Enum, auto
 from pathlib import Path
 
 from trainwright.causes import with_causes_first, with_known_remedy
-from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core import Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
-from trainwright.core.trial import LOSS, Outcome
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.options import Options
+from trainwright.refuted import learns, without_reached, without_refuted
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
+from trainwright.review._marks import tell_marks
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
@@ -31,19 +32,6 @@ from trainwright.walk.stage_runs import NO_EVALUATION_SET, UNSEEN_EVALUATION
 
 # Once the walk has proven an error, the rehearsal may take this many more seconds to show what the error does.
 SECONDS_BEHIND_ERROR = 10.0
-# Findings that judge learning from the walk's short runs: they are said only where the rehearsal agrees.
-_JUDGED_SHORTLY = frozenset(
-    {
-        *("unlearnable-batch", "worse-than-constant", "constant-predictions", "learns-nothing", "unrelated-labels"),
-        *("few-distinct-rows", "lost-in-forward", "lost-in-preparation", "unread-text"),
-    }
-)
-# Errors that end a run at its first batches: a run that went on refutes them.
-_RAISED = frozenset({"label-out-of-range"})
-# Errors of one step that a run whose weights get gradients and move refutes: the step that was walked is not the training's.
-_UNREACHED = frozenset({"no-gradient", "constant-loss"})
-# What becomes of a stage whose exception the run did not raise.
-UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # The question whose finding follows from an error that the walk has proven.
 STOPPED = "script-stopped"
 # How the sheet names an evaluation.
@@ -160,8 +148,6 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     of_trainings = [verdict for _, verdict in verdicts(record)]
     of_run: Verdict | None = verdict_of(record, found.findings)
     of_copy = verdict_of(replace(record, earlier=[]), found.findings) if record.changed else None
-    if _learns(of_copy):
-        reports = [_without_shortly_judged(report) for report in reports]
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
     is_broken = of_run is not None and of_run.shown == Shown.BROKEN
@@ -170,16 +156,18 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     else:  # the run as a whole stands behind the first training
         shown = [of_run]
     is_sure = is_behind_constant(record)
-    pairs = itertools.zip_longest(_without_refuted(reports, record), shown)
     sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
-    judged = (_with_verdict(report, verdict, is_sure) for report, verdict in pairs)
+    judged = (
+        _with_verdict(without_refuted(report, record, of_copy if learns(of_copy) else verdict), verdict, is_sure)
+        for report, verdict in itertools.zip_longest(reports, shown)
+    )
     # Rows that the run itself answered say more than the walk's.
     first, *others = (replace(one, samples=()) if sheet is not None and sheet.samples else one for one in judged)
     if not first.walked and record.updates and not first.is_interrupted:
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
-    first = _without_reached(first, ends)
+    first = without_reached(first, UNDEFINED, ends)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
@@ -194,7 +182,15 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         internal_errors=(*first.internal_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
-    return [with_diffs(first), *others]
+    return [with_diffs(_with_marks(first)), *others]
+
+
+def _with_marks(report: Report) -> Report:
+    """The report, whose verdict names what stands out on the sheet and no finding says."""
+    if report.sheet is None or report.verdict is None or not learns(report.verdict):
+        return report
+    told = tell_marks(report.sheet, report.findings, report.begins)
+    return replace(report, verdict=replace(report.verdict, look_at=told))
 
 
 def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
@@ -207,73 +203,15 @@ def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
     return replace(run, why=f"the walk saw none; the rehearsal evaluated {times}{at}")
 
 
-def _without_reached(report: Report, ends: Sequence[Failure]) -> Report:
-    """A report without the names that nothing sets, where the run has come to them: what it raised says more."""
-    reached = {end.where for end in ends}
-    return replace(report, findings=tuple(f for f in report.findings if f.name != UNDEFINED or f.where not in reached))
-
-
-def _without_refuted(reports: Sequence[Report], record: Record) -> list[Report]:
-    """The walk's reports without what the run has refuted.
-
-    A run that went on refutes errors that end it at its first batches; one whose weights get gradients and move, what was
-    said of a single step; one that came to its end, its whole plan done, all exceptions: those were of the walk's own making.
-    """
-    ended = record.ended
-    went_on = record.updates > 0 and ended.failure is None and not ended.status and not ended.own_error
-    went_on = went_on and not record.changed  # a copy refutes nothing of the script
-    is_whole = went_on and not ended.is_cut and not any(training.is_cut for training in record.trainings)
-    held = [one for one in record.parameters if one.is_held and one.is_trainable]
-    trains = bool(held) and all(one.had_gradient and one.has_moved for one in held)
-    names = _RAISED | _UNREACHED if trains else _RAISED
-    return [_without_errors(report, names, is_whole) for report in reports] if went_on else list(reports)
-
-
-def _without_errors(report: Report, names: frozenset[str], is_whole: bool) -> Report:
-    """A report without findings of these names and, where the run is whole, without exceptions."""
-    refuted = {f.name for f in report.findings if f.name in names or (is_whole and f.is_of_exception)}
-    failure = report.failure if is_whole else None
-    if not refuted and failure is None:
-        return report
-    findings = tuple(f for f in report.findings if f.name not in refuted)
-    stages = tuple(_without_failure(run, refuted, failure) for run in report.stages)
-    is_left = any(f.severity == Severity.ERROR for f in findings)
-    is_broken = report.verdict is not None and report.verdict.shown == Shown.BROKEN
-    return replace(
-        report,
-        findings=findings,
-        stages=stages,
-        failure=None if is_whole else report.failure,
-        verdict=None if is_broken and not is_left else report.verdict,
-    )
-
-
-def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:
-    """A stage without what the run has refuted."""
-    if run.status == Status.REPAIRED and refuted.issuperset(run.why.split(", ")):
-        return replace(run, status=Status.PASSED, why="")
-    if run.status == Status.FAILED and (refuted.issuperset(run.why.split(", ")) or run.why == str(failure)):
-        return replace(run, status=Status.SKIPPED, why=f"{UNSEEN_BY_RUN}: {run.why}")
-    return run
-
-
 def _with_verdict(report: Report, verdict: Verdict | None, is_sure: bool) -> Report:
     """A walk's report with what the rehearsal says of its training; an error that the walk has proven stands.
 
     Args:
         is_sure: whether the run shows that nothing was learned, as far as it was measured.
     """
-    if _learns(verdict):
-        report = _without_shortly_judged(report)
-    if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
-        report = replace(report, findings=tuple(map(_without_weight, report.findings)))
     if verdict is None or any(f.severity == Severity.ERROR for f in report.findings):
         return report
     return replace(report, verdict=_chosen(report.verdict, verdict, is_sure))
-
-
-def _without_shortly_judged(report: Report) -> Report:
-    return replace(report, findings=tuple(f for f in report.findings if f.name not in _JUDGED_SHORTLY))
 
 
 def _of_copy(verdict: Verdict, record: Record, walked: Sequence[str]) -> str:
@@ -287,26 +225,14 @@ def _of_copy(verdict: Verdict, record: Record, walked: Sequence[str]) -> str:
     return f"{which} was rehearsed, and is judged by itself: {verdict.shown}; {verdict.why}."
 
 
-def _without_weight(finding: Finding) -> Finding:
-    """A warning that rests on the losses of a trial alone, as a note: where losses have no labels of rows (a policy's, a
-    game's), a lower one is no better answer."""
-    proof = finding.proof
-    is_by_loss = isinstance(proof, Outcome) and proof.judged_by == LOSS and not proof.constant
-    return replace(finding, severity=Severity.NOTE) if is_by_loss and finding.severity == Severity.WARNING else finding
-
-
 def _own_errors(record: Record) -> tuple[str, ...]:
     return (f"the rehearsal: {record.ended.own_error}",) if record.ended.own_error else ()
-
-
-def _learns(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.shown == Shown.LEARNS
 
 
 def _chosen(walked: Verdict | None, rehearsed: Verdict, is_sure: bool) -> Verdict:
     """The verdict of the two that shows more: the rehearsal's, unless it could not tell and the walk could."""
     unclear = (Shown.NOT_SHOWN, Shown.CANNOT_BE_JUDGED)
-    if is_sure and _learns(walked):
+    if is_sure and learns(walked):
         return rehearsed
     if walked is not None and rehearsed.shown in unclear and walked.shown not in unclear:
         return walked
@@ -328,7 +254,7 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
             Status.REPAIRED
             if record.changed
             else Status.PASSED
-            if _learns(verdict)
+            if learns(verdict)
             else Status.UNSHOWN
             if record.updates
             else Status.SKIPPED

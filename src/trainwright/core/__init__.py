@@ -15,14 +15,14 @@ from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, Renam
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
 from trainwright.core.report import ProfilePoint, Redirected, Report, StageRun, Status, exit_status
 from trainwright.core.role import Role, role_of_split
-from trainwright.core.rule import Diagnosis, Rule, rule
+from trainwright.core.rule import Diagnosis, Fate, Rule, rule
 from trainwright.core.stage import WALKED, Facts, Stage
 from trainwright.core.tensors import Tensors
 from trainwright.core.trial import Outcome, Trial
 from trainwright.core.verdict import Shown, Verdict
 
 __all__ = [
-    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Finding", "Fix", "LibraryWarning", "NamedRows", "Number",
+    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Fate", "Finding", "Fix", "LibraryWarning", "NamedRows", "Number",
     "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
     "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity",
     "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",

@@ -202,7 +202,7 @@ def _one_training(report: Report) -> dict[str, Any]:
         "versions": dict(report.versions),
         "seconds": round(report.seconds, 2),
         "start_seconds": None if report.start_seconds is None else round(report.start_seconds, 2),
-        "verdict": {"shown": str(report.verdict.shown), "why": report.verdict.why} if report.verdict else None,
+        "verdict": _verdict(report.verdict),
         "first_cause": _finding(first) if first else None,
         "findings": [_finding(f) for f in report.findings],
         "stages": [
@@ -260,8 +260,14 @@ def from_dict(data: Mapping[str, Any]) -> Report:
     )
 
 
+def _verdict(found: Verdict | None) -> dict[str, Any] | None:
+    return {"shown": str(found.shown), "why": found.why, "look_at": list(found.look_at)} if found else None
+
+
 def _read_verdict(data: Mapping[str, Any] | None) -> Verdict | None:
-    return Verdict(shown=Shown(data["shown"]), why=data["why"]) if data else None
+    if not data:
+        return None
+    return Verdict(shown=Shown(data["shown"]), why=data["why"], look_at=tuple(data.get("look_at", ())))
 
 
 def _finding(f: Finding) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 
 from trainwright.core.finding import Finding, Severity
@@ -21,6 +22,20 @@ Diagnosis = Generator[Trial | Finding, Outcome, None]
 """The return type of a rule with experiments: it yields trials, is sent their outcomes, and yields findings."""
 
 RuleFunction = Callable[..., Iterator[Finding] | Diagnosis | Generator[typing.Any, typing.Any, None]]
+
+
+class Fate(StrEnum):
+    """What a fault foretells of the training: a run that was seen to do otherwise refutes it."""
+
+    STOPS = "stops"
+    """The script ends with an exception: at its first batches, or in its evaluation."""
+    STANDS_STILL = "stands still"
+    """Weights that the optimizer holds get no gradient, or do not move."""
+    LEARNS_NOTHING = "learns nothing"
+    UNTRAINED = "untrained"
+    """Frozen weights were never trained."""
+    SPOILS_THE_PLAN = "spoils the plan"
+    """Something does not fit the number of updates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +57,8 @@ class Rule:
     """It says that nothing is learned, and not why: a later finding that says why takes its place."""
     raises: bool = True
     """The fault can make a later stage raise an error; False: any such error has another cause."""
+    foretells: Fate | None = None
+    """None: nothing that a run could refute."""
     after: str = ""
     """The code of the rule that this one runs right after; empty: rules run in the order of their codes."""
 
@@ -93,6 +110,7 @@ def rule(
     residual: bool = False,
     general: bool = False,
     raises: bool = True,
+    foretells: Fate | None = None,
     after: str = "",
 ) -> Callable[[RuleFunction], Rule]:
     """Declare a function as a rule; its parameters' types say which facts it needs.
@@ -103,6 +121,7 @@ def rule(
         residual: run only if no other rule explains the symptoms.
         general: a finding that says why nothing is learned takes the place of this rule's.
         raises: the fault can make a later stage raise an error.
+        foretells: what becomes of the training, unless the run is seen to do otherwise.
         after: the code of the rule that this one runs right after, because the same facts show both faults.
 
     Raises:
@@ -125,6 +144,7 @@ def rule(
             residual=residual,
             general=general,
             raises=raises,
+            foretells=foretells,
             after=after,
         )
 

@@ -10,6 +10,8 @@ class Shown(StrEnum):
     """The outcomes of a walk."""
 
     LEARNS = "learns"
+    LEARNS_IN_PART = "learns in part"
+    """A set, an output or a training of several does not learn; the others do."""
     BROKEN = "broken"
     DOES_NOT_LEARN = "does not learn"
     NOT_SHOWN = "not shown"
@@ -22,3 +24,5 @@ class Verdict:
 
     shown: Shown
     why: str
+    look_at: tuple[str, ...] = ()
+    """What stands out beside it, and no finding says; a few words each."""

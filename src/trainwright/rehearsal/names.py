@@ -103,8 +103,8 @@ _NORMALIZING = {"Normalize": ("mean", "std")}
 
 
 def _note_words(names: Names, name: str, words: list[Any]) -> None:
-    if not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
-        return
+    if not all(isinstance(word, str) and word[:1] != "_" for word in words) or len(set(words)) < len(words):
+        return  # what begins with an underscore are a library's attributes
     if _OF_COLUMNS.search(name):
         names.add_columns(words)
     elif _OF_CLASSES.search(name) or name == "names":

@@ -253,6 +253,8 @@ class Training:
     weights_before: float | None = None
     """Fingerprint of the trained weights at its beginning, and below at its end."""
     weights_after: float | None = None
+    has_moved: bool | None = None
+    """Whether its updates have changed the weights; None: not known."""
     models: tuple[int, ...] = ()
     where: Place | None = None
 
@@ -352,6 +354,8 @@ class Record(Facts):
     answers_of: dict[Output, dict[int, Counter[int]]] = field(default_factory=dict)
     """The classes that each row was trained with, by its output and its key; capped."""
     passes: list[Pass] = field(default_factory=list)
+    unkept_passes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Further passes of a model, by its number, and after how many updates the last one was."""
     drawn: list[Drawn] = field(default_factory=list)
     raw: list[RawRows] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)

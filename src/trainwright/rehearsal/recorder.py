@@ -32,6 +32,7 @@ from trainwright.rehearsal.record import (
     Training,
 )
 from trainwright.rehearsal.sampling import Offer, Sampler
+from trainwright.rehearsal.soft_labels import number_soft_labels
 from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,8 +48,8 @@ MOST_INPUTS = 4096
 # Calls of one evaluation output that are kept before the passes in between are thinned out.
 MOST_EVALUATION_CALLS = 400
 MOST_NUMBERS = 20_000
-# Updates that are all looked at; then one in ten, then one in a hundred.
-EACH, SOME = 50, 5_000
+# Updates that are all looked at; then one in eleven, then one in 101: primes, so that of optimizers that take turns each is met.
+EACH, SOME, RARELY, MORE_RARELY = 50, 5_000, 11, 101
 
 
 class Recorder:
@@ -127,7 +128,7 @@ class Recorder:
     @staticmethod
     def stride(count: int) -> int:
         """One in how many is looked at, behind so many."""
-        return 1 if count <= EACH else 10 if count <= SOME else 100
+        return 1 if count <= EACH else RARELY if count <= SOME else MORE_RARELY
 
     def number_of(self, thing: Any) -> int:
         """A number that tells objects apart, from 1 on; it keeps none alive."""
@@ -165,6 +166,8 @@ class Recorder:
         """Note that the training has ended."""
         if (training := self.training) is not None:
             training.ends, training.weights_after = self.record.updates, weights
+            if training.has_moved is None and None not in (weights, training.weights_before):
+                training.has_moved = weights != training.weights_before
 
     def end_update(self) -> None:
         """Count an update, and call who waits for it."""
@@ -288,6 +291,7 @@ class Recorder:
                 inputs = np.stack([x for x, _ in same.values()])
                 record.trained_rows[output] = inputs, np.stack([y for _, y in same.values()]), keys
         self.guard(self._read_samples)
+        number_soft_labels(record)
         record.watcher_errors = dict(self._errors)
         record.seconds = self.seconds
         return record

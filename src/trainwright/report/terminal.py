@@ -30,6 +30,7 @@ _STATUS = {
 }
 _VERDICT = {
     Shown.LEARNS: ("✓", "green"),
+    Shown.LEARNS_IN_PART: ("!", "yellow"),
     Shown.BROKEN: ("✗", "red"),
     Shown.DOES_NOT_LEARN: ("✗", "red"),
     Shown.NOT_SHOWN: ("?", "yellow"),
@@ -59,7 +60,7 @@ def render(report: Report) -> RenderableType:
     head.append(f": {words.headline(report)}")
     parts: list[RenderableType] = [head.append(words.timing(report))]
     if report.verdict is not None:
-        mark, colour = _VERDICT[report.verdict.shown]
+        mark, colour = ("!", "yellow") if report.verdict.look_at else _VERDICT[report.verdict.shown]
         parts.append(Text.assemble((f"{mark} {words.verdict(report.verdict)}", colour), f": {report.verdict.why}"))
     if report.redirected is not None:
         parts.append(Text(words.redirected(report), style="dim"))

@@ -68,17 +68,19 @@ def training(report: Report) -> str:
 def outcome(report: Report) -> str:
     """A training's verdict and first cause in a few words."""
     first = report.first_cause
-    shown = verdict(report.verdict) if report.verdict else "Not walked"
+    shown = _VERDICTS[report.verdict.shown] if report.verdict else "Not walked"
     return f"{shown}: {first.code} {first.name}" if first else shown
 
 
 def verdict(found: Verdict) -> str:
-    """The verdict as the beginning of a sentence."""
-    return _VERDICTS[found.shown]
+    """The verdict as the beginning of a sentence, with what stands out beside it."""
+    look_at = f"; look at: {'; '.join(found.look_at)}" if found.look_at else ""
+    return f"{_VERDICTS[found.shown]}{look_at}"
 
 
 _VERDICTS = {
     Shown.LEARNS: "It learns",
+    Shown.LEARNS_IN_PART: "It learns in part",
     Shown.BROKEN: "It is broken",
     Shown.DOES_NOT_LEARN: "It does not learn",
     Shown.NOT_SHOWN: "Whether it learns was not shown",

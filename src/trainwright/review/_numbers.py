@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
-from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record import Record, Training
 
 # Names that say which way is better; losses and errors first, as in "loss_score".
 _LOWER = re.compile(
@@ -88,11 +89,12 @@ def direction_of(name: str) -> int:
     return -1 if _LOWER.search(words) else 1 if _HIGHER.search(words) else 0
 
 
-def series_of(record: Record, since: int = 0) -> list[Series]:
-    """The numbers of each name that were reported after an update; names that are typed before those that are printed."""
+def series_of(record: Record, since: int = 0, until: float = math.inf) -> list[Series]:
+    """The numbers of each name that were reported from one update to another; names that are typed before those that are
+    printed."""
     found: dict[tuple[str, bool], dict[int, list[float]]] = {}
     for one in record.numbers:
-        if one.update >= since:
+        if since <= one.update <= until:
             key = one.name, one.source in TYPED
             found.setdefault(key, {}).setdefault(one.update, []).append(one.value)
     every = [
@@ -108,7 +110,18 @@ def series_of(record: Record, since: int = 0) -> list[Series]:
     return sorted(every, key=lambda one: not one.is_typed)
 
 
-def own_score(record: Record, since: int = 0) -> Series | None:
-    """The script's own number that says the most: held out, a score before a loss, logged before printed."""
-    known = [one for one in series_of(record, since) if one.direction and one.is_held_out and one.is_own]
-    return min(known, key=lambda one: (not one.is_typed, -one.direction, -len(one.values)), default=None)
+def series_of_training(record: Record, training: Training | None) -> list[Series]:
+    """The numbers that were reported in a training or behind it, before the next one."""
+    if training is None:
+        return series_of(record)
+    later = [one.begins for one in record.trainings if one.number > training.number]
+    return series_of(record, training.begins, min(later, default=math.inf))
+
+
+def own_score(record: Record, training: Training | None = None) -> Series | None:
+    """The script's own number that says the most: held out, a score before a loss before what has no known direction,
+    logged before printed."""
+    known = [one for one in series_of_training(record, training) if one.is_held_out and one.is_own]
+    return min(
+        known, key=lambda one: (not one.direction, not one.is_typed, -one.direction, -len(one.values)), default=None
+    )

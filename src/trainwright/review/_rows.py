@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +34,8 @@ TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
 CHANCE = 0.5
 # A loss falls if its mean is so much lower at the end of the second half of a run than at its beginning.
 FALLS = 0.05
+# Labels in the order of the answers are hit so much more often than labels in another order, and by so many standard errors.
+IN_ORDER, IN_ORDER_ERRORS, FEWEST_IN_ORDER = 0.15, 5.0, 50
 # Measures that need no explanation, in this order.
 PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
@@ -136,7 +138,7 @@ def evaluated_rows(record: Record, training: Training | None = None, *, scored: 
     found: list[Rows] = []
     for output, calls in _by_output(record, False, training).items():
         if not _are_made(output, calls):
-            found += [_join(record, last) for last in _last_passes(calls)]
+            found += [_truest([_join(record, last) for last in ways]) for ways in _last_passes(calls)]
     found = [one for one in found if one.scores or not scored]
     trained = trained_models(record)
     known = [one for one in found if one.model in trained]
@@ -154,6 +156,30 @@ def rows_of_pass(record: Record, number: int) -> list[Rows]:
     found = _by_output(record, False, None).values()
     joined = [_join(record, calls) for of in found if (calls := [one for one in of if one.evaluation == number])]
     return [one for one in joined if one.scores]
+
+
+def answers_in_two_ways(record: Record) -> Iterator[tuple[Rows, Rows]]:
+    """The rows of the last evaluation of each set whose answers met labels in two ways: of which one agrees, one does not."""
+    for output, calls in _by_output(record, False, None).items():
+        for ways in _last_passes(calls) if output.kind != Kind.NUMBERS and not _are_made(output, calls) else ():
+            joined = [_join(record, last) for last in ways]
+            truest = _truest(joined)
+            yield from ((truest, other) for other in joined if other is not truest and _agrees_more(truest, other))
+
+
+def _truest(ways: list[Rows]) -> Rows:
+    """The surest of several ways in which the same answers met labels, unless another one agrees far better: in another
+    order of rows nothing agrees, and by chance nothing does."""
+    return next((one for one in ways[1:] if _agrees_more(one, ways[0])), ways[0])
+
+
+def _agrees_more(one: Rows, other: Rows) -> bool:
+    """Whether the labels of one way are hit far more often than those of the other, on enough rows."""
+    mine, theirs = one.score("accuracy"), other.score("accuracy")
+    if mine is None or theirs is None or one.output.kind == Kind.NUMBERS:
+        return False
+    count = min(len(one.labels), len(other.labels))
+    return count >= FEWEST_IN_ORDER and mine.value - theirs.value > max(IN_ORDER, IN_ORDER_ERRORS / (2 * count**0.5))
 
 
 def stands(record: Record, rows: Rows) -> bool:
@@ -235,6 +261,11 @@ def _belongs(record: Record, training: Training, one: Answers) -> bool:
     return training.begins < one.update <= end
 
 
+def made_outputs(record: Record) -> set[Output]:
+    """The outputs whose labels in training are made, and no rows'."""
+    return {output for output, calls in _by_output(record, True, None).items() if _are_made(output, calls)}
+
+
 def _are_made(output: Output, calls: Sequence[Answers]) -> bool:
     """Whether the labels are made and no rows': one class a call (real against made), or each row its own class."""
     several = [one for one in calls if len(one.labels) > 1]
@@ -247,30 +278,62 @@ def _are_made(output: Output, calls: Sequence[Answers]) -> bool:
     return False
 
 
-def _last_passes(calls: list[Answers]) -> Iterator[list[Answers]]:
-    """The last pass over each set: of one model, with the surest way in which labels were seen."""
+def _last_passes(calls: list[Answers]) -> Iterator[list[list[Answers]]]:
+    """The last pass over each set: of one model, in each way in which labels were seen, the surest first."""
     groups: dict[tuple[int, int], list[Answers]] = {}
     for one in calls:
         groups.setdefault((one.model, one.data), []).append(one)
     for of_set in groups.values():
-        surest = next(source for source in Source if any(one.source == source for one in of_set))
-        sure = [one for one in of_set if one.source == surest]
-        last = sure[-1].update
-        here = _once([one for one in sure if one.update == last])
-        if sum(len(one.labels) for one in here) < FEW_ROWS:
-            here = _once([one for one in sure if one.update >= SHORTLY * last])
-        yield here
+        yield [_last_pass(same) for source in Source if (same := [one for one in of_set if one.source == source])]
+
+
+def _last_pass(calls: list[Answers]) -> list[Answers]:
+    last = calls[-1].update
+    here = _once([one for one in calls if one.update == last])
+    few = sum(len(one.labels) for one in here) < FEW_ROWS
+    return [one for one in calls if one.update >= SHORTLY * last] if few else here
 
 
 def _once(calls: list[Answers]) -> list[Answers]:
     """Without the calls that hold the same rows again: the last of each."""
     found: dict[Any, Answers] = {}
     for number, one in enumerate(calls):
-        found[number if one.keys is None else (one.keys.tobytes(), one.update)] = one
+        found[number if one.keys is None else one.keys.tobytes()] = one
     return list(found.values())
 
 
+def _without_repeated(calls: Sequence[Answers]) -> list[Answers]:
+    """The calls without rows that a later update answers again: each counts once."""
+    if len({one.update for one in calls}) < 2:
+        return list(calls)
+    sizes = [len(one.labels) for one in calls]
+    names = np.concatenate([_names_of(number, one) for number, one in enumerate(calls)])
+    updates = np.repeat([one.update for one in calls], sizes)
+    _, last, of = np.unique(names[::-1], return_index=True, return_inverse=True)
+    is_last = updates == updates[::-1][last][of][::-1]
+    kept = np.split(is_last, np.cumsum(sizes)[:-1])
+    return [_chosen(one, rows) for one, rows in zip(calls, kept, strict=True) if rows.any()]
+
+
+def _names_of(number: int, one: Answers) -> Integers:
+    """Equal numbers for equal rows; where no keys are known, for all rows of calls with the same labels."""
+    if one.keys is not None:
+        return one.keys
+    many = len(one.labels) >= FEW_ROWS
+    name = hash(one.labels.tobytes()) if many else number
+    return np.full(len(one.labels), name, dtype=np.int64)
+
+
+def _chosen(one: Answers, rows: NDArray[np.bool_]) -> Answers:
+    """Some of the rows of a call."""
+    if rows.all():
+        return one
+    arrays = {name: value[rows] for name, value in vars(one).items() if isinstance(value, np.ndarray)}
+    return replace(one, **arrays)
+
+
 def _join(record: Record, calls: Sequence[Answers]) -> Rows:
+    calls = _without_repeated(calls)
     first = calls[0]
     place = next((p.where for p in record.passes if p.number == calls[-1].evaluation), None)
     if first.trains:

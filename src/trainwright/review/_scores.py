@@ -19,6 +19,8 @@ UNSEEN_ERRORS, UNSEEN_ROOM = 2.0, 0.01
 FEWEST_ROWS = 8
 # Of a label that is yes, and of one that is no.
 FEWEST_RANKED = 5
+# More numbers a row are values of one kind, of which one that hardly varies counts no more than the others.
+MOST_UNITS = 16
 # Equal differences have no standard error; more are not told.
 MOST_ERRORS = 999.0
 # It shows an order that is right on another scale: no gain of its own, and yet no constant answer.
@@ -134,12 +136,14 @@ def area(yes: NDArray[np.bool_], values: Floats) -> tuple[float, float] | None:
 
 
 def standard(labels: Floats, trained: TrainedLabels | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Mean and deviation of each number of the labels, and whether it varies."""
+    """Mean and deviation of each number of the labels, and whether it varies; many numbers have one unit, as pixels do."""
     mean, variance = labels.mean(0), labels.var(0)
     if trained is not None and trained.total is not None and trained.squares is not None and trained.count:
         mean = trained.total / trained.count
         variance = trained.squares / trained.count - mean**2
     deviation = np.sqrt(np.maximum(variance, 1e-24))
+    if labels.shape[1] > MOST_UNITS:
+        deviation = np.full_like(deviation, np.sqrt(np.mean(deviation**2)))
     deviation = np.maximum(deviation, 0.1 * deviation.max())
     return mean, deviation, deviation > 1e-6 * np.maximum(1e-6, np.abs(mean))
 

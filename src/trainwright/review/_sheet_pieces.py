@@ -73,10 +73,18 @@ def _evaluated(record: Record) -> list[Piece]:
     groups: dict[object, list[Pass]] = defaultdict(list)
     for one in record.passes:
         groups[one.where, one.is_trained].append(one)
-    return [_passes(group, record.updates) for group in groups.values()]
+    lines: dict[int, set[object]] = defaultdict(set)
+    for one in record.passes:
+        lines[one.model].add(one.where)
+    found = []
+    for group in groups.values():
+        models = {one.model for one in group}
+        unkept = record.unkept_passes.get(min(models)) if len(models) == len(lines[min(models)]) == 1 else None
+        found.append(_passes(group, record.updates, unkept or (0, -1)))
+    return found
 
 
-def _passes(group: Sequence[Pass], updates: int) -> Piece:
+def _passes(group: Sequence[Pass], updates: int, unkept: tuple[int, int]) -> Piece:
     calls, noisy = sum(one.calls for one in group), sum(one.noisy_calls for one in group)
     models = {one.model for one in group}
     marks = ["in training mode" if noisy >= calls else "partly in training mode"] if noisy else []
@@ -88,9 +96,9 @@ def _passes(group: Sequence[Pass], updates: int) -> Piece:
     told += [] if noisy else ["as in evaluation mode"]
     return Piece(
         what="evaluated",
-        times=len(group),
+        times=len(group) + unkept[0],
         first_update=group[0].update,
-        last_update=group[-1].update,
+        last_update=max(group[-1].update, unkept[1]),
         how=", ".join(told),
         where=group[0].where,
         mark=", ".join(marks),

@@ -12,7 +12,7 @@ from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
 from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
 from trainwright.rehearsal.told import MOST_SETS, numbered, ordered, told
-from trainwright.review._rows import Rows, evaluated_rows
+from trainwright.review._rows import Rows, evaluated_rows, made_outputs
 
 # Classes of a table of confusions.
 MOST_CLASSES = 12
@@ -21,7 +21,8 @@ MOST_CLASSES = 12
 def samples(record: Record, findings: Sequence[Finding] = ()) -> tuple[Sample, ...]:
     """The rows of each set, and those that findings speak of; held-out rows first."""
     groups: dict[tuple[Output, bool, int, int], list[Sampled]] = {}
-    for one in record.samples:
+    made = made_outputs(record)
+    for one in (one for one in record.samples if one.output not in made):
         groups.setdefault((one.output, one.trains, one.data, one.model), []).append(one)
     evaluated = evaluated_rows(record, scored=False)
     surest: dict[Any, int] = {}

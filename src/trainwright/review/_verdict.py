@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from trainwright.core import Finding, Severity, Shown, Verdict
 from trainwright.rehearsal.record import Record, Training
-from trainwright.review._numbers import Series, own_score, series_of
+from trainwright.review._numbers import Series, own_score, series_of_training
 from trainwright.review._one_batch import OneBatch, one_batch
+from trainwright.review._parts import parts_behind, still_trainings
 from trainwright.review._rows import (
     Rows,
     evaluated_rows,
@@ -46,7 +47,21 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
     one = one_batch(record)
     if one is not None and one.is_chosen:
         return Verdict(shown=Shown.NOT_SHOWN, why=_by_heart(record, one))
-    return _judged(record, None)
+    return _with_trainings(record, _judged(record, None))
+
+
+def _with_trainings(record: Record, verdict: Verdict) -> Verdict:
+    """The verdict of the run, of which every training is a part."""
+    if verdict.shown != Shown.LEARNS or len(record.trainings) < 2:
+        return verdict
+    still = [(one, "moves no weight") for one in still_trainings(record)]
+    flat = [(one, found.why) for one, found in verdicts(record) if found.shown == Shown.DOES_NOT_LEARN]
+    for training, why in [*still, *flat]:
+        at = f" ({training.where})" if training.where is not None else ""
+        part = f"training {training.number} of {len(record.trainings)}{at}"
+        said = f"{part} moves no weight" if (training, why) in still else f"{part} does not learn: {why}"
+        return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{said}; the run {verdict.why}")
+    return verdict
 
 
 def _by_heart(record: Record, one: OneBatch) -> str:
@@ -98,6 +113,9 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     if learned is not None and _is_by_chance(record, training, learned):
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {learned.told}, and its training rows show no gain")
     if learned is not None:
+        part = next(iter(parts_behind(record, training)), None)
+        if part is not None:
+            return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{after} {part.told}{_own(record, training)}")
         return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}")
     if (training is None and (flat := rows_at_constant(record))) or (flat := _flat(record, training)):
         if flat.is_held_out:
@@ -154,17 +172,16 @@ def _only_made(record: Record) -> bool:
 
 
 def _own(record: Record, training: Training | None) -> str:
-    series = own_score(record, training.begins if training is not None else 0)
+    series = own_score(record, training)
     return f"; {series.told}" if series is not None else ""
 
 
 def _own_gain(record: Record, training: Training | None) -> str | None:
     """The script's own number of held-out rows, as a value, where it is clearly above guessing."""
-    begins = training.begins if training is not None else 0
     largest = max(
         (_largest(labels.classes) for labels in record.trained_labels.values() if labels.classes), default=0.5
     )
-    for one in series_of(record, begins):
+    for one in series_of_training(record, training):
         if one.is_typed and one.is_held_out and one.is_own and _is_above(one, largest):
             return f"its own {one.name} is {one.values[-1]:.4g}" + (
                 f", {one.values[0]:.4g} at first" if len(one.values) > 1 else ""

@@ -16,11 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Kind, Record
+from trainwright.rehearsal.record import Kind, Record, Source
 from trainwright.review._accumulation import batches_of, windows_of
 from trainwright.review._numbers import Series, series_of
 from trainwright.review._rows import (
     Rows,
+    answers_in_two_ways,
     evaluated_rows,
     held_out_rows,
     is_falling,
@@ -61,6 +62,7 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
     series = [one for one in series_of(record, last) if one.is_own and not one.is_ambiguous]
     held, trained = held_out_rows(record), trained_rows(record)
     checks = (
+        _two_ways(record),
         _guessing(record, trained),
         _above(record, held, trained),
         _off(record, series, trained),
@@ -83,6 +85,33 @@ def _finding(message: str, measured: dict[str, Number], where: Place | None, fac
             does="compute both by hand for one batch: the axes, the order of the arguments, what is counted, which rows"
         ),
     )
+
+
+def _two_ways(record: Record) -> Finding | None:
+    """The same answers beside the labels of their own rows, and beside those that a metric was given."""
+    for own, other in answers_in_two_ways(record):
+        mine, theirs = own.score("accuracy"), other.score("accuracy")
+        assert mine is not None and theirs is not None
+        given = _GIVEN.get(other.source, "another part of the script")
+        found = _finding(
+            f"{given} gets {theirs.value:.2f} of {len(other.labels):,} answers right; beside the labels of their own rows "
+            f"{mine.value:.2f} of {len(own.labels):,} are: its labels are those of other rows, or in another order",
+            {"reported": theirs.value, "agreement": mine.value, "rows": len(own.labels)},
+            other.where,
+            "the answers of one pass of the model, beside the labels of both",
+        )
+        return replace(
+            found, fix=Fix(does="take answers and labels from the same pass over the loader, or do not shuffle it")
+        )
+    return None
+
+
+_GIVEN = {
+    Source.METRIC: "the metric",
+    Source.COMPARISON: "the comparison",
+    Source.LOSS: "the loss",
+    Source.LOADER: "the loader's batch",
+}
 
 
 def _multiplied(record: Record, since: int) -> Finding | None:

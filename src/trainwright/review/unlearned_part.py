@@ -1,10 +1,10 @@
-"""TW1014 unlearned-part: one class or one output is not learned, though the others are.
+"""TW1014 unlearned-part: one class, one output or one evaluated set is not learned, though the others are.
 
 Why it matters: The mean score hides it: a class that is never answered, two classes that are taken for each other, a second
 output whose loss or labels are wrong.
-Evidence: The answers of the last evaluation and of the last updates, class by class and output by output.
+Evidence: The answers of the last evaluation and of the last updates, class by class, output by output and set by set.
 Fix (manual): Look at the labels, the weights and the rows of this part: two numbers exchanged in one file, class weights in
-another order, a scale that its output cannot reach.
+another order, a scale that its output cannot reach, a set that is prepared in another way.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record
+from trainwright.review._parts import Part, parts_behind
 from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, mixes_rows, trained_rows, updates_of
 from trainwright.review._scores import area, errors_of, standard
 
@@ -37,6 +38,16 @@ FEWEST_UPDATES = 100
 @rule("TW1014", Severity.WARNING)
 def unlearned_part(record: Record) -> Iterator[Finding]:
     """A part that stands out among those that are learned."""
+    for part in parts_behind(record)[:1]:
+        best = part.rows.best
+        yield Finding(
+            message=f"{part.told}: {'this set' if part.rows.output == part.ahead.output else 'this output'} is not learned",
+            measured={"score": best.value, "constant": best.constant, "rows": len(part.rows.labels)},
+            where=part.rows.where,
+            proof=Proof(f"the answers for {part.rows.named} and for {part.ahead.named}, and their labels"),
+            fix=Fix(does=_remedy(part)),
+        )
+        return
     if not had_its_chance(record) or mixes_rows(record) or updates_of(record) < FEWEST_UPDATES:
         return
     for rows in (*evaluated_rows(record), *trained_rows(record)):
@@ -51,6 +62,13 @@ def unlearned_part(record: Record) -> Iterator[Finding]:
                 rows=NamedRows(why="of that class", classes=(int(measured["class"]),)) if "class" in measured else None,
             )
             return
+
+
+def _remedy(part: Part) -> str:
+    if part.rows.output != part.ahead.output:
+        return "look at the labels that this output is trained with: of which rows, in which scale, with which weight"
+    order = "the answers are in the right order, in another scale or at another level: " if part.is_shifted else ""
+    return f"{order}look at how the rows of this set are prepared, beside those of the other: scale, columns, tokens, labels"
 
 
 def _check(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Parameter, Record
+from trainwright.review._parts import still_trainings
 from trainwright.review._rows import evaluated_rows, trained_rows
 
 # Fewer steps say nothing.
@@ -35,6 +36,7 @@ def weights_stand_still(record: Record) -> Iterator[Finding]:
     where = next((t.where for t in record.trainings if t.where), None)
     found = (
         _still(record, where)
+        or _still_training(record)
         or _without_output_layer(record)
         or _without_rate(record, where)
         or _vanishing(record, where)
@@ -78,6 +80,19 @@ def _still(record: Record, where: Place | None) -> Finding | None:
             measured={"unreached": len(unreached), "held": len(held)},
             where=where,
             fix=Fix(does="check that these weights take part in the loss, or freeze them openly"),
+        )
+    return None
+
+
+def _still_training(record: Record) -> Finding | None:
+    for one in still_trainings(record):
+        updates = (record.updates if one.ends is None else one.ends) - one.begins
+        return Finding(
+            message=f"training {one.number} of {len(record.trainings)} moves no weight in {updates:,} updates",
+            measured={"training": one.number, "moved": 0, "updates": updates},
+            where=one.where,
+            proof=Proof("the weights after its steps are those before its first one"),
+            fix=Fix(does="build the optimizer after weights are frozen or replaced, of those that are to be trained"),
         )
     return None
 

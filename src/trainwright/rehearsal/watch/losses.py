@@ -219,3 +219,4 @@ def _begin_backward(losses: Losses, meetings: Meetings, tensors: Any) -> None:
     if roots:
         losses.add(roots)
         meetings.settle(roots)
+        meetings.note_trained_sets(roots)

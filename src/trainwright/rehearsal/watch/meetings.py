@@ -77,6 +77,13 @@ class Meetings:
                 self.pending.append(meeting)
         self._pending_values = sum(m.output.numel() for m in self.pending)
 
+    def note_trained_sets(self, roots: list[Any]) -> None:
+        """`backward` is called: the sets behind the answers that it goes through are trained on, whatever the loss."""
+        for call in self.state.recent if self.state.due else ():
+            drawn = call.batch.drawn if call.batch is not None else None
+            if drawn is not None and not drawn.trains and call.grads and _reached(roots, set(call.nodes)):
+                drawn.trains = True
+
     def leave(self, held: set[int]) -> None:
         """An optimizer that holds these weights steps: outputs of theirs that no `backward` went through were evaluated."""
         if not self.pending:

@@ -11,7 +11,9 @@ from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
 
-_NUMBER = re.compile(r"(?<![\w.])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<![\w.@])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE
+)
 # What stands before a spread, which is no number of its own.
 _SPREAD = re.compile(r"(\+-|±|\+/-)\s*$")
 # What counts the way, and says nothing of the training.

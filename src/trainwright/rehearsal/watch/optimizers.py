@@ -10,7 +10,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from trainwright.rehearsal.record import Training, Update
 from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.parameters import Parameters
+from trainwright.rehearsal.watch.parameters import LOOKED_AT, Parameters
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import fingerprint
 from trainwright.rehearsal.watch.state import State, weights_fingerprint
@@ -52,6 +52,11 @@ class Optimizers:
         self._under_way = None
         self._state.end_update()
         self._parameters.after_step(optimizer)
+        training = self._state.recorder.training
+        if training is not None and training.kind == "loop" and not training.has_moved:
+            made = self._state.update + 1 - training.begins
+            if made in LOOKED_AT or made % 1000 == 0:
+                training.has_moved = self._weigh() != training.weights_before
 
     def is_outermost(self, optimizer: Any) -> bool:
         """Whether the step under way is this optimizer's."""

@@ -66,6 +66,7 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     if batch is not None and batch.of is not None and batch.drawn is not None and batch.is_under_way:
         batch.of.meet(batch.drawn, trains=torch.is_grad_enabled())
     if not torch.is_grad_enabled():
+        call.where = place(sys._getframe(1))
         pass_of(state, call)
     return call
 
@@ -114,6 +115,8 @@ def pass_of(state: State, call: Call, labelled: bool = False) -> Pass | None:
         read = call.batch is not None and call.batch.drawn is not None and not call.batch.drawn.trains
         if labelled or (fresh and (read or state.recorder.is_due(model.passes))):
             call.made = _begin(state, call, module)
+        if fresh == (call.made is None) and (call.batch is None or read):
+            model.count_unkept(call.update, 1 if fresh else -1)
         model.open = call.update, reading, call.made
     if call.made is not None:
         call.made.calls += 1
@@ -132,9 +135,12 @@ def _begin(state: State, call: Call, module: Any) -> Pass | None:
         is_trained=call.model.is_trained,
         weights=weights_fingerprint(module),
         data=drawn.data if drawn is not None else 0,
-        where=place(sys._getframe(1)),
+        where=call.where or place(sys._getframe(1)),
     )
-    return state.recorder.begin_pass(made, anew=True)
+    begun = state.recorder.begin_pass(made, anew=True)
+    if call.batch is not None and call.batch.of is not None:
+        state.read_by[begun.number] = call.batch.of
+    return begun
 
 
 def call_of(state: State, output: Any) -> Call | None:

@@ -47,10 +47,16 @@ class Model:
     """The update of its last call without gradients."""
     streak: int = 0
     """Updates, one after the other, with such calls."""
+    unkept: tuple[int, int] = (0, -1)
+    """Passes that were not looked at, and the update of the last one."""
     open: tuple[int, int, Pass | None] | None = None
     """The evaluation pass under way: its update, its reading, and itself."""
     slots: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
     """Places of the answers that met labels, by kind and width."""
+
+    def count_unkept(self, update: int, times: int = 1) -> None:
+        """Count passes that were not looked at; -1: the last one is, after all."""
+        self.unkept = self.unkept[0] + times, update
 
     @property
     def is_noisy(self) -> bool:
@@ -180,6 +186,8 @@ class Call:
     """The call whose answers it was given."""
     batch: Batch | None = None
     made: Pass | None = None
+    where: Place | None = None
+    """The user's line; of calls without gradients."""
     read: tuple[Integers | None, Floats | None] | None = None
     """Keys and features of its rows, once they were asked for."""
     answered: set[Output] = field(default_factory=set)
@@ -198,6 +206,8 @@ class State:
         self.current: Call | None = None
         self.recent: deque[Call] = deque(maxlen=RECENT_CALLS)
         self.batches: list[Batch] = []
+        self.read_by: dict[int, Reading] = {}
+        """The readings that evaluation passes belong to, by the pass's number."""
         self.labels: dict[Output, str] = {}
         """The column of the batches that holds an output's labels."""
         self.forms: dict[Output, str] = {}
@@ -300,10 +310,13 @@ class State:
         known = self.models.get(id(module))
         if known is None:
             return False
-        if known.last != self.update:
+        is_first = known.last != self.update
+        if is_first:
             known.streak = known.streak + 1 if known.last == self.update - 1 else 0
             known.last = self.update
         if known.streak > STREAK and not self.due:
+            if is_first and not self.batches:
+                known.count_unkept(self.update)
             return True
         if known.calls < EACH or self.recorder.is_due(known.calls):
             return False

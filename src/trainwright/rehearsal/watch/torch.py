@@ -71,6 +71,9 @@ class TorchWatch:
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
         for part in [*ends, self.parameters.finish, self.probes.finish, self.broken.finish]:
             recorder.watching(part)()
+        read_by = self.state.read_by  # what the training gets itself, as for a baseline of its loss, is no evaluation
+        record.passes = [one for one in record.passes if one.number not in read_by or not read_by[one.number].trains]
+        record.unkept_passes = {m.number: m.unkept for m in self.state.models.values() if m.unkept[0] > 0}
         known = {m.number: m.is_trained for m in self.state.models.values()}
         for one in record.passes:  # those of Keras's models are not ours to judge
             one.is_trained = known.get(one.model, one.is_trained)

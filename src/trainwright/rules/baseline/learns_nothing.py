@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import Alignment, DatasetFacts, LearningFacts, SetupFacts
 
 # Of the probe, in standard deviations of permuted labels: labels that a probe certainly learns.
 LEARNED = 10.0
 
 
-@rule("TW909", Severity.WARNING, residual=True, general=True)
+@rule("TW909", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
 def learns_nothing(learning: LearningFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A training whose planned updates learn nothing of labels that a simple probe reads from the inputs."""
     last, trained, probe = learning.last, learning.trained, dataset.alignment

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import ForwardFacts, LearningFacts, SetupFacts, Station
 
 
-@rule("TW903", Severity.WARNING, residual=True)
+@rule("TW903", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def lost_in_forward(learning: LearningFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """The first result of the forward pass from which no probe reads the label any more."""
     found = learning.information

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, SetupFacts
 from trainwright.stages.information import READABLE
 
 
-@rule("TW902", Severity.WARNING, residual=True)
+@rule("TW902", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def lost_in_preparation(learning: LearningFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Labels that a probe reads from the rows, and not from the batches."""
     raw, found = dataset.alignment, learning.information

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, SetupFacts
 from trainwright.stages.information import POWER
 
 
-@rule("TW910", Severity.WARNING, residual=True)
+@rule("TW910", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def unread_text(learning: LearningFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Texts that nobody tokenized, beside texts that somebody did."""
     texts, found, last = dataset.texts, learning.information, learning.last

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, OverfitFacts, SetupFacts
 from trainwright.stages.information import POWER, UNREADABLE
 
@@ -22,7 +22,7 @@ STRUCTURED = 6.0
 FEWEST_ROWS = 150
 
 
-@rule("TW905", Severity.WARNING, residual=True)
+@rule("TW905", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def unrelated_labels(
     learning: LearningFacts, overfit: OverfitFacts, dataset: DatasetFacts, setup: SetupFacts
 ) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from trainwright.core import Finding, Proof, Severity, rule
+from trainwright.core import Fate, Finding, Proof, Severity, rule
 from trainwright.rules.rates import rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import LearningFacts, Longer, OptimizerFacts, SetupFacts
@@ -18,7 +18,7 @@ from trainwright.stages import LearningFacts, Longer, OptimizerFacts, SetupFacts
 FACTORS = (10.0, 100.0, 0.1)
 
 
-@rule("TW904", Severity.WARNING, residual=True)
+@rule("TW904", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def unsuitable_learning_rate(
     learning: LearningFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Generator[Longer | Finding, LearningFacts, None]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Role, Severity, Trial, rule
+from trainwright.core import Diagnosis, Fate, Finding, Fix, Outcome, Place, Role, Severity, Trial, rule
 from trainwright.rules.rates import rate_to_try
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import BaselineFacts, OptimizerFacts, OverfitFacts, SetupFacts
@@ -25,7 +25,7 @@ MOST_UPDATES = 120
 FAR_ABOVE = 2.0
 
 
-@rule("TW901", Severity.WARNING, residual=True, general=True)
+@rule("TW901", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
 def worse_than_constant(
     baseline: BaselineFacts, overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Diagnosis:

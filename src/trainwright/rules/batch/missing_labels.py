@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core import Failure, Finding, Fix, Proof, Repair, Role, Safety, Severity, Tensors, rule
+from trainwright.core import Failure, Fate, Finding, Fix, Proof, Repair, Role, Safety, Severity, Tensors, rule
 from trainwright.rules.repairs import change_batches, rename_column
 from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
@@ -30,7 +30,7 @@ _LIKE_LABELS = re.compile(
 _IDENTIFIERS = re.compile(r"(?i)(^|_)(idx|id|index|level_0)(_|$)")
 
 
-@rule("TW204", Severity.ERROR)
+@rule("TW204", Severity.ERROR, foretells=Fate.STOPS)
 def missing_labels(
     batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts, forward: ForwardFacts | None, loss: LossFacts | None
 ) -> Iterator[Finding]:

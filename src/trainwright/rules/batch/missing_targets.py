@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.rules.batch.labels_inside_inputs import misplaced_labels
 from trainwright.stages import BatchFacts, SetupFacts
 
 
-@rule("TW206", Severity.ERROR)
+@rule("TW206", Severity.ERROR, foretells=Fate.STOPS)
 def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Inputs without targets, for a loss that needs them."""
     if batch.target_keys != () or not batch.targets_wanted_by or not batch.tensors or misplaced_labels(batch):

@@ -22,6 +22,7 @@ import numpy as np
 from trainwright.core import (
     Call,
     Edit,
+    Fate,
     Finding,
     Fix,
     Place,
@@ -49,7 +50,7 @@ DEFAULT_COLLATOR = "default_data_collator"
 _PADDED = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
-@rule("TW201", Severity.ERROR)
+@rule("TW201", Severity.ERROR, foretells=Fate.STOPS)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed because its rows have unequal lengths."""
     if batch.failure is not None and (said := UNEQUAL_ROWS.search(batch.failure.message)):

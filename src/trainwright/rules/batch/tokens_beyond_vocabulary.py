@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, SetupFacts
 
 
-@rule("TW211", Severity.ERROR)
+@rule("TW211", Severity.ERROR, foretells=Fate.STOPS)
 def tokens_beyond_vocabulary(
     batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts | None, forward: ForwardFacts | None
 ) -> Iterator[Finding]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.padding import LabelPadding
 from trainwright.stages import IGNORED_LABEL, BatchFacts, SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
 
 
-@rule("TW202", Severity.ERROR)
+@rule("TW202", Severity.ERROR, foretells=Fate.STOPS)
 def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A batch that can be formed once its labels are left out."""
     key = next((k for k in batch.forms_without if k in _LABELS), None)

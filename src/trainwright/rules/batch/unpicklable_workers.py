@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import BatchFacts, SetupFacts, SpawnedWorkers
 
 
-@rule("TW260", Severity.ERROR, raises=False)
+@rule("TW260", Severity.ERROR, raises=False, foretells=Fate.STOPS)
 def unpicklable_workers(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Workers that would get a copy of the loader's parts, one of which cannot be copied, or run the script again."""
     workers = batch.workers

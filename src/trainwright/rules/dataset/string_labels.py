@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainwright.core import Call, Failure, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Failure, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.stages import MOST_CLASSES, BatchFacts, DatasetFacts, SetupFacts, TextLabels
 
 
-@rule("TW103", Severity.ERROR)
+@rule("TW103", Severity.ERROR, foretells=Fate.STOPS)
 def string_labels(dataset: DatasetFacts | None, batch: BatchFacts | None, setup: SetupFacts) -> Iterator[Finding]:
     """A label column of text that the collator, or the line that makes a tensor of it, does not convert to numbers."""
     if setup.text_labels is not None and setup.failure is not None:

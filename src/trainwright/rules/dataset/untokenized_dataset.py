@@ -16,6 +16,7 @@ from typing import Any
 
 from trainwright.core import (
     Call,
+    Fate,
     Finding,
     Fix,
     Proof,
@@ -36,7 +37,7 @@ _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
 LONGEST_INPUT = 512
 
 
-@rule("TW101", Severity.ERROR)
+@rule("TW101", Severity.ERROR, foretells=Fate.STOPS)
 def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None) -> Iterator[Finding]:
     """A set of texts without tokens, for a model that expects tokens, with a collator that does not tokenize."""
     if batch is not None and batch.text_inputs:

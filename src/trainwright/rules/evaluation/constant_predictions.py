@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Role, Severity, rule
 from trainwright.core.thresholds import DOMINATES
 from trainwright.rules.rates import rate_to_try
 from trainwright.stages import BaselineFacts, DatasetFacts, OptimizerFacts, OverfitFacts, SetupFacts
@@ -20,7 +20,7 @@ from trainwright.stages import BaselineFacts, DatasetFacts, OptimizerFacts, Over
 LEAST_PROGRESS = 0.1
 
 
-@rule("TW713", Severity.NOTE, residual=True)
+@rule("TW713", Severity.NOTE, residual=True, foretells=Fate.LEARNS_NOTHING)
 def constant_predictions(
     baseline: BaselineFacts, overfit: OverfitFacts, dataset: DatasetFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Iterator[Finding]:

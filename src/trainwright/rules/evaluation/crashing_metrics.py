@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainwright.core import Finding, Fix, Number, Proof, Repair, Role, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Number, Proof, Repair, Role, Safety, Severity, rule
 from trainwright.rules.comparisons import by_equality, compared, on_scores
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
@@ -54,7 +54,7 @@ CURES = (
 )
 
 
-@rule("TW702", Severity.ERROR)
+@rule("TW702", Severity.ERROR, foretells=Fate.STOPS)
 def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric function that raises for a reason that no other rule covers."""
     failure = evaluation.metrics_failure

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
 from trainwright.rules.best_metric import (
     BestMetric,
     best_metric,
@@ -30,7 +30,7 @@ from trainwright.rules.best_metric import (
 from trainwright.stages import EvaluationFacts, SetupFacts, Watcher
 
 
-@rule("TW710", Severity.ERROR)
+@rule("TW710", Severity.ERROR, foretells=Fate.STOPS)
 def unknown_best_metric(setup: SetupFacts, evaluation: EvaluationFacts) -> Iterator[Finding]:
     """A metric that is not among those returned or logged."""
     if not is_measured(evaluation):

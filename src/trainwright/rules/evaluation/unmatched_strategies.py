@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainwright.core import Finding, Fix, Place, Proof, Safety, Seam, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Place, Proof, Safety, Seam, Severity, rule
 from trainwright.rules.best_metric import edit_of_arguments, set_arguments
 from trainwright.stages import RefusedCall, SetupFacts
 
@@ -22,7 +22,7 @@ _DEFAULTS = {"eval_strategy": "no", "save_strategy": "steps", "eval_steps": None
 _EVERY = 500
 
 
-@rule("TW717", Severity.ERROR)
+@rule("TW717", Severity.ERROR, foretells=Fate.STOPS)
 def unmatched_strategies(setup: SetupFacts) -> Iterator[Finding]:
     """Settings that the framework rejected because saved checkpoints would have no metric to be compared by."""
     refused = setup.refused

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import ForwardFacts, LossFacts, SetupFacts
 
 DEEP = 6  # sigmoid or tanh layers one behind another
 WHOLLY_DEAD = 0.99  # share of a rectifier's units that no row of the batch reaches
 
 
-@rule("TW307", Severity.ERROR)
+@rule("TW307", Severity.ERROR, foretells=Fate.LEARNS_NOTHING)
 def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """The same output for different inputs, whatever the weights."""
     if loss is None or loss.failure is not None:

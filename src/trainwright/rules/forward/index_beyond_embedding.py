@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Safety, Severity, rule
 from trainwright.rules.layer_sizes import resize
 from trainwright.stages import ForwardFacts, SetupFacts
 
 
-@rule("TW321", Severity.ERROR, after="TW301")
+@rule("TW321", Severity.ERROR, after="TW301", foretells=Fate.STOPS)
 def index_beyond_embedding(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An embedding that raised."""
     layer = forward.failed_module

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Repair, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Repair, Safety, Severity, rule
 from trainwright.rules.layer_sizes import SizeMismatch, resize, size_mismatch
 from trainwright.rules.refused_inputs import refusal, refused_input
 from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 
 
-@rule("TW301", Severity.ERROR)
+@rule("TW301", Severity.ERROR, foretells=Fate.STOPS)
 def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None) -> Iterator[Finding]:
     """A layer that raised because its input has a different size."""
     if (refused := refused_input(setup, forward)) is not None:

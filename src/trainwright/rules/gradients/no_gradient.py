@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.stages import CutOff, GradientFacts, LossFacts, SetupFacts
 
 _MESSAGE = "does not require grad"
@@ -22,7 +22,7 @@ _MESSAGE = "does not require grad"
 _IN_STEPS = ("argmax()", "argmin()", "round()", "sign()", "floor()", "ceil()")
 
 
-@rule("TW503", Severity.ERROR)
+@rule("TW503", Severity.ERROR, foretells=Fate.STANDS_STILL)
 def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """A loss without a graph, although there are trainable parameters (a fully frozen model is another fault)."""
     failure, count = gradients.failure, len(gradients.gradients)

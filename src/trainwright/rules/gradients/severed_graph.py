@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.stages import CutOff, ForwardFacts, GradientFacts, SetupFacts
 
 
-@rule("TW502", Severity.ERROR)
+@rule("TW502", Severity.ERROR, foretells=Fate.STANDS_STILL)
 def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Trainable parameters that get no gradient because user code cuts the graph."""
     without = {g.name for g in gradients.without}

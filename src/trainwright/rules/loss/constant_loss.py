@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Proof, Repair, Seam, Severity, rule
 from trainwright.rules.places import loss_place
 from trainwright.stages import LossCall, LossFacts, SetupFacts
 
@@ -18,7 +18,7 @@ from trainwright.stages import LossCall, LossFacts, SetupFacts
 _NEVER_RESTING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
-@rule("TW413", Severity.ERROR)
+@rule("TW413", Severity.ERROR, foretells=Fate.STANDS_STILL)
 def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A loss that stays the same when all weights change."""
     if not loss.unchanged_by_weights or loss.value is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trainwright.core import Call, Finding, Fix, Place, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Place, Repair, Role, Safety, Seam, SetKeyword, Severity, rule
 from trainwright.rules.class_labels import (
     labels_out_of_range,
     lacks_labels,
@@ -26,7 +26,7 @@ from trainwright.rules.class_labels import (
 from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
-@rule("TW401", Severity.ERROR)
+@rule("TW401", Severity.ERROR, foretells=Fate.STOPS)
 def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import BatchFacts, LossFacts, SetupFacts
 
 
-@rule("TW419", Severity.ERROR)
+@rule("TW419", Severity.ERROR, foretells=Fate.STOPS)
 def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A step that computes nothing to minimize."""
     if not loss.computed_by_nothing or loss.value:

@@ -18,14 +18,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.stages import LossFacts, SetupFacts
 
 # difflib's ratio above which two names are assumed to mean the same output.
 KIN = 0.5
 
 
-@rule("TW420", Severity.ERROR)
+@rule("TW420", Severity.ERROR, foretells=Fate.STOPS)
 def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A name in compile or in the targets that no output has."""
     outputs = loss.outputs

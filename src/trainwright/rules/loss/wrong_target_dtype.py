@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.stages import BatchFacts, GradientFacts, LossCall, LossFacts, SetupFacts
 
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
@@ -30,7 +30,7 @@ _OBJECTS = {"int": "int64", "float": "float32", "bool": "int64"}
 _BINARY = "binary_cross_entropy_with_logits"
 
 
-@rule("TW405", Severity.ERROR)
+@rule("TW405", Severity.ERROR, foretells=Fate.STOPS)
 def wrong_target_dtype(
     loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None, gradients: GradientFacts | None
 ) -> Iterator[Finding]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.stages import SetupFacts
 
 
-@rule("TW616", Severity.ERROR)
+@rule("TW616", Severity.ERROR, foretells=Fate.STOPS)
 def empty_parameter_list(setup: SetupFacts) -> Iterator[Finding]:
     """An iterator that was already read, a selection that holds nothing, or a model without parameters."""
     empty = setup.empty

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.frameworks.error_texts import EMPTY_LIST
 from trainwright.rules.repairs import unfreeze_model
 from trainwright.stages import SetupFacts
 
 
-@rule("TW603", Severity.ERROR)
+@rule("TW603", Severity.ERROR, foretells=Fate.STANDS_STILL)
 def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
     """A model whose parameters are all frozen, or an optimizer that got no parameters for that reason."""
     # Without the model's numbers, a line that froze something is all that is known.

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from trainwright.core import Diagnosis, Finding, Fix, Outcome, Place, Proof, Role, Safety, Severity, Trial, rule
+from trainwright.core import Diagnosis, Fate, Finding, Fix, Outcome, Place, Proof, Role, Safety, Severity, Trial, rule
 from trainwright.rules.repairs import unfreeze
 from trainwright.stages import ForwardFacts, ParameterFacts, SetupFacts
 
@@ -24,7 +24,7 @@ FEWEST_LAYERS = 2
 STALLED_SHARE = 0.5
 
 
-@rule("TW615", Severity.ERROR)
+@rule("TW615", Severity.ERROR, foretells=Fate.UNTRAINED)
 def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     """Frozen random weights in layers that were called; training them helps."""
     frozen = forward.frozen_untrained

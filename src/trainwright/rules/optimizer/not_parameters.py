@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.stages import SetupFacts
 
 
-@rule("TW617", Severity.ERROR)
+@rule("TW617", Severity.ERROR, foretells=Fate.STOPS)
 def not_parameters(setup: SetupFacts) -> Iterator[Finding]:
     """A model, or a method that was not called, where an optimizer takes parameters."""
     found = setup.not_parameters

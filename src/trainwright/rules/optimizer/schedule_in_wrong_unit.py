@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Place, Proof, Role, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Place, Proof, Role, Severity, rule
 from trainwright.stages import OptimizerFacts, SetupFacts
 
 # A rate at a thousandth of its peak changes almost nothing; healthy decays get there at the end of the run, if ever.
@@ -31,7 +31,7 @@ STILL_WARMING, RISING = 0.7, 1.2
 FEWEST_UPDATES = 10
 
 
-@rule("TW608", Severity.WARNING)
+@rule("TW608", Severity.WARNING, foretells=Fate.SPOILS_THE_PLAN)
 def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A schedule that ends early, is still warming up at the end, or counts micro-batches or rows."""
     planned, points = optimizer.planned_updates, optimizer.schedule

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, SetKeyword, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, SetKeyword, Severity, rule
 from trainwright.stages import GradientFacts, OptimizerFacts, SetupFacts
 
 _IN_PLACE = "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
 
 
-@rule("TW601", Severity.ERROR)
+@rule("TW601", Severity.ERROR, foretells=Fate.STANDS_STILL)
 def unstepped_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An update without effect, although the optimizer holds the weights and its rate is not zero."""
     if optimizer.epochs is not None and not optimizer.epochs:

@@ -10,7 +10,7 @@ dimensions.
 
 from __future__ import annotations
 
-from trainwright.core import Diagnosis, Finding, Fix, Proof, Role, Severity, Trial, rule
+from trainwright.core import Diagnosis, Fate, Finding, Fix, Proof, Role, Severity, Trial, rule
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OverfitFacts, SetupFacts
 
@@ -22,7 +22,7 @@ LEAST_PROGRESS = 0.1
 PARAMETERS_A_ROW = 10
 
 
-@rule("TW801", Severity.WARNING, residual=True, general=True)
+@rule("TW801", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
 def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
     """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, RemoveKeyword, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, RemoveKeyword, Safety, Severity, rule
 from trainwright.stages import SetupFacts
 
 
-@rule("TW011", Severity.ERROR)
+@rule("TW011", Severity.ERROR, foretells=Fate.STOPS)
 def exclusive_arguments(setup: SetupFacts) -> Iterator[Finding]:
     """Arguments of which only one may be given."""
     found = setup.excluded

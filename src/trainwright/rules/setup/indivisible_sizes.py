@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Severity, rule
 from trainwright.stages import Indivisible, SetupFacts
 
 
-@rule("TW009", Severity.ERROR)
+@rule("TW009", Severity.ERROR, foretells=Fate.STOPS)
 def indivisible_sizes(setup: SetupFacts) -> Iterator[Finding]:
     """Two sizes of which the second does not divide the first."""
     found = setup.indivisible

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.stages import SetupFacts
 
 
-@rule("TW010", Severity.ERROR)
+@rule("TW010", Severity.ERROR, foretells=Fate.STOPS)
 def late_super_init(setup: SetupFacts) -> Iterator[Finding]:
     """A constructor without a call of super().__init__(), or with one too late."""
     found = setup.late_init

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, RenameFunction, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, RenameFunction, Safety, Severity, rule
 from trainwright.stages import MisspelledMethod, SetupFacts
 
 
-@rule("TW008", Severity.ERROR, raises=False)
+@rule("TW008", Severity.ERROR, raises=False, foretells=Fate.STOPS)
 def misspelled_method(setup: SetupFacts) -> Iterator[Finding]:
     """Methods that are never called, in classes that lack the method of nearly the same name."""
     for one in setup.misspelled:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Safety, SetKeyword, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Safety, SetKeyword, Severity, rule
 from trainwright.stages import SetupFacts
 
 
-@rule("TW007", Severity.ERROR, raises=False)
+@rule("TW007", Severity.ERROR, raises=False, foretells=Fate.STOPS)
 def refused_file(setup: SetupFacts) -> Iterator[Finding]:
     """A path for saving after training that the framework rejects."""
     for one in setup.refused_files:

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.frameworks.removed_names import filled, replacement
 from trainwright.stages import MissingName, SetupFacts
 
 
-@rule("TW002", Severity.ERROR)
+@rule("TW002", Severity.ERROR, foretells=Fate.STOPS)
 def removed_api(setup: SetupFacts) -> Iterator[Finding]:
     """A name that a library no longer has, or never had."""
     missing = setup.missing

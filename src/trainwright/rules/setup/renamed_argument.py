@@ -20,6 +20,7 @@ from typing import Any
 from trainwright.core import (
     Call,
     Edit,
+    Fate,
     Finding,
     Fix,
     Place,
@@ -40,7 +41,7 @@ from trainwright.stages import OverriddenMethod, RefusedCall, SetupFacts
 CLOSE = 0.85
 
 
-@rule("TW001", Severity.ERROR)
+@rule("TW001", Severity.ERROR, foretells=Fate.STOPS)
 def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
     """An argument that the caller passes but the callee does not accept."""
     call = setup.refused

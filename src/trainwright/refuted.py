@@ -1,0 +1,140 @@
+"""What the walk has said and the run has refuted: no sentence may contradict what the run was seen to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.report import Report
+from trainwright.core.rule import Fate, load_rules
+from trainwright.core.trial import LOSS, Outcome
+from trainwright.rehearsal.record import Record
+
+# What becomes of a stage whose exception the run did not raise.
+UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
+# A schedule was tried over another plan than the run had, if its updates differ by more.
+SAME_PLAN = 0.1
+
+
+def learns(verdict: Verdict | None) -> bool:
+    """Whether a verdict says that something is learned."""
+    return verdict is not None and verdict.shown in (Shown.LEARNS, Shown.LEARNS_IN_PART)
+
+
+@cache
+def _fates() -> dict[str, Fate]:
+    return {one.name: one.foretells for one in load_rules() if one.foretells is not None}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the run of the script, as it is, was seen to do."""
+
+    record: Record
+
+    @property
+    def went_on(self) -> bool:
+        """Whether it made updates, and nothing but the time ended it; a copy refutes nothing of the script."""
+        ended = self.record.ended
+        return self.record.updates > 0 and not (ended.failure or ended.status or ended.own_error or self.record.changed)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end, its whole plan done."""
+        is_cut = self.record.ended.is_cut or any(training.is_cut for training in self.record.trainings)
+        return self.went_on and not is_cut
+
+    @property
+    def trains(self) -> bool:
+        """Whether all weights that its optimizers hold get gradients and move, and no others get any."""
+        trainable = [one for one in self.record.parameters if one.is_trainable]
+        held = [one for one in trainable if one.is_held]
+        return bool(held) and all(
+            one.had_gradient and one.has_moved if one.is_held else not one.had_gradient for one in trainable
+        )
+
+    @property
+    def trained_what_is_frozen(self) -> bool:
+        """Whether weights that are frozen in the end were trained before."""
+        return any(one.is_held and one.has_moved and not one.is_trainable for one in self.record.parameters)
+
+    def has_another_plan(self, finding: Finding) -> bool:
+        """Whether the run makes another number of updates than a finding about a plan says."""
+        said = finding.measured.get("planned_updates")
+        plans = [one.planned or (one.ends or self.record.updates) - one.begins for one in self.record.trainings]
+        known = [plan for plan in plans if plan]
+        if not isinstance(said, int) or not known:
+            return False
+        return all(abs(plan - said) > SAME_PLAN * max(plan, said) for plan in known)
+
+    def refutes(self, finding: Finding, verdict: Verdict | None) -> bool:
+        """Whether what a finding foretells was seen not to happen."""
+        fate = _fates().get(finding.name)
+        if fate == Fate.LEARNS_NOTHING:
+            return learns(verdict)
+        if not self.went_on:
+            return False
+        if fate == Fate.STOPS:
+            return self.is_whole or finding.stage < Stage.EVALUATION
+        if fate == Fate.STANDS_STILL:
+            return self.trains
+        if fate == Fate.UNTRAINED:
+            return self.trained_what_is_frozen
+        if fate == Fate.SPOILS_THE_PLAN:
+            return self.is_whole and self.has_another_plan(finding)
+        return self.is_whole and finding.is_of_exception
+
+
+def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> Report:
+    """A walk's report without the findings and exceptions that the run has refuted.
+
+    Args:
+        verdict: what the run shows of this training.
+    """
+    seen = Seen(record)
+    refuted = [one for one in report.findings if seen.refutes(one, verdict)]
+    failure = report.failure if seen.is_whole else None
+    if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
+        report = replace(report, findings=tuple(map(_without_weight, report.findings)))
+    if not refuted and failure is None:
+        return report
+    findings = tuple(one for one in report.findings if one not in refuted)
+    names = {one.name for one in refuted}
+    is_left = any(one.severity == Severity.ERROR for one in findings)
+    is_broken = report.verdict is not None and report.verdict.shown == Shown.BROKEN
+    return replace(
+        report,
+        findings=findings,
+        stages=tuple(_without_failure(run, names, failure) for run in report.stages),
+        failure=None if seen.is_whole else report.failure,
+        verdict=None if is_broken and not is_left else report.verdict,
+    )
+
+
+def without_reached(report: Report, name: str, ends: Sequence[Failure]) -> Report:
+    """A report without the names that nothing sets, where the run has come to them: what it raised says more."""
+    reached = {end.where for end in ends}
+    return _keep(report, lambda one: one.name != name or one.where not in reached)
+
+
+def _keep(report: Report, is_kept: Callable[[Finding], bool]) -> Report:
+    return replace(report, findings=tuple(filter(is_kept, report.findings)))
+
+
+def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:
+    """A stage without what the run has refuted."""
+    if run.status == Status.REPAIRED and refuted.issuperset(run.why.split(", ")):
+        return replace(run, status=Status.PASSED, why="")
+    if run.status == Status.FAILED and (refuted.issuperset(run.why.split(", ")) or run.why == str(failure)):
+        return replace(run, status=Status.SKIPPED, why=f"{UNSEEN_BY_RUN}: {run.why}")
+    return run
+
+
+def _without_weight(finding: Finding) -> Finding:
+    """A warning that rests on the losses of a trial alone, as a note: where losses have no labels of rows (a policy's, a
+    game's), a lower one is no better answer."""
+    proof = finding.proof
+    is_by_loss = isinstance(proof, Outcome) and proof.judged_by == LOSS and not proof.constant
+    return replace(finding, severity=Severity.NOTE) if is_by_loss and finding.severity == Severity.WARNING else finding

@@ -1,0 +1,147 @@
+"""What stands out on a sheet and no finding says: for the headline, so that no mark stands under a green tick.
+
+How often each kind of mark stands on the sheet of a sound script is published in docs/diagnosis.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from trainwright.core import Finding, Place, Severity
+from trainwright.core.sheet import Sheet
+
+# Marks that a headline names; names in one of them.
+MOST_NAMED, MOST_NAMES = 3, 3
+# The findings that say what is marked in a table of the sheet.
+SAID_BY = {
+    "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "training-mode-evaluation"},
+    "profile": {"lost-in-preparation", "discarded-columns", "input-without-effect"},
+    "own": {"best-not-kept", "run-diverged", "wrong-metric-direction", "uncopied-best-weights"},
+    "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
+                "numbers-disagree", "torn-labels"},
+    "outputs": {"held-out-at-constant", "unlearned-part"},
+    "columns": {"unscaled-inputs", "differently-scaled-sets", "differently-prepared-sets", "inputs-scaled-twice"},
+    "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
+    "curves": {"run-diverged"},
+    "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
+               "wrong-metric-direction", "uncopied-best-weights"},
+    "drawn": {"partial-data", "undrawn-rows"},
+}  # fmt: skip
+
+
+def tell_marks(sheet: Sheet, findings: Sequence[Finding], where: Place | None = None) -> tuple[str, ...]:
+    """The marks that no finding says, a few words each.
+
+    Args:
+        where: the line of the training, for weights.
+    """
+    spoken = {one.name for one in findings if one.severity != Severity.NOTE}
+    told: list[str] = []
+    for table, tell in _TOLD.items():
+        rows = [row for row in getattr(sheet, table) if row.mark]
+        if rows and not spoken & SAID_BY[table]:
+            told += dict.fromkeys(tell(rows))
+    if where is not None:
+        told = [f"{one} ({where})" if " tensor" in one else one for one in told]
+    return (*told[:MOST_NAMED], *([f"{len(told) - MOST_NAMED} more marks (←) below"] if len(told) > MOST_NAMED else []))
+
+
+def _grouped(rows: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
+    for mark in dict.fromkeys(row.mark for row in rows):
+        yield mark, [row for row in rows if row.mark == mark]
+
+
+def _tell_scores(rows: Sequence[Any]) -> Iterator[str]:
+    for mark, of in _grouped(rows):
+        one = of[0]
+        which = f" of {one.output}" if one.output else ""
+        named = f"{one.rows:,} {one.rows_of} {one.unit}{which}"
+        yield f"{named} are answered {'like a constant' if 'constant' in mark else 'worse than by a simple learner'}"
+
+
+def _tell_profile(rows: Sequence[Any]) -> Iterator[str]:
+    for row in rows:
+        yield f"{', '.join(row.carriers)} of the raw row tells more than the model's inputs"
+
+
+def _tell_own(rows: Sequence[Any]) -> Iterator[str]:
+    for row in rows:
+        yield f"{row.name}: {row.mark}"
+
+
+_OF_CLASS = {
+    "never found": "never answered rightly",
+    "confused": "mostly answered wrongly",
+    "not evaluated": "never evaluated",
+}
+
+
+def _tell_classes(rows: Sequence[Any]) -> Iterator[str]:
+    for mark, of in _grouped(rows):
+        many = len(of) > 1
+        yield f"class{'es' if many else ''} {_names(row.label for row in of)} {'are' if many else 'is'} {_OF_CLASS.get(mark, mark)}"
+
+
+def _tell_outputs(rows: Sequence[Any]) -> Iterator[str]:
+    for mark, of in _grouped(rows):
+        yield f"{_names(row.name for row in of)}: {mark}"
+
+
+def _tell_columns(rows: Sequence[Any]) -> Iterator[str]:
+    for mark, of in _grouped(rows):
+        yield f"{_names(row.name for row in of)} ({of[0].rows_of}): {mark}"
+
+
+_OF_LAYER = {
+    "no gradient": "get no gradient",
+    "never moved": "never move",
+    "in no optimizer": "are in no optimizer",
+    "all zero": "are all zero",
+    "all zero, no gradient": "are all zero and get no gradient",
+    "not finite": "are not finite",
+}
+
+
+def _tell_layers(rows: Sequence[Any]) -> Iterator[str]:
+    for mark, of in _grouped(rows):
+        if len(of) == 1:
+            yield f"1 tensor, {of[0].name}: {mark}"
+        else:
+            parts = [row.name.split(".")[0] for row in of if row.name]
+            yield f"{len(of):,} tensors{f' of {_names(parts)}' if parts else ''} {_OF_LAYER.get(mark, mark)}"
+
+
+def _tell_curves(rows: Sequence[Any]) -> Iterator[str]:
+    for row in rows:
+        yield f"{row.name} is {row.mark}"
+
+
+def _tell_pieces(rows: Sequence[Any]) -> Iterator[str]:
+    for row in rows:
+        yield f"{row.what}: {row.mark}{f' ({row.where})' if row.where is not None else ''}"
+
+
+def _tell_drawn(rows: Sequence[Any]) -> Iterator[str]:
+    for row in rows:
+        yield f"{row.mark} of {row.size:,} rows of {row.name}"
+
+
+def _names(names: Iterable[str]) -> str:
+    known = list(dict.fromkeys(names))
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return f"{', '.join(known[:MOST_NAMES])}{more}"
+
+
+_TOLD: dict[str, Callable[[Sequence[Any]], Iterator[str]]] = {
+    "curves": _tell_curves,
+    "profile": _tell_profile,
+    "scores": _tell_scores,
+    "layers": _tell_layers,
+    "own": _tell_own,
+    "pieces": _tell_pieces,
+    "classes": _tell_classes,
+    "outputs": _tell_outputs,
+    "columns": _tell_columns,
+    "drawn": _tell_drawn,
+}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
 from trainwright.core.sample import SamplePart, Span
-from trainwright.rehearsal.record_rows import Broken, Generated, RawRows
+from trainwright.rehearsal.record_rows import Broken, Generated, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -358,6 +358,7 @@ class Record(Facts):
     """Further passes of a model, by its number, and after how many updates the last one was."""
     drawn: list[Drawn] = field(default_factory=list)
     raw: list[RawRows] = field(default_factory=list)
+    rewritten: list[Rewritten] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     guesses: dict[str, Guess] = field(default_factory=dict)
     """What guessing gives by the script's own metric functions, under the names of `numbers`."""

@@ -49,6 +49,18 @@ class Broken:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rewritten:
+    """A set that changes what it stores when its rows are read."""
+
+    name: str
+    """Its class, and below the name of what changes."""
+    held: str
+    size: int
+    where: Place
+    """The line that writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Generated:
     """What a language model made of the beginning of a row, once the script was over; the row as in `Sampled`."""
 

@@ -1,10 +1,11 @@
-"""TW1018 rows-measured-twice: evaluated rows lie nearer to training rows than training rows to each other.
+"""TW1018 rows-measured-twice: evaluated rows are copies of training rows, or lie nearer to them than those to each other.
 
-Why it matters: The same person, machine or moment is in both sets, measured twice or cut into overlapping pieces, and the
-held-out score says nothing of new ones.
-Evidence: The distance from each evaluated row to the nearest training row, as the model receives them, beside the same among
-the training rows.
-Fix (manual): Split by what the rows are of (person, machine, day, source), not row by row.
+Why it matters: The same person, machine or moment is in both sets: rows were repeated before the split, measured twice or cut
+into overlapping pieces, and the held-out score says nothing of new ones.
+Evidence: The evaluated rows that were trained on, value by value; the distance from each evaluated row to the nearest training
+row, as the model receives them, beside the same among the training rows.
+Fix (manual): Split first, by what the rows are of (person, machine, day, source), and repeat or interpolate rows of the training
+set alone.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Floats, Record
-from trainwright.review._rows import held_out_rows
+from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
 
 # Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
 # the training rows themselves.
 NEAR, NEAR_SHARE, TIMES = 0.35, 0.15, 3.0
 FEWEST_ROWS, FEWEST_COLUMNS, MOST_ROWS, MOST_COLUMNS = 40, 6, 1000, 512
+# Copies: so many at least, and this share; of a pass over all rows, training's and others, more are known.
+FEWEST_COPIES, LEAST_COPIES, MOST_COPIES = 10, 0.05, 0.6
 # The rows that could be told apart, as a power of 2: fewer are near each other by themselves.
 FEWEST_BITS = 20.0
 
@@ -28,6 +31,10 @@ FEWEST_BITS = 20.0
 @rule("TW1018", Severity.WARNING)
 def rows_measured_twice(record: Record) -> Iterator[Finding]:
     """Evaluated rows beside training rows, in each held-out set."""
+    copies = next((one for rows in evaluated_rows(record) if (one := _copies(record, rows)) is not None), None)
+    if copies is not None:
+        yield copies
+        return
     found: list[Finding] = []
     for rows in held_out_rows(record):
         stored = record.trained_rows.get(rows.output)
@@ -54,6 +61,29 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
             )
         )
     yield from found[:1]
+
+
+def _copies(record: Record, rows: Rows) -> Finding | None:
+    """Some of the evaluated rows are training rows, value by value; where nearly all are, it is a pass over training rows."""
+    stored = record.trained_rows.get(rows.output)
+    keys = [key for one in rows.calls if one.keys is not None for key in one.keys.tolist()]
+    if stored is None or len(keys) < FEWEST_ROWS or not _are_rich(stored[0][:, :MOST_COLUMNS]):
+        return None
+    seen = {one.update for one in record.answers if not one.trains}  # an attack takes gradients of evaluated rows, at the evaluation
+    elsewhere = [one.keys for one in record.answers if one.trains and one.keys is not None and one.update not in seen]
+    trained = {key for of_call in elsewhere for key in of_call.tolist()}
+    known = sum(key in trained for key in keys)
+    share = known / len(keys)
+    if known < FEWEST_COPIES or not LEAST_COPIES <= share <= MOST_COPIES:
+        return None
+    again = f", {len(set(keys)):,} of them different," if len(set(keys)) < (1 - LEAST_COPIES) * len(keys) else ""
+    return Finding(
+        message=f"{known:,} of {len(keys):,} evaluated rows{again} are copies of rows that were trained on",
+        measured={"copies": known, "rows": len(keys), "distinct": len(set(keys))},
+        where=rows.where,
+        proof=Proof("the values of each row, as the model received it in training and in the last evaluation"),
+        fix=Fix(does="split first, then repeat or balance rows in the training set alone"),
+    )
 
 
 def _are_rich(train: Floats) -> bool:

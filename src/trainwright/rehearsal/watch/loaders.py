@@ -14,6 +14,7 @@ from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
 from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
+from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.rehearsal.watch.torch import TorchWatch
 
 
@@ -26,11 +27,14 @@ class Loaders:
         self._count = 0
         self._identities: dict[Any, Any] = {}
         self._raw = RawTables(state.recorder)
+        self._stored = StoredRows(state.recorder)
 
     def begin(self, iterator: Any, loader: Any = None) -> None:
         """A loader is read from its start."""
         self._count += 1
         self._readings[iterator] = Reading(self._count, place(sys._getframe(1)))
+        if loader is not None and not loader.num_workers:  # a worker changes rows of its own
+            self._stored.begin(loader.dataset, loader.collate_fn)
         self._state.reads_ahead = self._state.reads_ahead or "Shard" in type(loader).__name__
 
     def index(self, iterator: Any, rows: Any) -> None:

@@ -90,6 +90,8 @@ class Meetings:
             return
         for meeting in self._take_pending():
             module = meeting.call.model.ref() if meeting.call is not None else None
+            if meeting.call is not None and meeting.call.is_trained_on:
+                continue
             is_held = module is not None and any(id(p) in held for p in module.parameters())
             if is_held or meeting.update + 1 < self.state.update:
                 self._evaluate(meeting)
@@ -112,6 +114,8 @@ class Meetings:
         if output is None:
             return
         self.state.forms[output] = meeting.form
+        if meeting.call is not None:
+            meeting.call.is_trained_on = True
         self._gather(output, meeting.target, meeting.ignored)
         self._learn_column(output, meeting)
         if meeting.call is not None and meeting.call.batch is not None and meeting.call.batch.drawn is not None:

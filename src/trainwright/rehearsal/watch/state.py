@@ -180,6 +180,8 @@ class Call:
     outputs: list[tuple[str, Held]] = field(default_factory=list)
     grads: bool = False
     """Whether its answers have a graph."""
+    is_trained_on: bool = False
+    """Whether `backward` went through them: another loss of theirs, that none went through, is no evaluation."""
     nodes: tuple[int, ...] = ()
     """The numbers of its answers in the graph."""
     root: Call | None = None

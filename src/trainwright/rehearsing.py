@@ -144,6 +144,8 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
 
     Findings that are silenced leave the verdict as it is.
     """
+    if len(reports) == 1 and len(record.trainings) < 2:  # what may follow it in the code is no training
+        reports = [replace(reports[0], training=None)]
     found = review(record)
     of_trainings = [verdict for _, verdict in verdicts(record)]
     of_run: Verdict | None = verdict_of(record, found.findings)

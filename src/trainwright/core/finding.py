@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,6 +14,8 @@ from trainwright.core.stage import Stage
 from trainwright.core.trial import Outcome
 
 Number = float | int | str
+# How the last line of a traceback begins.
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|Warning|Interrupt)\b")
 
 
 class Severity(StrEnum):
@@ -144,6 +147,18 @@ class Failure:
     """The exceptions that it was raised from, the nearest first, as `type: message`."""
 
     def __str__(self) -> str:
-        lines = self.message.strip().split("\n")
-        first = lines[-1].strip() if lines[0] == "in user code:" else lines[0]  # as TensorFlow begins
-        return f"{self.type}: {first}" if first else self.type
+        told = _told(self.message)
+        return f"{self.type}: {told}" if told else self.type
+
+
+def _told(message: str) -> str:
+    """What a message says: its first line, and the one that it announces, or the error at the end of a traceback in it."""
+    lines = [line.strip() for line in message.strip().split("\n")]
+    if lines[0] == "in user code:":  # as TensorFlow begins
+        return lines[-1]
+    start = next((number for number, line in enumerate(lines) if line.startswith("Traceback (most recent")), None)
+    if start is not None:
+        error = next((line for line in reversed(lines[start:]) if _ERROR.match(line)), "")
+        return f"{lines[0].rstrip(':')}: {error}" if error and start else error or lines[0]
+    announced = next(filter(None, lines[1:]), "") if lines[0].endswith(":") else ""
+    return f"{lines[0]} {announced}".strip()

@@ -74,7 +74,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
     began = time.process_time()
     with _without_output(), _without_input(), _without_leaving(), offline(tally), away:
-        left = _run_attempts(request, recorder)
+        left = _run_attempts(request, recorder, tally)
     recorder.record.processor_seconds = time.process_time() - began
     telling.tell()
     signal.signal(TIME_OVER, signal.SIG_IGN)
@@ -88,7 +88,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     del left
 
 
-def _run_attempts(request: Request, recorder: Recorder) -> Any:
+def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(redirects=True, forced=request.device == "cpu")
     with (
@@ -100,7 +100,7 @@ def _run_attempts(request: Request, recorder: Recorder) -> Any:
             left, error = _run_once(start, recorder)
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
-                _note_end(error, recorder)
+                _note_end(error, recorder, tally.uploads)
                 # The script's names, or what ended it: its models live in them, until they are probed.
                 return left, error
     return None
@@ -117,7 +117,8 @@ def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseEx
         sys.stdout = before
 
 
-def _note_end(error: BaseException | None, recorder: Recorder) -> None:
+def _note_end(error: BaseException | None, recorder: Recorder, uploads: set[str]) -> None:
+    withheld = next((name for name in sorted(uploads) if _names(error, name)), None)
     ended = recorder.record.ended
     ended.update = recorder.record.updates
     if isinstance(error, OutOfTime):
@@ -131,6 +132,8 @@ def _note_end(error: BaseException | None, recorder: Recorder) -> None:
             ended.failure = Failure(type="SystemExit", message=str(error.code), where=None)
     elif error is not None and recorder.record.trainings and _wants_network(error):
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
+    elif withheld is not None:
+        ended.hindrance = f"it reads {withheld} back, which it had uploaded: a rehearsal uploads nothing"
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None:
@@ -141,6 +144,15 @@ def _wants_network(error: BaseException | None) -> bool:
     """Whether an exception, or one that it came from, says that a machine cannot be reached."""
     while error is not None:
         if isinstance(error, socket.gaierror) or getattr(error, "errno", None) == errno.ENETUNREACH:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _names(error: BaseException | None, name: str) -> bool:
+    """Whether an exception, or one that it came from, names something."""
+    while error is not None:
+        if name in str(error):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,12 @@ def _rename(record: Record, before: Output, now: Output) -> None:
     for one in record.samples:
         if one.output == before:
             one.output = now
-    for held in (record.trained_labels, record.trained_rows, record.answers_of, record.class_names):
-        if before in held:
-            held[now] = held.pop(before)  # type: ignore[attr-defined]
+    tables: list[dict[Output, Any]] = [
+        record.trained_labels,
+        record.trained_rows,
+        record.answers_of,
+        record.class_names,
+    ]
+    for table in tables:
+        if before in table:
+            table[now] = table.pop(before)

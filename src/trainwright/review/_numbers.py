@@ -121,7 +121,8 @@ def series_of_training(record: Record, training: Training | None) -> list[Series
 def own_score(record: Record, training: Training | None = None) -> Series | None:
     """The script's own number that says the most: held out, a score before a loss before what has no known direction,
     logged before printed."""
-    known = [one for one in series_of_training(record, training) if one.is_held_out and one.is_own]
+    held_out = [one for one in series_of_training(record, training) if one.is_held_out and one.is_own]
+    known = [one for one in held_out if one.direction or len(set(one.values)) > 1]
     return min(
         known, key=lambda one: (not one.direction, not one.is_typed, -one.direction, -len(one.values)), default=None
     )

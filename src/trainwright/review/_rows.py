@@ -328,7 +328,7 @@ def _chosen(one: Answers, rows: NDArray[np.bool_]) -> Answers:
     """Some of the rows of a call."""
     if rows.all():
         return one
-    arrays = {name: value[rows] for name, value in vars(one).items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value[rows] for name, value in vars(one).items() if isinstance(value, np.ndarray)}
     return replace(one, **arrays)
 
 

@@ -69,7 +69,9 @@ def _copies(record: Record, rows: Rows) -> Finding | None:
     keys = [key for one in rows.calls if one.keys is not None for key in one.keys.tolist()]
     if stored is None or len(keys) < FEWEST_ROWS or not _are_rich(stored[0][:, :MOST_COLUMNS]):
         return None
-    seen = {one.update for one in record.answers if not one.trains}  # an attack takes gradients of evaluated rows, at the evaluation
+    seen = {
+        one.update for one in record.answers if not one.trains
+    }  # an attack takes gradients of evaluated rows, at the evaluation
     elsewhere = [one.keys for one in record.answers if one.trains and one.keys is not None and one.update not in seen]
     trained = {key for of_call in elsewhere for key in of_call.tolist()}
     known = sum(key in trained for key in keys)

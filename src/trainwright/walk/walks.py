@@ -24,6 +24,7 @@ from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.shortened_loop import ShortenedLoop
 from trainwright.seams.loops.trainings_behind import optimizers_of
 from trainwright.seams.processes import group_kept
+from trainwright.stages import GradientFacts
 from trainwright.stages.setup import RankFacts
 from trainwright.timing import now
 from trainwright.walk import pending
@@ -281,13 +282,11 @@ class Walks:
             self._loop.end()
         self._onward.stop()
         if self._onward.under_way and self.reports and (said := self._onward.remark(error)):
-            last = self.reports[-1]
-            self.reports[-1] = replace(last, message=f"{last.message} {said}".strip())
+            self.reports[-1] = replace(self.reports[-1], message=f"{self.reports[-1].message} {said}".strip())
 
     def _tell(self) -> None:
         """Hand over the reports that have waited for the script's end."""
-        waiting = self.reports[len(self.reports) - self._waiting :] if self._waiting else []
-        self._waiting = 0
+        waiting, self._waiting = self.reports[len(self.reports) - self._waiting :], 0
         for index, report in enumerate(waiting, start=1):
             self._done(report, len(waiting) - index)
 
@@ -297,8 +296,7 @@ class Walks:
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m needs the name of a module that can be run: {error}") from error
         judge_end(self._walk, error, failure, self._seen)
-        stopped = "The script ended before it reached training."
-        self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
+        self._walk.message = " ".join(["The script ended before it reached training.", *self._devices.remarks(error)])
         self._close(self._walk.report(None, versions()))
 
     def _ended(self, message: str) -> None:
@@ -319,6 +317,9 @@ class Walks:
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))
             return
+        gradients = self._walk.facts.get(GradientFacts)
+        if self._onward.number > 1 and getattr(gradients, "idle_rounds", 0):
+            return  # no training: a function that trains and measures by turns is called to measure
         self.reports.append(report := self._numbered(report))
         if self._has_gone_on or (self._onward.number and self._goes_on()):
             self._waiting += 1
@@ -369,8 +370,7 @@ class Walks:
         return trainer_rank(trainer, self._ranks.position)
 
     def _report_of_children(self) -> bool:
-        report = report_of_children()
-        if report is not None:
+        if (report := report_of_children()) is not None:
             self.reports.append(report)
             self._done(report, 0)
         return report is not None

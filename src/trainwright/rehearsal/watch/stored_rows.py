@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -42,9 +43,7 @@ class StoredRows:
         for rows, collate, before in self._sets.values():
             changed = {name for name, value in _stored(rows) if before.get(name) not in (None, _mark(value))}
             if changed:
-                self._recorder.guard(
-                    lambda rows=rows, collate=collate, changed=changed: self._try(rows, collate, changed)
-                )  # type: ignore[misc]
+                self._recorder.guard(functools.partial(self._try, rows, collate, changed))
 
     def _try(self, rows: Any, collate: Callable[[Any], Any] | None, changed: set[str]) -> None:
         size = len(rows)
@@ -140,7 +139,7 @@ def _mark(value: Any, depth: int = 0) -> int:
     if array.dtype == object:
         return hash(tuple(map(str, array.ravel()[:: max(1, array.size // MOST_ENTRIES)].tolist())))
     flat = np.ascontiguousarray(array if array.nbytes <= MOST_BYTES else array[:: array.nbytes // MOST_BYTES + 1])
-    return zlib.crc32(flat.view(np.uint8).reshape(-1)) if flat.size else 0
+    return zlib.crc32(flat.tobytes()) if flat.size else 0
 
 
 def _array_of(value: Any) -> Any:
@@ -159,5 +158,5 @@ def _are_rows(stored: Any, size: int) -> bool:
     """Whether it holds several values a row: a count of readings holds one."""
     array = _array_of(stored)
     if array is not None:
-        return array.ndim > 1
+        return bool(array.ndim > 1)
     return not isinstance(stored[0] if stored else 0, (int, float))

@@ -327,6 +327,8 @@ def _patch_optuna(module: Any) -> None:
 
 def _patch_hub(module: Any) -> None:
     def create_repo(self: Any, repo_id: str, *args: Any, **kwargs: Any) -> Any:
+        assert _now is not None
+        _now.tally.uploads.add(repo_id)
         kind = {"dataset": "datasets/", "space": "spaces/"}.get(kwargs.get("repo_type") or "", "")
         return module.RepoUrl(f"{self.endpoint}/{kind}{_full(repo_id)}", endpoint=self.endpoint)
 

@@ -17,6 +17,8 @@ class Tally:
     """Commands that were not run."""
     files: set[str] = field(default_factory=set)
     """Files that were redirected."""
+    uploads: set[str] = field(default_factory=set)
+    """Names of repositories that the script wanted to write to."""
     services: dict[str, str] = field(default_factory=dict)
     """Trackers and the Hub: how each was disabled, by name."""
 

@@ -179,8 +179,8 @@ class _Reached:
         for cell in function.__closure__ or ():
             self._variable(
                 (id(cell), ""),
-                functools.partial(getattr, cell, "cell_contents", None),
-                functools.partial(setattr, cell, "cell_contents"),
+                functools.partial(_read_cell, cell),
+                functools.partial(_fill_cell, cell),
                 rebound=True,
             )
         names, stored = _names(function.__code__)
@@ -327,3 +327,21 @@ def _refill(value: Any, content: Any) -> None:
         value.extend(content)
     else:
         value.update(content)
+
+
+_EMPTY = object()
+
+
+def _read_cell(cell: types.CellType) -> Any:
+    """What a variable of an enclosing function holds, which may be set on another path only."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+def _fill_cell(cell: types.CellType, value: Any) -> None:
+    if value is not _EMPTY:
+        cell.cell_contents = value
+    elif _read_cell(cell) is not _EMPTY:
+        del cell.cell_contents

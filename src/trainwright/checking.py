@@ -158,7 +158,7 @@ class _Showing:
         self._shown.append(report)
         if not self._wipes:
             self._lines.end(self._console.file)
-        terminal.show(report, self._console)
+        terminal.show(report, self._console, verbose=self._options.verbose)
         if self._train:
             write_all(self._targets, report, len(self._shown), self._stdout)
         elif not further:

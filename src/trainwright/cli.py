@@ -162,6 +162,12 @@ def check(
             help="Show single rows of the data in the reports; --no-samples where they may not be shown.",
         ),
     ] = True,
+    verbose: Annotated[
+        bool,
+        Parameter(
+            name="--verbose", negative=(), help="Show all that was measured in the terminal, though nothing was found."
+        ),
+    ] = False,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
     """Rehearse a script and walk its pipeline; train nothing for real.
@@ -183,7 +189,8 @@ def check(
     targets = Targets(json=json, html=html, diff=diff)
     rehearsed = rehearsal and training is None and copies is None
     options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
-    options = replace(options, device=device, training=training, samples=samples and options.samples)
+    samples = samples and options.samples
+    options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
     return check_program(
         program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
     )

@@ -35,6 +35,8 @@ class Options:
     """`cpu`: do not use a GPU even if there is one."""
     samples: bool = True
     """Whether single rows of the data may be shown."""
+    verbose: bool = False
+    """Whether a terminal's report shows all that was measured, though nothing was found."""
     training: int | None = None
     """The number of the script's one training that is walked, counted from 1; None: every training."""
 

@@ -1,4 +1,4 @@
-"""The report for a terminal: the first cause first and alone, then the stages, then the rest."""
+"""The report for a terminal: the first cause first and alone, then the stages, then the rest; in short where nothing was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core import Finding, Place, Report, Severity, Shown, Status
+from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status
 from trainwright.core.sample import Sample
 from trainwright.core.sheet import Sheet
 from trainwright.report import brief, words
@@ -38,9 +38,24 @@ _VERDICT = {
 }
 
 
-def show(report: Report, console: Console) -> None:
-    """Print a report."""
-    console.print(render(report))
+# The lines of each part of the sheet in a short report; of the others, those that are marked.
+SHORT = {"score": 3, "reported": 2, "curves": 1, "trainings": 3}
+MOST_MARKED = 2
+# The stages that share a line of a short report.
+GROUPS = (
+    (Stage.SETUP,),
+    (Stage.DATASET, Stage.BATCH),
+    (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS, Stage.OPTIMIZER),
+    (Stage.EVALUATION,),
+    (Stage.OVERFIT, Stage.BASELINE),
+    (Stage.REHEARSAL,),
+)
+MORE = "All that was measured: --verbose, or --html FILE."
+
+
+def show(report: Report, console: Console, *, verbose: bool = True) -> None:
+    """Print a report; not verbose: in short, if nothing was found."""
+    console.print(render(report, verbose=verbose))
 
 
 def show_trainings(reports: Sequence[Report], console: Console) -> None:
@@ -52,8 +67,9 @@ def show_trainings(reports: Sequence[Report], console: Console) -> None:
             console.print(Text(f"  {mark} {words.training(one)}: {words.outcome(one)}", style=colour))
 
 
-def render(report: Report) -> RenderableType:
-    """The report as something rich can print."""
+def render(report: Report, *, verbose: bool = True) -> RenderableType:
+    """The report as something rich can print; not verbose: in short, if nothing was found."""
+    is_short = not verbose and not report.faulty and report.failure is None
     head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"))
     if which := words.training(report):
         head.append(f", {which}")
@@ -71,14 +87,14 @@ def render(report: Report) -> RenderableType:
     if report.failure is not None and (report.failure.trace or not words.says_failure(report)):
         parts += [_failure(report), Text()]
     if any(s.status != Status.BLOCKED for s in report.stages):
-        parts += [_stages(report), Text()]
-    parts += _seen(report)
+        parts += [_short_stages(report) if is_short else _stages(report), Text()]
+    parts += _short_sheet(report) if is_short else _seen(report)
     rest = [f for f in report.findings if f is not first]
     if rest:
         parts.append(Text("Other findings", style="bold"))
     for group in words.groups(rest):
         parts += [Text(f"{group.heading}:", style="dim")] if group.heading else []
-        parts += [_further(f) for f in group.findings]
+        parts += [_note(f) if is_short else _further(f) for f in group.findings]
     if shown := words.warnings(report):
         parts += [Text(words.WARNINGS, style="bold"), *(_warning(line) for line in shown)]
         parts += [Text(f"  {more}", style="dim")] if (more := words.further_warnings(report)) else []
@@ -87,6 +103,7 @@ def render(report: Report) -> RenderableType:
         parts.append(Text(report.message))
     if kept := words.kept_away(report):
         parts.append(Text(kept, style="dim"))
+    parts += [Text(MORE, style="dim")] if is_short else []
     if report.internal_errors:
         parts += [
             Text(),
@@ -102,6 +119,55 @@ def _seen(report: Report) -> list[RenderableType]:
     seen += [render_rows(report.samples)] if report.samples else []
     seen += [render_profile(report)] if report.profile else []
     return [part for one in seen for part in (one, Text())]
+
+
+def _short_stages(report: Report) -> Table:
+    """A line for each group of stages."""
+    rows = []
+    for group in GROUPS:
+        runs = [run for run in report.stages if run.stage in group and run.status != Status.BLOCKED]
+        if runs:
+            # The stage that shows the least stands for the group.
+            mark, colour = _STATUS[max((run.status for run in runs), key=list(_STATUS).index)]
+            names = _span(runs) if len(runs) > 1 else runs[0].stage.label
+            why = "; ".join(run.why for run in runs if run.why)
+            rows.append((Text(f"{mark} {names}", style=colour), Text(why)))
+    return _grid(rows)
+
+
+def _grid(rows: Sequence[tuple[Text, Text]]) -> Table:
+    """Two columns, of which the first one is shown whole."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=max((len(first) for first, _ in rows), default=0))
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _span(runs: Sequence[StageRun]) -> str:
+    return f"{runs[0].stage.label} to {runs[-1].stage.label}"
+
+
+def _short_sheet(report: Report) -> list[RenderableType]:
+    """The scores, the script's own numbers, the curve, and what stands out."""
+    if report.sheet is None:
+        return []
+    rows = []
+    for part in brief.brief(report.sheet):
+        marked = [line for line in part.lines if line.mark and part.title != "samples"][:MOST_MARKED]
+        lines = part.lines[: SHORT[part.title]] if part.title in SHORT else marked
+        for number, line in enumerate(brief.aligned(lines)):
+            mark = f"← {line.mark}  " if line.mark else ""
+            name = Text("" if number else part.title, style="dim")
+            rows.append((name, Text.assemble((mark, "yellow"), line.cells[0])))
+    return [_grid(rows), Text()] if rows else []
+
+
+def _note(finding: Finding) -> Text:
+    """A note in one line."""
+    where = f" ({finding.where})" if finding.where is not None else ""
+    return Text(f"  {finding.code} {finding.name}: {finding.message}{where}", no_wrap=True, overflow="ellipsis")
 
 
 def _first_cause(finding: Finding) -> Panel:

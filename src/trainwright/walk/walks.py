@@ -318,7 +318,7 @@ class Walks:
             self._ranks.put_failure(str(report.failure or report.message))
             return
         gradients = self._walk.facts.get(GradientFacts)
-        if self._onward.number > 1 and getattr(gradients, "idle_rounds", 0):
+        if self._onward.number > 1 and isinstance(gradients, GradientFacts) and gradients.idle_rounds:
             return  # no training: a function that trains and measures by turns is called to measure
         self.reports.append(report := self._numbered(report))
         if self._has_gone_on or (self._onward.number and self._goes_on()):

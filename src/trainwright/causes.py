@@ -26,7 +26,7 @@ def with_causes_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         return tuple(findings)
     names = EXPLAINED_BY[outcome.name]
     found = [_raised(f, outcome) if f.name in names and f.severity == Severity.NOTE else f for f in findings]
-    causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f))]
+    causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f) or _is_proven(f))]
     if not causes:
         return tuple(found)
     first = min(causes, key=lambda one: one.stage)
@@ -48,6 +48,11 @@ def with_known_remedy(finding: Finding, failures: Sequence[Failure]) -> Finding:
 def _is_tried(finding: Finding) -> bool:
     """Whether a trial has shown that the training learns better without it."""
     return finding.stage < Stage.REHEARSAL and isinstance(finding.proof, Outcome)
+
+
+def _is_proven(finding: Finding) -> bool:
+    """Whether the walk has proven an error of what comes before the result."""
+    return finding.stage < Stage.EVALUATION and finding.severity == Severity.ERROR
 
 
 def _raised(note: Finding, outcome: Finding) -> Finding:

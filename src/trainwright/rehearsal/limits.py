@@ -6,8 +6,8 @@ import time
 
 # Of the time that is left, what the training under way may take; the rest is for what follows it.
 TRAINING_SHARE = 0.6
-# A busy machine, or one that waits for its disk, may take this many times the limit.
-PATIENCE = 3.0
+# A person waits for the budget and a tenth, whatever else the machine does.
+PATIENCE = 1.1
 
 
 class Limits:

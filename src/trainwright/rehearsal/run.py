@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -117,7 +117,7 @@ def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseEx
         sys.stdout = before
 
 
-def _note_end(error: BaseException | None, recorder: Recorder, uploads: set[str]) -> None:
+def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collection[str] = ()) -> None:
     withheld = next((name for name in sorted(uploads) if _names(error, name)), None)
     ended = recorder.record.ended
     ended.update = recorder.record.updates

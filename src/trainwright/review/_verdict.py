@@ -24,6 +24,8 @@ from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAI
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
 ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15
+# Standard errors by which a log loss is above the constant's.
+OVERCONFIDENT = 3.0
 # Standard errors from which a gain of one of several measures is none of chance.
 CLEAR_ERRORS = 6.0
 _RANKING = re.compile(r"\bauc|auroc|concordance")
@@ -116,7 +118,7 @@ def _judged(record: Record, training: Training | None) -> Verdict:
         part = next(iter(parts_behind(record, training)), None)
         if part is not None:
             return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{after} {part.told}{_own(record, training)}")
-        return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}")
+        return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}{_sure(learned)}")
     if (training is None and (flat := rows_at_constant(record))) or (flat := _flat(record, training)):
         if flat.is_held_out:
             return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}{_own(record, training)}")
@@ -126,6 +128,14 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     if flat is not None:
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen")
     return _not_shown(record, training, held, after)
+
+
+def _sure(rows: Rows) -> str:
+    """That answers are right more often than a constant, and yet so sure of the wrong ones that their log loss is worse."""
+    loss = rows.score("log loss")
+    if loss is None or loss.errors > -OVERCONFIDENT or loss.value <= loss.constant:
+        return ""
+    return f"; it is sure of its wrong answers: their log loss is {loss.value:.3g}, above the constant's {loss.constant:.3g}"
 
 
 def _is_by_chance(record: Record, training: Training | None, held: Rows) -> bool:

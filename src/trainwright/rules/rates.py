@@ -56,10 +56,9 @@ class Better:
 
 
 def rate_to_try(optimizer: OptimizerFacts) -> str:
-    """The advice about the rate where training is slow and no rate was compared: a default may be too high as well."""
-    if optimizer.rate_given:
-        return "a higher learning rate"
-    return f"another learning rate, lower or higher: nobody chose the default of {optimizer.learning_rate:.3g}"
+    """The advice about the rate where training is slow and no rate was compared: it may be too high as well."""
+    why = "no other one was compared" if optimizer.rate_given else "nobody chose this default"
+    return f"another learning rate, lower or higher than {optimizer.learning_rate:.3g}: {why}"
 
 
 def is_stuck(overfit: OverfitFacts) -> bool:

@@ -15,7 +15,7 @@ from trainwright.rules.rates import rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import LearningFacts, Longer, OptimizerFacts, SetupFacts
 
-FACTORS = (10.0, 100.0, 0.1)
+FACTORS = (10.0, 0.1, 100.0, 0.03)
 
 
 @rule("TW904", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)

@@ -14,7 +14,7 @@ from trainwright.core import Diagnosis, Fate, Finding, Fix, Proof, Role, Severit
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OverfitFacts, SetupFacts
 
-RATES = (0.1, 10.0, 100.0)
+RATES = (0.1, 10.0, 0.03, 100.0)
 # Fraction of the way from the constant prediction to the floor. Thirty steps take a model that works at least halfway;
 # memorizing a single rare row in a batch of 16 takes it a sixteenth.
 LEAST_PROGRESS = 0.1

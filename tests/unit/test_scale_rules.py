@@ -366,8 +366,10 @@ def test_one_predicted_class_is_noted_where_several_runs_end_so(of_batch, of_run
     assert len(run(constant_predictions, seen, overfit, dataset, optimizer(), SETUP)[0]) == count
 
 
-@pytest.mark.parametrize(("given", "advice"), [(True, "a higher"), (False, "lower or higher")])
-def test_a_default_rate_is_not_advised_to_be_raised_where_none_was_compared(given, advice):
+@pytest.mark.parametrize(
+    ("given", "advice"), [(True, "no other one was compared"), (False, "nobody chose this default")]
+)
+def test_no_direction_of_the_rate_is_advised_where_none_was_compared(given, advice):
     labels = LabelFacts(column="label", kind="class", census={0: 50, 1: 50})
     dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
     overfit = curve(1.0, 1.0, predicted_classes=1, batch_classes=2)

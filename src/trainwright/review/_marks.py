@@ -44,7 +44,7 @@ def tell_marks(sheet: Sheet, findings: Sequence[Finding], where: Place | None = 
             told += dict.fromkeys(tell(rows))
     if where is not None:
         told = [f"{one} ({where})" if " tensor" in one else one for one in told]
-    return (*told[:MOST_NAMED], *([f"{len(told) - MOST_NAMED} more marks (←) below"] if len(told) > MOST_NAMED else []))
+    return (*told[:MOST_NAMED], *([f"{len(told) - MOST_NAMED} more, marked below"] if len(told) > MOST_NAMED else []))
 
 
 def _grouped(rows: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:

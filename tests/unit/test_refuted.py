@@ -1,0 +1,75 @@
+"""What the run was seen to do, no finding of the walk says it cannot do."""
+
+from dataclasses import replace
+
+import pytest
+
+from records import classifier, parameters
+from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.rehearsal.record import Ended, Record, Training
+from trainwright.refuted import without_refuted
+
+LEARNS, FLAT = (Verdict(shown=shown, why="") for shown in (Shown.LEARNS, Shown.DOES_NOT_LEARN))
+
+
+def finding(name: str, stage: str = "TW201", **more: object) -> Finding:
+    made = Finding(message=name, measured={}, severity=Severity.ERROR, code=stage, name=name)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def left(found: Finding, record: Record, verdict: Verdict | None = LEARNS) -> bool:
+    report = Report(
+        script="t.py",
+        findings=(found,),
+        stages=(StageRun(stage=Stage.DATASET, status=Status.FAILED, why=found.name),),
+        verdict=Verdict(shown=Shown.BROKEN, why=found.name),
+    )
+    shown = without_refuted(report, record, verdict)
+    assert (shown.verdict is None) == (not shown.findings)  # nothing else was broken
+    assert (shown.stages[0].status == Status.FAILED) == bool(shown.findings)
+    return bool(shown.findings)
+
+
+def test_a_run_that_went_on_did_not_stop() -> None:
+    record = classifier()
+    assert not left(finding("untokenized-dataset", "TW101"), record)
+    assert not left(finding("unknown-best-metric", "TW704"), record)
+    record.ended = Ended(is_cut=True, update=100)
+    assert not left(finding("untokenized-dataset", "TW101"), record)
+    assert left(finding("unknown-best-metric", "TW704"), record)  # its evaluation may come behind the end of the time
+    record.ended = Ended(failure=Failure(type="KeyError", message="input_ids", where=Place("t.py", 3)))
+    assert left(finding("untokenized-dataset", "TW101"), record)
+
+
+def test_a_copy_of_the_script_refutes_nothing() -> None:
+    assert left(finding("untokenized-dataset", "TW101"), replace(classifier(), changed=("line 3",)))
+
+
+def test_weights_that_move_do_not_stand_still() -> None:
+    record = classifier()
+    record.parameters = parameters()
+    assert not left(finding("unstepped-optimizer", "TW601"), record)
+    record.parameters = parameters(has_moved=False)
+    assert left(finding("unstepped-optimizer", "TW601"), record)
+    record.parameters = [*parameters(), *parameters(is_held=False, has_moved=False)]  # another optimizer may never step
+    assert left(finding("unstepped-optimizer", "TW601"), record)
+
+
+def test_what_was_trained_before_it_was_frozen_is_not_untrained() -> None:
+    record = classifier()
+    assert left(finding("frozen-untrained-layers", "TW615"), record)
+    record.parameters = parameters(is_trainable=False)
+    assert not left(finding("frozen-untrained-layers", "TW615"), record)
+
+
+@pytest.mark.parametrize(("verdict", "is_left"), [(LEARNS, False), (FLAT, True), (None, True)])
+def test_what_learns_is_not_said_to_learn_nothing(verdict: Verdict | None, is_left: bool) -> None:
+    assert left(finding("unlearnable-batch", "TW801"), classifier(), verdict) == is_left
+
+
+def test_a_schedule_is_judged_by_the_plan_that_the_run_had() -> None:
+    record = classifier()
+    found = finding("schedule-in-wrong-unit", "TW608", measured={"planned_updates": 50_280})
+    assert not left(found, record)
+    record.trainings = [Training(number=1, kind="loop", begins=0, ends=record.updates, planned=50_280)]
+    assert left(found, record)

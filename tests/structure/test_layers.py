@@ -86,6 +86,7 @@ MAY_IMPORT = {
     # A script's walk for others: it runs the walk, and edits nothing.
     "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
     "causes": {"core", "frameworks.messages", "review.script_stopped"},
+    "refuted": {"core", "rehearsal.record"},
     "errors": set(),
     "console": set(),
     "open_lines": set(),
@@ -151,7 +152,8 @@ INSIDE = {
     "rehearsal.readable": {"rehearsal.record", "rehearsal.sampling", "rehearsal.pictures", "rehearsal.padding"},
     "rehearsal.names": {"rehearsal.readable"},
     "rehearsal.told": {"rehearsal.record"},
-    "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
+    "rehearsal.soft_labels": {"rehearsal.record"},
+    "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable", "rehearsal.soft_labels"},
     "rehearsal.limits": set(),
     "rehearsal.sandbox": set(),
     "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run"},

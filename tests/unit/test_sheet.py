@@ -158,7 +158,6 @@ def test_what_stands_out_in_a_classifier_is_marked() -> None:
     assert {row.name: row.mark for row in sheet.layers if row.mark} == {
         "gate.weight": "never moved",
         "head.weight": "no gradient",
-        "head.bias": "all zero",
     }
     assert {row.name: row.mark for row in sheet.columns if row.rows_of == "training" and row.mark} == {
         "column 2": "always the same",

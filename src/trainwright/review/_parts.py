@@ -51,7 +51,8 @@ class Part:
         other = self.ahead if rows is self.rows else self.rows
         if rows.where is not None and rows.where != other.where:
             return f"at {rows.where}"
-        times = len({one.evaluation for one in self.evaluations if one.data == rows.calls[0].data})
+        first = rows.calls[0]
+        times = len({one.update for one in self.evaluations if _is_of_same_rows(one, first)})
         return "once" if times < 2 else f"{times:,} times"
 
     @property
@@ -59,6 +60,13 @@ class Part:
         """Whether the answers are in the right order, and only their scale or their level is wrong."""
         order = self.rows.score(BESIDE)
         return order is not None and order.value > IN_ORDER
+
+
+def _is_of_same_rows(one: Answers, other: Answers) -> bool:
+    """Whether two calls are of one set, or, of tables that no loader draws from, of the same rows."""
+    if one.data or other.data or one.keys is None or other.keys is None:
+        return one.data == other.data
+    return one.keys.tobytes() == other.keys.tobytes()
 
 
 def parts_behind(record: Record, training: Training | None = None) -> list[Part]:

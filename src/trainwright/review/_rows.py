@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -138,7 +139,7 @@ def evaluated_rows(record: Record, training: Training | None = None, *, scored: 
     found: list[Rows] = []
     for output, calls in _by_output(record, False, training).items():
         if not _are_made(output, calls):
-            found += [_truest([_join(record, last) for last in ways]) for ways in _last_passes(record, calls)]
+            found += [_truest([_join(record, last) for last in ways]) for ways in _last_passes(calls)]
     found = [one for one in found if one.scores or not scored]
     trained = trained_models(record)
     known = [one for one in found if one.model in trained]
@@ -161,7 +162,7 @@ def rows_of_pass(record: Record, number: int) -> list[Rows]:
 def answers_in_two_ways(record: Record) -> Iterator[tuple[Rows, Rows]]:
     """The rows of the last evaluation of each set whose answers met labels in two ways: of which one agrees, one does not."""
     for output, calls in _by_output(record, False, None).items():
-        for ways in _last_passes(record, calls) if output.kind != Kind.NUMBERS and not _are_made(output, calls) else ():
+        for ways in _last_passes(calls) if output.kind != Kind.NUMBERS and not _are_made(output, calls) else ():
             joined = [_join(record, last) for last in ways]
             truest = _truest(joined)
             yield from ((truest, other) for other in joined if other is not truest and _agrees_more(truest, other))
@@ -278,12 +279,14 @@ def _are_made(output: Output, calls: Sequence[Answers]) -> bool:
     return False
 
 
-def _last_passes(record: Record, calls: list[Answers]) -> Iterator[list[list[Answers]]]:
-    """The last pass over each set: of one model, in each way in which labels were seen, the surest first. Of tables that no
-    loader draws from, training's is told apart by its rows."""
-    groups: dict[tuple[int, int, bool], list[Answers]] = {}
-    for one in calls:
-        groups.setdefault((one.model, one.data, not one.data and are_trained(record, [one])), []).append(one)
+def _last_passes(calls: list[Answers]) -> Iterator[list[list[Answers]]]:
+    """The last pass over each set: of one model, in each way in which labels were seen, the surest first. Tables that no
+    loader draws from, and that are answered whole again and again, are told apart by their rows."""
+    names = ["" if one.data or one.keys is None else one.keys.tobytes() for one in calls]
+    times = Counter(names)
+    groups: dict[tuple[int, int, str | bytes], list[Answers]] = {}
+    for one, name in zip(calls, names, strict=True):
+        groups.setdefault((one.model, one.data, name if times[name] > 1 else ""), []).append(one)
     for of_set in groups.values():
         yield [_last_pass(same) for source in Source if (same := [one for one in of_set if one.source == source])]
 
@@ -373,10 +376,6 @@ def _splits_by_number(record: Record, calls: Sequence[Answers]) -> bool:
     """Whether samplers share one set out: the evaluated numbers are not those that are trained on."""
     sets = {one.data for one in calls}
     numbers = {n for one in calls if one.numbers is not None for n in one.numbers.tolist()}
-    trained = {
-        n
-        for one in record.answers
-        if one.trains and one.data in sets and one.numbers is not None
-        for n in one.numbers.tolist()
-    }
+    drawn = [one for one in record.drawn if one.data in sets]
+    trained = {n for one in drawn for n, times in one.draws.items() if times > one.evaluated.get(n, 0)}
     return bool(numbers) and bool(trained) and len(numbers & trained) < TRAINED_SHARE * len(numbers)

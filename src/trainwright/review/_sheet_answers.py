@@ -18,15 +18,18 @@ from trainwright.review._sheet_samples import named_classes
 
 # Classes, and numbers of an output, that are shown one by one: those of a language model are not.
 MOST_CLASSES, MOST_NUMBERS = 20, 20
-# Fewer rows of a class do not stand out.
+# Fewer rows do not stand out, and fewer rows of a class.
+FEWEST_MARKED = 40
 FEWEST_OF_CLASS = 10
 # Share of a class's rows that get one wrong answer.
 MOSTLY_WRONG = 0.5
+# Three standard errors of a share of a half.
+CLEARLY = 1.5
 # Answers that vary less than this share of their labels are one answer for all rows.
 SAME_ANSWER = 0.01
 # A simple learner is clearly better by so much, and by such a share of what the model leaves, in all its scores (as `_learner`
 # has it).
-SIMPLE_GAIN, SIMPLE_ROOM = 0.08, 0.45
+SIMPLE_GAIN, SIMPLE_ROOM = 0.2, 0.45
 # The first training calls are those of this share of the updates.
 EARLY = 0.1
 
@@ -83,7 +86,7 @@ def _scores_of(record: Record, seen: _Seen) -> list[Score]:
             constant=score.constant,
             simple=simple.get(score.name),
             mark="like a constant"
-            if score.sees_nothing and not rows.learned
+            if score.sees_nothing and not rows.learned and len(rows.labels) >= FEWEST_MARKED
             else "below a simple learner"
             if is_below and score.name in simple
             else "",
@@ -184,7 +187,7 @@ def _class_row(
         mark = "never drawn in training"
     elif len(of) >= FEWEST_OF_CLASS and right == 0:
         mark = "never found"
-    elif len(of) >= FEWEST_OF_CLASS and times > MOSTLY_WRONG * len(of):
+    elif len(of) >= FEWEST_OF_CLASS and times / len(of) > MOSTLY_WRONG + CLEARLY / len(of) ** 0.5:
         mark = "confused"
     return ClassRow(
         label=names[label],

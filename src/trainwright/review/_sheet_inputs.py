@@ -13,7 +13,7 @@ MOST_COLUMNS = 20
 FEWEST_ROWS = 10
 # Deviations between the means of two sets, ratio of their deviations, and ratio of a column's deviation to the others' in the
 # median, that stand out: rows of one source are far below.
-FAR, OTHER_SCALE, UNSCALED = 3.0, 3.0, 100.0
+FAR, OTHER_SCALE, UNSCALED = 3.0, 3.0, 1000.0
 
 
 def columns(record: Record) -> tuple[Column, ...]:

@@ -34,7 +34,10 @@ def layer(seen: Parameter) -> Layer:
 def _mark_of(seen: Parameter) -> str:
     if not math.isfinite(seen.size_after):
         return "not finite"
-    marks = ["all zero"] if seen.size_after == 0 else []
+    is_lone = len(seen.shape) < 2  # a bias may cancel out, as before a normalisation, or in an attention's keys
+    marks = ["all zero"] if seen.size_after == 0 and seen.is_trainable and seen.is_held and not is_lone else []
+    if is_lone and seen.has_moved == seen.had_gradient:
+        return ""
     if seen.is_trainable and seen.is_held and seen.steps >= LEAST_STEPS:
         if not seen.has_moved:  # what moves without one has a gradient of rounding: a key's bias in attention
             marks.append("never moved" if seen.had_gradient else "no gradient")
@@ -140,8 +143,10 @@ def _loaded(record: Record) -> list[Piece]:
     rows = []
     for group in groups.values():
         last = group[-1]
-        marks = [f"{last.missing:,} of {last.tensors:,} tensors missing"] if last.missing else []
-        marks += ["changed nothing"] if all(one.after == one.before for one in group) else []
+        is_most = 2 * last.missing > last.tensors  # a head of one's own is left out on purpose
+        marks = [f"{last.missing:,} of {last.tensors:,} tensors missing"] if is_most else []
+        is_known = last.after in saved  # the last weights may be the best
+        marks += ["changed nothing"] if not is_known and all(one.after == one.before for one in group) else []
         of = f", those of update {saved[last.after]:,}" if last.after in saved else ""
         rows.append(
             Piece(

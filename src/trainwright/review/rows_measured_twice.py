@@ -67,12 +67,17 @@ def _copies(record: Record, rows: Rows) -> Finding | None:
     """Some of the evaluated rows are training rows, value by value; where nearly all are, it is a pass over training rows."""
     stored = record.trained_rows.get(rows.output)
     keys = [key for one in rows.calls if one.keys is not None for key in one.keys.tolist()]
-    if stored is None or len(keys) < FEWEST_ROWS or not _are_rich(stored[0][:, :MOST_COLUMNS]):
+    is_of_training = not rows.is_held_out and rows.calls[0].data  # a pass over the very set that is trained on
+    if stored is None or is_of_training or len(keys) < FEWEST_ROWS or not _are_rich(stored[0][:, :MOST_COLUMNS]):
         return None
     seen = {
         one.update for one in record.answers if not one.trains
     }  # an attack takes gradients of evaluated rows, at the evaluation
-    elsewhere = [one.keys for one in record.answers if one.trains and one.keys is not None and one.update not in seen]
+    elsewhere = [
+        one.keys
+        for one in record.answers
+        if one.trains and one.model == rows.model and one.keys is not None and one.update not in seen
+    ]
     trained = {key for of_call in elsewhere for key in of_call.tolist()}
     known = sum(key in trained for key in keys)
     share = known / len(keys)

@@ -16,6 +16,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Parameter, Record
 from trainwright.review._parts import still_trainings
+from trainwright.review._raw import profiles
 from trainwright.review._rows import evaluated_rows, trained_rows
 
 # Fewer steps say nothing.
@@ -38,6 +39,7 @@ def weights_stand_still(record: Record) -> Iterator[Finding]:
         _still(record, where)
         or _still_training(record)
         or _without_output_layer(record)
+        or _without_their_input(record, where)
         or _without_rate(record, where)
         or _vanishing(record, where)
     )
@@ -122,6 +124,30 @@ def _without_output_layer(record: Record) -> Finding | None:
                 fix=Fix(does="build the optimizer after the layer is in its place, or add its parameters to it"),
             )
     return None
+
+
+def _without_their_input(record: Record, where: Place | None) -> Finding | None:
+    """Weights without gradients, and a column of the script's rows that tells more than what the model receives."""
+    unreached = [
+        one
+        for one in record.parameters
+        if one.is_held and one.is_trainable and one.steps >= FEWEST_STEPS and not (one.had_gradient or one.has_moved)
+    ]
+    if len(unreached) < 2:
+        return None
+    lost = next((one for one in profiles(record) if one.carriers), None)
+    if lost is None:
+        return None
+    return Finding(
+        severity=Severity.WARNING,
+        message=f"{len(unreached):,} tensors get no gradient ({_names(unreached)}), and {', '.join(lost.carriers)} of the "
+        f"script's rows tells more of the labels than what the model receives ({lost.name} {lost.raw:.2f} against "
+        f"{lost.received:.2f}): a column is lost on its way to these weights",
+        measured={"tensors": len(unreached), "raw": lost.raw, "received": lost.received, "model": lost.model},
+        where=where,
+        proof=Proof(f"a simple learner on {lost.rows:,} rows, as the script held them and as the model received them"),
+        fix=Fix(does="name the column in forward, or keep what the Trainer drops: remove_unused_columns=False"),
+    )
 
 
 def _is_table(one: Parameter) -> bool:

@@ -113,9 +113,11 @@ def _of_binary(labels: Floats, values: Floats, trained: TrainedLabels | None) ->
         share = trained.total / trained.count
     share, given = np.clip(share, 0.002, 0.998), np.clip(values, 1e-4, 1 - 1e-4)
     losses, constants = (-(labels * np.log(p) + (1 - labels) * np.log(1 - p)).mean(1) for p in (given, share))
-    found = [_paired("log loss", losses, constants, 0.0)]
-    right, constant = ((p > 0.5) == yes for p in (values, np.broadcast_to(share, values.shape)))
-    found.append(_paired("accuracy", right.mean(1), constant.mean(1), 1.0))
+    found = []
+    if are_probabilities(values):
+        found.append(_paired("log loss", losses, constants, 0.0))
+        right, constant = ((p > 0.5) == yes for p in (values, np.broadcast_to(share, values.shape)))
+        found.append(_paired("accuracy", right.mean(1), constant.mean(1), 1.0))
     ranked = [areas for column in range(yes.shape[1]) if (areas := area(yes[:, column], values[:, column]))]
     if ranked:
         mean = float(np.mean([value for value, _ in ranked]))
@@ -124,6 +126,11 @@ def _of_binary(labels: Floats, values: Floats, trained: TrainedLabels | None) ->
             Score(name="AUC", value=mean, constant=0.5, errors=(mean - 0.5) / max(error, 1e-9), room=2 * mean - 1)
         )
     return found
+
+
+def are_probabilities(values: Floats | None) -> bool:
+    """Whether answers are between no and yes; other scores, as those of an anomaly, are only ranked."""
+    return values is not None and bool(values.size) and float(values.min()) >= 0 and float(values.max()) <= 1
 
 
 def area(yes: NDArray[np.bool_], values: Floats) -> tuple[float, float] | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trainwright.core.sheet import HELD_OUT, TRAINING, ClassRow, OutputRow, Score
 from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
 from trainwright.review import _scores
+from trainwright.review._scores import are_probabilities
 from trainwright.review._learner import simple_scores
 from trainwright.review._rows import Rows, evaluated_rows, trained_rows
 from trainwright.review._sheet_samples import named_classes
@@ -52,13 +53,13 @@ def _seen(record: Record) -> list[_Seen]:
     evaluated = evaluated_rows(record, scored=False)
     every = [*evaluated, *trained_rows(record, scored=False)]
     several_outputs = len({rows.output for rows in every}) > 1
-    several_sets = len({rows.calls[0].data for rows in evaluated}) > 1
-    several_models = len({rows.model for rows in evaluated}) > 1
+    sets = sorted({rows.calls[0].data for rows in evaluated})
+    models = sorted({rows.model for rows in evaluated})
     found = []
     for rows in every:
         parts = [str(rows.output)] if several_outputs else []
-        parts += [f"set {rows.calls[0].data}"] if several_sets and not rows.trains else []
-        parts += [f"model {rows.model}"] if several_models and not rows.trains else []
+        parts += [f"set {sets.index(rows.calls[0].data) + 1}"] if len(sets) > 1 and not rows.trains else []
+        parts += [f"model {models.index(rows.model) + 1}"] if len(models) > 1 and not rows.trains else []
         found.append(_Seen(rows=rows, of=", ".join(parts)))
     return sorted(found, key=lambda one: (not one.rows.is_held_out, one.rows.trains, -len(one.rows.labels)))
 
@@ -154,7 +155,7 @@ def _decided(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Labels and answers as classes; None: there are none."""
     if rows.output.kind == Kind.CLASSES and rows.guesses is not None:
         return rows.labels, rows.guesses
-    if rows.output.kind == Kind.BINARY and rows.output.width == 1 and rows.values is not None:
+    if rows.output.kind == Kind.BINARY and rows.output.width == 1 and are_probabilities(rows.values):
         return (rows.labels.reshape(-1) > 0.5).astype(int), (rows.values.reshape(-1) > 0.5).astype(int)
     return None
 

@@ -6,8 +6,8 @@ import pytest
 
 from records import classifier, parameters
 from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
-from trainwright.rehearsal.record import Ended, Record, Training
 from trainwright.refuted import without_refuted
+from trainwright.rehearsal.record import Ended, Record, Training
 
 LEARNS, FLAT = (Verdict(shown=shown, why="") for shown in (Shown.LEARNS, Shown.DOES_NOT_LEARN))
 

@@ -128,9 +128,9 @@ def _of_binary(labels: Floats, values: Floats, trained: TrainedLabels | None) ->
     return found
 
 
-def are_probabilities(values: Floats | None) -> bool:
+def are_probabilities(values: Floats) -> bool:
     """Whether answers are between no and yes; other scores, as those of an anomaly, are only ranked."""
-    return values is not None and bool(values.size) and float(values.min()) >= 0 and float(values.max()) <= 1
+    return bool(values.size) and float(values.min()) >= 0 and float(values.max()) <= 1
 
 
 def area(yes: NDArray[np.bool_], values: Floats) -> tuple[float, float] | None:

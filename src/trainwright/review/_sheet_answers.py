@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from trainwright.core.sheet import HELD_OUT, TRAINING, ClassRow, OutputRow, Score
 from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
 from trainwright.review import _scores
-from trainwright.review._scores import are_probabilities
 from trainwright.review._learner import simple_scores
 from trainwright.review._rows import Rows, evaluated_rows, trained_rows
+from trainwright.review._scores import are_probabilities
 from trainwright.review._sheet_samples import named_classes
 
 # Classes, and numbers of an output, that are shown one by one: those of a language model are not.
@@ -155,7 +155,12 @@ def _decided(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Labels and answers as classes; None: there are none."""
     if rows.output.kind == Kind.CLASSES and rows.guesses is not None:
         return rows.labels, rows.guesses
-    if rows.output.kind == Kind.BINARY and rows.output.width == 1 and are_probabilities(rows.values):
+    if (
+        rows.output.kind == Kind.BINARY
+        and rows.output.width == 1
+        and rows.values is not None
+        and are_probabilities(rows.values)
+    ):
         return (rows.labels.reshape(-1) > 0.5).astype(int), (rows.values.reshape(-1) > 0.5).astype(int)
     return None
 

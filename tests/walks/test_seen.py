@@ -36,7 +36,9 @@ def expected(text: str, what: str) -> str:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_what_is_seen_is_said(script: Path, server: Server) -> None:
     text = script.read_text("utf-8")
-    with Rehearsal(str(script), seconds=60, folder=script.parent, server=server) as rehearsal:
+    with Rehearsal(
+        str(script), seconds=float(expected(text, "seconds") or 60), folder=script.parent, server=server
+    ) as rehearsal:
         record = rehearsal.wait()
     assert not record.watcher_errors
     findings, errors = review(record)

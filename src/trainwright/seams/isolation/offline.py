@@ -216,11 +216,11 @@ def _patch_event_files(module: Any) -> None:
     assert _now is not None
     original = module.FileWriter
 
-    def file_writer(folder: Any, *args: Any, **kwargs: Any) -> Any:
+    def file_writer(*args: Any, **kwargs: Any) -> Any:
         if _now is None:
-            return original(folder, *args, **kwargs)
+            return original(*args, **kwargs)
         _now.use("TensorBoard")
-        return _NoFileWriter(folder)
+        return _NoFileWriter(next(iter((*args, *kwargs.values())), ""))
 
     _now.replace(module, "FileWriter", file_writer)
     for name in ("add_embedding", "add_hparams", "export_scalars_to_json"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dis
 import inspect
 import sys
 import warnings
@@ -109,28 +110,38 @@ class ShortenedLoop:
     def _jump(self, frame: FrameType, loop: Loop) -> None:
         """Continue behind the outermost loop around that can be left."""
         for one in (*[Loop(frame, n) for n in reversed(loop.around) if id(n) in self._inside], loop):
-            line = self._line_behind(one) if one.node.body[0].lineno == frame.f_lineno else 0
-            if line:
+            line, way = self._line_behind(one) if one.node.body[0].lineno == frame.f_lineno else (0, 0)
+            if line and (way or _begins_once(frame, line)):
                 with warnings.catch_warnings(), contextlib.suppress(ValueError):  # no line that can be jumped to
                     warnings.simplefilter("ignore", RuntimeWarning)  # names that are unbound become None
-                    frame.f_lineno = line  # type: ignore[misc]  # writable in a trace function
+                    frame.f_lineno = way or line  # type: ignore[misc]  # writable in a trace function
+                    frame.f_lineno = line  # type: ignore[misc]
                     self.was_ended = True
                     if frame is self._top.frame and not self._is_inside(frame):
                         self.end()
                     return
 
-    def _line_behind(self, loop: Loop) -> int:
-        """The line of the statement that follows a loop in its function; 0 if no block around it goes on."""
+    def _line_behind(self, loop: Loop) -> tuple[int, int]:
+        """The line of the statement that follows a loop in its function, and the one by way of which to jump there; 0 if no
+        block around it goes on, or there is no such line."""
         for block in reversed(way_to(loop.frame.f_code, loop.line, loop.node.col_offset)):
             for statement in block.following:
                 if not _is_nothing(statement):
                     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-                    return min([statement.lineno, *(d.lineno for d in decorators)])
+                    beside = (one.lineno for one in block.statements if _begins_once(loop.frame, one.lineno))
+                    return min([statement.lineno, *(d.lineno for d in decorators)]), next(beside, 0)
             # Block by block outwards, as long as leaving one runs nothing of its own.
             around = _owner_of(block.statements, loop)
             if not (isinstance(around, ast.If) or id(around) in self._inside):
-                return 0
-        return 0
+                return 0, 0
+        return 0, 0
+
+
+def _begins_once(frame: FrameType, line: int) -> bool:
+    """Whether a line is come to from above only. Python jumps to the place of a line that keeps the most of its stack: into the
+    end of a `with`, or the next round of a `for`, with the iterator of the loop that is left. By way of such a line nothing is
+    left on the stack."""
+    return sum(one == line for _, one in dis.findlinestarts(frame.f_code)) == 1
 
 
 def _owner_of(statements: Sequence[ast.stmt], loop: Loop) -> ast.AST | None:

@@ -158,7 +158,7 @@ def test_nothing_is_written_deleted_or_asked_after_the_loop(tmp_path: Path) -> N
     """)  # fmt: skip
     assert not loud(report), said(report)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["kept.txt", "script.py"]
-    assert "1 batch per pass" in _row(report), said(report)
+    assert "1 batch of a pass tried" in _row(report), said(report)
 
 
 @pytest.mark.parametrize(
@@ -299,4 +299,4 @@ def test_an_evaluation_that_asks_for_one_row_at_a_time_is_seen(tmp_path: Path) -
     script.write_text(ONE_BY_ONE, encoding="utf-8")
     report = walk(script)
     assert not loud(report), said(report)
-    assert _row(report) == "20 batches per pass, evaluated at line 16", said(report)
+    assert _row(report) == "20 batches of a pass tried, evaluated at line 16", said(report)

@@ -172,7 +172,7 @@ def _not_shown(record: Record, training: Training | None, held: list[Rows], afte
         return Verdict(
             shown=Shown.NOT_SHOWN, why=f"{after} too few labels were seen to tell{cut}{_own(record, training)}"
         )
-    why = "its losses have no labels of rows, beside which a constant answer could be scored"
+    why = "no answers were seen beside labels of rows, for which a constant answer could be scored"
     return Verdict(shown=Shown.CANNOT_BE_JUDGED, why=f"{after} {why}{_own(record, training)}")
 
 

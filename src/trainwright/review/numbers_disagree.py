@@ -39,7 +39,7 @@ OFF, OFF_ERRORS = 0.08, 5.0
 # A score of generation at nothing, beside outputs and labels that agree.
 NOTHING, AGREES = 0.02, 0.75
 # Evaluated rows are so much better than training rows; with dropout or batch statistics at work in training, by more.
-ABOVE, ABOVE_NOISY, LEAST_R2 = 0.2, 0.35, 0.5
+ABOVE, ABOVE_NOISY, LEAST_R2 = 0.2, 0.5, 0.5
 # Training rows that were last seen this share of the updates earlier are those of another model.
 STALE = 0.1
 # The standard error of a share of so many rows is below 0.03.

@@ -21,9 +21,9 @@ _COUNTS = re.compile(r"\b(epoch|epochs|step|steps|iter|iteration|fold|seed|batch
 _WORD = re.compile(r"[^a-z0-9@ ]+")
 # Sets that a line can be about; the name says so where its words do not.
 _SETS = re.compile(r"\b(train|val|valid|validation|test|eval|dev|held)\w*")
-# Longer lines are texts or tables; a progress bar's line says nothing that the next one does not.
+# Longer lines are texts or tables, as a model's layers are; a progress bar's line says nothing that the next one does not.
 MOST_CHARACTERS = 400
-_BAR = re.compile(r"\d+%\||it/s|s/it|/step")
+_BAR = re.compile(r"\d+%\||it/s|s/it|/step|^\d+\s+\|[^|]*\|[^|]*\|")
 # Words of a name.
 WORDS = 3
 # Numbers that are printed, of a run.

@@ -103,7 +103,9 @@ def state_in(value: Any, depth: int = 0) -> Mapping[str, Any] | None:
     if not isinstance(value, Mapping) or not value:
         return None
     if all(isinstance(v, torch.Tensor) for v in value.values()):
-        named = all(isinstance(k, str) for k in value) and any(v.is_floating_point() for v in value.values())
+        named = all(isinstance(k, str) for k in value) and any(
+            v.is_floating_point() and v.dim() for v in value.values()
+        )
         return value if named else None
     if depth >= 2 or "param_groups" in value:
         return None

@@ -83,7 +83,7 @@ def test_the_options_are_those_of_the_commands():
         "-m": False, "--json": True, "--html": True, "--budget": True, "--seed": True, "--ignore": True,
         "--device": True, "--repair": False, "--no-repair": False, "--diff": True, "--verify": False, "--copies": True,
         "--require-learning": False, "--training": True, "--rehearsal": False, "--no-rehearsal": False,
-        "--samples": False, "--no-samples": False,
+        "--samples": False, "--no-samples": False, "--verbose": False,
     }  # fmt: skip
     assert check.items() >= run.items() and not {"--diff", "--verify", "--device"} & run.keys()
 

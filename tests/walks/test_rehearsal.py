@@ -161,7 +161,7 @@ def test_each_training_has_a_share_of_what_is_left(monkeypatch: pytest.MonkeyPat
     assert limits.is_training_over and not limits.is_over
     limits.begin_training()
     assert not limits.is_training_over
-    wall[0] += 100 * PATIENCE
+    wall[0] += 100 * PATIENCE + 1
     assert limits.is_over
 
 

@@ -77,7 +77,7 @@ class Seen:
         if not self.went_on:
             return False
         if fate == Fate.STOPS:
-            return not self.record.ended.is_cut or finding.stage < Stage.EVALUATION
+            return self.is_whole or finding.stage < Stage.EVALUATION
         if fate == Fate.STANDS_STILL:
             return self.trains
         if fate == Fate.UNTRAINED:

@@ -44,7 +44,8 @@ def one(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def half(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """What two processes left when the second was killed before update 7, in shards; and what was said."""
     out = tmp_path_factory.mktemp("half") / "run"
-    status, said = torchrun(words(data, out, FSDP), KILLED="1:7")
+    # torchrun looks every three seconds, so that the first process can say it before torchrun ends it.
+    status, said = torchrun(words(data, out, FSDP), 2, "--monitor-interval", "3", KILLED="1:7")
     assert status == 1, said
     return out, said
 

@@ -73,7 +73,10 @@ class Rehearsing:
             self._rehearsal.end()
         if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
-        is_proven = any(f.severity == Severity.ERROR for r in reports for f in r.findings)
+        # What fails in an evaluation may only fail where nothing was trained: the run shows whether it does.
+        is_proven = any(
+            f.severity == Severity.ERROR and f.stage < Stage.EVALUATION for r in reports for f in r.findings
+        )
         record = self._wait(say, SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
         return record if record.ended.failure is None else self._run_copies(record, reports, say)
 
@@ -165,7 +168,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     )
     # Rows that the run itself answered say more than the walk's.
     first, *others = (replace(one, samples=()) if sheet is not None and sheet.samples else one for one in judged)
-    if not first.walked and record.updates and not first.is_interrupted:
+    if record.updates and not first.is_interrupted and not any(run.status.through for run in first.stages):
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)

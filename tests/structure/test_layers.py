@@ -161,7 +161,7 @@ INSIDE = {
     "rehearsal.memory": set(),
     "rehearsal.run": {"rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.recorder", "rehearsal.request",
                       "rehearsal.sandbox", "rehearsal.seeds", "rehearsal.watch"},
-    "rehearsal.request": set(),
+    "rehearsal.request": {"rehearsal.limits"},
     "rehearsal.seeds": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
     "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",

@@ -22,6 +22,11 @@ class Limits:
         self._until = seconds
 
     @property
+    def began(self) -> float | None:
+        """When the first update was made, on the machine's clock; None before it."""
+        return None if self._began is None else self._began[1]
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the first update; 0 before it."""
         if self._began is None:

@@ -33,8 +33,6 @@ class LoopEnding:
             return
         loops = loops_of_training(loop, list(callers(loop.frame)), Seen())
         if can_shorten(loops):
-            self._loop = ShortenedLoop(loops, 0.0, self._end_training)
+            self._loop = ShortenedLoop(loops, 0.0, self._recorder.end_training)
             self._loop.begin()
-
-    def _end_training(self) -> None:
-        self._recorder.end_training()
+            self._recorder.is_emptied = True

@@ -216,7 +216,7 @@ class Rehearsal:
         while (status := self._process.poll()) is None:
             progress = self.progress
             say(_describe(progress, self._request.seconds))
-            if self._told_to_end is None and (progress.elapsed >= self._request.seconds or until()):
+            if self._told_to_end is None and (progress.seconds >= self._request.seconds or until()):
                 self.end()
             if self._told_to_end is not None and time.monotonic() - self._told_to_end > _LAST_SECONDS:
                 self._kill()
@@ -259,7 +259,7 @@ class Rehearsal:
                 record: Record = pickle.load(file)  # written by our own process
         except (OSError, EOFError, pickle.UnpicklingError):
             progress = self.progress
-            record = Record(updates=progress.updates, seconds=progress.elapsed, isolation=self._request.isolation)
+            record = Record(updates=progress.updates, seconds=progress.seconds, isolation=self._request.isolation)
             if self.is_out_of_memory:
                 record.ended = Ended(update=progress.updates, hindrance=SHORT_OF_MEMORY, is_cut=True)
             elif self._told_to_end is not None:
@@ -274,5 +274,5 @@ def _describe(progress: Progress, seconds: float) -> str:
     if not progress.updates:
         return "rehearsing the script"
     loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
-    left = max(0.0, seconds - progress.elapsed)
+    left = max(0.0, seconds - progress.seconds)
     return f"rehearsing the script: {progress.updates:,} updates{loss}; at most {left:.0f} s left"

@@ -18,6 +18,8 @@ from trainwright.rehearsal.record_rows import Broken, Generated, RawRows, Rewrit
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
+# Numbers of a row's label that are read, spread evenly over them; and groups in which a row's token ids are counted.
+SAMPLED_WIDTH, TOKEN_GROUPS = 64, 512
 
 
 class Kind(StrEnum):
@@ -59,10 +61,9 @@ class Output:
     """Tells outputs of the same kind and width apart that the same call of the model gave."""
 
     def __str__(self) -> str:
-        number = "number" if self.width == 1 else "numbers"
-        unit = "classes" if self.kind == Kind.CLASSES else number if self.kind == Kind.NUMBERS else "yes or no"
-        which = f", output {self.number + 1}" if self.number else ""
-        return f"{self.width} {unit}{which}"
+        numbers = "number" if self.width == 1 else "or more numbers" if self.width >= SAMPLED_WIDTH else "numbers"
+        unit = {Kind.CLASSES: "classes", Kind.NUMBERS: numbers, Kind.BINARY: "yes or no"}[self.kind]
+        return f"{self.width} {unit}" + (f", output {self.number + 1}" if self.number else "")
 
 
 @dataclass(frozen=True, kw_only=True)

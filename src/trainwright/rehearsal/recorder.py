@@ -68,6 +68,8 @@ class Recorder:
         """Called when a training begins."""
         self.is_over: Callable[[], bool] = lambda: False
         """Whether the training under way has had its time, and is to end."""
+        self.is_emptied = False
+        """Whether the training is being ended: its passes have a batch each, and say nothing of the script's own."""
         self.keras_runs = False
         """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
         self.on_finish: list[Callable[[], None]] = []
@@ -78,6 +80,7 @@ class Recorder:
         self._first: dict[Output, list[Answers]] = {}
         self._training: dict[Output, deque[Answers]] = {}
         self._evaluating: dict[Output, list[Answers]] = {}
+        self._emptied: dict[Output, list[Answers]] = {}
         self._trained: dict[Output, dict[int, tuple[Floats, Any]]] = {}
         self._numbers: dict[int, tuple[weakref.ref[Any] | Any, int]] = {}
         self._objects = 0
@@ -164,6 +167,7 @@ class Recorder:
 
     def end_training(self, weights: float | None = None) -> None:
         """Note that the training has ended."""
+        self.is_emptied = False
         if (training := self.training) is not None:
             training.ends, training.weights_after = self.record.updates, weights
             if training.has_moved is None and None not in (weights, training.weights_before):
@@ -181,7 +185,7 @@ class Recorder:
 
     def add_number(self, name: str, value: float, source: str) -> None:
         """Note a number that the script reports."""
-        if len(self.record.numbers) < MOST_NUMBERS:
+        if len(self.record.numbers) < MOST_NUMBERS and not self.is_emptied:
             self.record.numbers.append(
                 Number(update=self.record.updates, name=name.lower(), value=value, source=source)
             )
@@ -236,12 +240,12 @@ class Recorder:
             else:
                 self._training.setdefault(answers.output, deque(maxlen=MOST_TRAINING_CALLS)).append(answers)
             return
-        calls = self._evaluating.setdefault(answers.output, [])
+        calls = (self._emptied if self.is_emptied else self._evaluating).setdefault(answers.output, [])
         calls.append(answers)
         updates = sorted({one.update for one in calls})
         if len(calls) > MOST_EVALUATION_CALLS and len(updates) > 6:  # the first, the middle and the last remain
             chosen = {*updates[:2], updates[len(updates) // 2], *updates[-3:]}
-            self._evaluating[answers.output] = [one for one in calls if one.update in chosen]
+            calls[:] = [one for one in calls if one.update in chosen]
 
     def offer(self, offer: Offer) -> None:
         """Let rows of a call be shown, if any may be."""
@@ -280,7 +284,8 @@ class Recorder:
         """The record, with what was collected on the way."""
         record = self.record
         self.end_training()
-        stored = (*self._first.values(), *self._training.values(), *self._evaluating.values())
+        evaluated = {**self._emptied, **self._evaluating}
+        stored = (*self._first.values(), *self._training.values(), *evaluated.values())
         record.answers = [one for kept in stored for one in kept]
         for output, rows in self._trained.items():
             widths = Counter(len(inputs) for inputs, _ in rows.values())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from trainwright.rehearsal.limits import PATIENCE
 
 # A process whose isolation the kernel refused ends with this status, and is started again with another isolation.
 REFUSED = 77
@@ -71,6 +74,13 @@ class Progress:
     loss: float | None = None
     elapsed: float = 0.0
     """As `Limits` counts."""
+    began: float | None = None
+    """When its time began, on the machine's clock, which runs on where the script makes no more updates."""
+
+    @property
+    def seconds(self) -> float:
+        """How much of its time is over."""
+        return self.elapsed if self.began is None else max(self.elapsed, (time.monotonic() - self.began) / PATIENCE)
 
     def write(self, file: int) -> None:
         """Write it over what was there."""

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import pickle
+import re
 import signal
 import socket
 import sys
@@ -42,6 +43,10 @@ MOST_ATTEMPTS = 4
 # With which argparse, click and most other readers of command lines end a program.
 WRONG_USAGE = 2
 TOLD_EVERY_SECONDS = 0.5
+# How a script stops that counts on all rounds of a training: files and names that are not made, lists that are shorter.
+_LEFT_SHORT = (IndexError, ZeroDivisionError, AssertionError, FileNotFoundError, UnboundLocalError)
+_OF_LENGTHS = re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.IGNORECASE)
+_OF_NONE = re.compile(r"\bNoneType\b")
 
 
 class NeedsTyping(EOFError):
@@ -129,15 +134,35 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         if error.code == WRONG_USAGE and not recorder.record.updates:
             ended.hindrance = "it refuses its arguments, as it says on its error output"
         elif error.code not in (None, 0):
-            ended.failure = Failure(type="SystemExit", message=str(error.code), where=None)
+            caught = error.__context__  # what the exit answers
+            exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
+            ended.failure = exit_ if caught is None or error.__suppress_context__ else told(caught)
     elif error is not None and recorder.record.trainings and _wants_network(error):
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
     elif withheld is not None:
         ended.hindrance = f"it reads {withheld} back, which it had uploaded: a rehearsal uploads nothing"
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
+    elif error is not None and _may_come_of_cut(error, recorder.record):
+        ended.hindrance = (
+            f"behind a training that was cut short, which may be its cause, the script stopped with {told(error)}"
+        )
     elif error is not None:
         ended.failure = told(error)
+
+
+def _may_come_of_cut(error: BaseException, record: Record) -> bool:
+    """Whether an exception tells of something that a training which is cut short leaves shorter, empty or unmade."""
+    if not any(training.is_cut for training in record.trainings):
+        return False
+    words = (
+        _OF_LENGTHS
+        if isinstance(error, ValueError)
+        else _OF_NONE
+        if isinstance(error, (TypeError, AttributeError))
+        else None
+    )
+    return isinstance(error, _LEFT_SHORT) or (words is not None and words.search(str(error)) is not None)
 
 
 def _wants_network(error: BaseException | None) -> bool:
@@ -201,7 +226,8 @@ class _Telling:
         """Tell it now."""
         losses, record = self._recorder.record.losses, self._recorder.record
         loss = losses[-1][1] if losses else None
-        Progress(updates=record.updates, loss=loss, elapsed=self._limits.elapsed).write(self._file)
+        limits = self._limits
+        Progress(updates=record.updates, loss=loss, elapsed=limits.elapsed, began=limits.began).write(self._file)
 
 
 def _raise_out_of_time(number: int, frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trainwright.core import Finding
 from trainwright.core.sample import OF_CLASS, TORN, WORST, Sample
-from trainwright.rehearsal.record import Kind, Output, Sampled
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Kind, Output, Sampled
 
 # Rows of one set and output that are shown, and sets.
 MOST_SAMPLES, MOST_SETS = 8, 4
@@ -110,5 +110,6 @@ def _numbers(values: Any) -> str:
 
 
 def _several(words: list[str], between: str = ", ") -> str:
-    more = f" and {len(words) - MOST_NUMBERS:,} more" if len(words) > MOST_NUMBERS else ""
+    rest = "more" if len(words) == SAMPLED_WIDTH else f"{len(words) - MOST_NUMBERS:,} more"
+    more = f" and {rest}" if len(words) > MOST_NUMBERS else ""
     return between.join(words[:MOST_NUMBERS]) + more

@@ -90,11 +90,11 @@ def direction_of(name: str) -> int:
 
 
 def series_of(record: Record, since: int = 0, until: float = math.inf) -> list[Series]:
-    """The numbers of each name that were reported from one update to another; names that are typed before those that are
+    """The numbers of each name that were reported behind one update, to another; names that are typed before those that are
     printed."""
     found: dict[tuple[str, bool], dict[int, list[float]]] = {}
     for one in record.numbers:
-        if since <= one.update <= until:
+        if since < one.update <= until or since == 0 == one.update:
             key = one.name, one.source in TYPED
             found.setdefault(key, {}).setdefault(one.update, []).append(one.value)
     every = [

@@ -23,7 +23,7 @@ from trainwright.rehearsal.record import (
     TrainedLabels,
     Training,
 )
-from trainwright.review._scores import Score, scores_of, tell
+from trainwright.review._scores import BESIDE, Score, scores_of, tell
 
 # Fewer rows in the last pass (an evaluation of one batch each) are joined with those of the updates shortly before it.
 FEW_ROWS, SHORTLY = 20, 0.75
@@ -80,7 +80,8 @@ class Rows:
         """The measure that is told: the plainest that shows a gain, otherwise the one nearest to it."""
         shown = [one for one in self.scores if one.shows]
         plain = (one for name in PLAINEST for one in shown if one.name == name)
-        return next(plain, max(shown or self.scores, key=lambda one: one.errors))
+        own = [one for one in self.scores if one.name != BESIDE or self.output.width == 1]
+        return next(plain, max(shown or own, key=lambda one: one.errors))
 
     @property
     def learned(self) -> bool:

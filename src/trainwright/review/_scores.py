@@ -165,12 +165,9 @@ def _of_numbers(labels: Floats, values: Floats, trained: TrainedLabels | None) -
     errors = errors_of((of_constant - of_given).mean(1))
     found = [Score(name="R2", value=explained, constant=0.0, errors=errors, room=explained)]
     found.append(_paired("absolute error", np.abs(given).mean(1), np.abs(constant).mean(1), 0.0))
-    together = [_correlation(labels[:, one], values[:, one]) for one in np.flatnonzero(varies)]
-    best = max(together)
-    errors = best * np.sqrt(len(labels)) / np.sqrt(max(1e-6, 1 - best**2))
-    found.append(
-        Score(name=BESIDE, value=best, constant=0.0, errors=float(errors / np.sqrt(len(together))), room=best**2)
-    )
+    together = float(np.mean([_correlation(labels[:, one], values[:, one]) for one in np.flatnonzero(varies)]))
+    errors = float(together * np.sqrt(len(labels)) / np.sqrt(max(1e-6, 1 - together**2)))
+    found.append(Score(name=BESIDE, value=together, constant=0.0, errors=errors, room=together**2))
     return found
 
 

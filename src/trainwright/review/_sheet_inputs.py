@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.core.sheet import HELD_OUT, TRAINING, Column
-from trainwright.rehearsal.record import Floats, Record
+from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record
 
 # Columns that are shown one by one: those of a picture are not.
 MOST_COLUMNS = 20
@@ -31,7 +31,7 @@ def columns(record: Record) -> tuple[Column, ...]:
     if width > MOST_COLUMNS:
         return tuple(
             _both(
-                f"all {width:,} columns",
+                f"{width:,} counts of tokens" if _are_counts(training) else f"all {width:,} columns",
                 training.reshape(-1, 1),
                 others.reshape(-1, 1),
                 len(training),
@@ -48,6 +48,12 @@ def columns(record: Record) -> tuple[Column, ...]:
             f"column {i + 1}", training[:, i : i + 1], others[:, i : i + 1], len(training), len(others), usual
         )
     )
+
+
+def _are_counts(rows: Floats) -> bool:
+    """Whether these are the counts of token ids, which stand for the ids."""
+    counts = np.expm1(rows)
+    return rows.shape[1] == TOKEN_GROUPS and bool(np.allclose(counts, np.round(counts), atol=1e-3))
 
 
 def _both(name: str, training: Floats, held: Floats, rows: int, held_rows: int, usual: float) -> list[Column]:

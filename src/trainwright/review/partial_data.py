@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Answers, Drawn, Kind, Record
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, Kind, Record
 from trainwright.review._accumulation import batches_of, unapplied
 from trainwright.review._one_batch import FEWEST_UPDATES, one_batch
 from trainwright.review._rows import trained_rows
@@ -27,9 +27,6 @@ BY_CHANCE = 0.25
 FEWEST_LABELS = 50
 # Variety (1 - sum of squared shares) of the classes within an update, of that of all.
 VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
-
-# Of a row with as many labels as this, or more, the watchers read a sample only.
-SAMPLED_WIDTH = 64
 
 
 @rule("TW1004", Severity.WARNING)

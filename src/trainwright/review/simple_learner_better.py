@@ -24,7 +24,9 @@ MOST_SETS = 3
 @rule("TW1015", Severity.WARNING)
 def simple_learner_better(record: Record) -> Iterator[Finding]:
     """A learner of a second that is better than the whole training."""
-    for rows in held_out_rows(record)[:MOST_SETS]:
+    held = held_out_rows(record)
+    last = max((rows.update for rows in held), default=0)  # in the middle of a training, nothing is learned to its end
+    for rows in [one for one in held if one.update == last][:MOST_SETS]:
         learner = better_learner(record, rows)
         if learner is not None:
             falls = is_falling(record, rows)

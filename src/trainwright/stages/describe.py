@@ -92,7 +92,7 @@ def _split(split: SplitFacts) -> str:
         return f"the loop takes its own {split.name} rows"
     rows = f"{split.rows:,}" if split.rows is not None else f"{split.sampled}+"
     labels = split.labels
-    if labels is None or not labels.census or len(labels.census) > 1000:
+    if labels is None or not labels.census or len(labels.census) > 1000 or labels.per_row > 1:
         return f"{split.name} {rows} rows"
     values = "1 label value" if labels.classes == 1 else f"{labels.classes} label values"
     return f"{split.name} {rows} rows, {values} over {labels.rows_read:,} rows{_uneven(labels)}"

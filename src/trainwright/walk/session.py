@@ -97,6 +97,9 @@ class Session(Walks):
         for attempt in range(MOST_ATTEMPTS + MOST_PASSED):
             try:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
+                    self._leaving.callback(
+                        setattr, self, "_leaving", None
+                    )  # a walk behind the script keeps nothing away
                     start()
                 ended: Exception | SystemExit | None = None
             except WalkFinished:

@@ -112,7 +112,7 @@ def _why_unseen(walk: Walk, stage: Stage) -> str:
     if failed:
         return f"the {failed[-1].label} stage failed"
     unmended = [f for f in walk.findings if f.severity == Severity.ERROR and id(f) not in walk.fixed]
-    return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
+    return f"stopped by {unmended[0].name}" if unmended else "no training that can be walked was reached"
 
 
 def first_and_last(facts: Facts) -> tuple[float, float]:

@@ -95,7 +95,7 @@ class Fit:
             self._note_update()
         self.norm = None
         if recorder.is_over():
-            self.training.is_cut = self.model.stop_training = True
+            self.training.is_cut = self.model.stop_training = recorder.is_emptied = True
 
     def _note_update(self) -> None:
         optimizer = self.model.optimizer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Floats, Integers, Kind
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, Kind
 from trainwright.rehearsal.watch.keras_rows import spread
 
 _CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
@@ -19,8 +19,6 @@ _NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percenta
             "poisson")  # fmt: skip
 # The least probability that a logarithm is taken of, as in Keras.
 LEAST = 1e-7
-# Columns of a wide output that are kept, evenly spaced.
-MOST_COLUMNS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +114,7 @@ def compare(
     if labels.dtype.kind not in "fiub" or outputs.size != labels.size or not outputs.ndim:
         return None
     values, right = outputs.reshape(len(outputs), -1), labels.astype(np.float64).reshape(len(outputs), -1)
-    columns = spread(values.shape[1], MOST_COLUMNS)
+    columns = spread(values.shape[1], SAMPLED_WIDTH)
     kept = np.flatnonzero(counts) if counts is not None and counts.shape == (len(values),) else np.arange(len(values))
     values, right = values[kept][:, columns], right[kept][:, columns]
     if expected.from_logits:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Floats, Integers
+from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
 from trainwright.rehearsal.recorder import MOST_INPUTS
 
 # Of a stream, at most so many batches, rows and bytes are read, and for so many seconds.
 MOST_BATCHES, MOST_STREAM_ROWS, MOST_BYTES, MOST_SECONDS = 200, 4096, 100_000_000, 4.0
-# Token ids are counted in so many places; a row of at most FEW whole numbers is no text.
-PLACES, FEW = 512, 4
+# A row of at most so many whole numbers is no text.
+FEW = 4
 
 
 @dataclass(kw_only=True)
@@ -193,8 +193,8 @@ def inputs_of(x: Any, reads_tokens: bool) -> Floats | None:
         flat = part.reshape(len(part), -1)
         is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
         if reads_tokens and is_text:
-            bag = np.zeros((len(flat), PLACES), dtype=np.float32)
-            np.add.at(bag, (np.arange(len(flat))[:, None], flat.astype(np.int64) % PLACES), 1.0)
+            bag = np.zeros((len(flat), TOKEN_GROUPS), dtype=np.float32)
+            np.add.at(bag, (np.arange(len(flat))[:, None], flat.astype(np.int64) % TOKEN_GROUPS), 1.0)
             bag[:, 0] = 0.0  # padding
             columns.append(np.log1p(bag))
         else:

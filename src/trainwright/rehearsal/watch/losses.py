@@ -124,6 +124,8 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
         return
     is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
     call = call_of(state, answer)
+    if call is None and state.has_passed:
+        return
     meetings.add(
         Meeting(
             form=form,

@@ -30,7 +30,7 @@ def watch_calls(state: State) -> None:
             return original(self, *args, **kwargs)
         state.look_for_update()
         if is_passed_over(self, args):
-            state.depth = 1
+            state.depth, state.has_passed = 1, True
             try:
                 return original(self, *args, **kwargs)
             finally:
@@ -38,7 +38,7 @@ def watch_calls(state: State) -> None:
         call = begin(self, args, kwargs)
         if call is None:
             return original(self, *args, **kwargs)
-        state.depth, state.current = 1, call
+        state.depth, state.current, state.has_passed = 1, call, False
         try:
             result = original(self, *args, **kwargs)
         finally:
@@ -152,6 +152,8 @@ def call_of(state: State, output: Any) -> Call | None:
     for call in reversed(state.recent):
         if (call.grads or not grads) and any(h.storage == storage for _, h in call.outputs):
             return call
+    if state.has_passed:
+        return None
     rows = int(output.shape[0]) if output.dim() else 0
     for call in reversed(state.recent):
         if call.update != state.update:

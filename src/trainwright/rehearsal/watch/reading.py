@@ -10,15 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Source
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import Call
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
-# Numbers a row that are read, spread evenly over them.
-MOST_WIDTH = 64
 
 _KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
           "signs": Kind.BINARY, "numbers": Kind.NUMBERS}  # fmt: skip
@@ -48,7 +46,7 @@ def shape_of(form: str, answer: Any) -> Output | None:
     if form in ("classes", "log classes"):
         width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
     else:
-        width = min(MOST_WIDTH, math.prod(shape[1:]))
+        width = min(SAMPLED_WIDTH, math.prod(shape[1:]))
     return Output(_KINDS[form], width) if width and answer.numel() else None
 
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Floats, Integers
+from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
 from trainwright.rehearsal.recorder import MOST_INPUTS
 from trainwright.rehearsal.watch.state import Call
 
-# Counts into which token ids are hashed.
-COUNTS = 512
 # Values of a row that its key is made of.
 OF_KEY = 4096
 # Whole numbers in a row up to which they are columns of a table, not tokens.
@@ -83,8 +81,8 @@ def _features(arrays: list[NDArray[Any]]) -> Floats | None:
         if array.dtype.kind == "f" or array.shape[1] <= COLUMNS:
             columns.append(array.astype(np.float32))
         elif array.min() >= 0 and array.max() > 1:
-            counts = np.zeros((len(array), COUNTS), np.float32)
-            np.add.at(counts, (np.repeat(np.arange(len(array)), array.shape[1]), array.ravel() % COUNTS), 1.0)
+            counts = np.zeros((len(array), TOKEN_GROUPS), np.float32)
+            np.add.at(counts, (np.repeat(np.arange(len(array)), array.shape[1]), array.ravel() % TOKEN_GROUPS), 1.0)
             counts[:, 0] = 0  # padding
             columns.append(np.log1p(counts))
         elif array.shape[1] and not any(a.shape == array.shape and a is not array for a in arrays):

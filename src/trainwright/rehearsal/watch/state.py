@@ -203,6 +203,8 @@ class State:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.depth = 0
+        self.has_passed = False
+        """Whether the last call was passed over: an answer that no known call gave is its."""
         self.in_backward = False
         self.in_loss = 0
         self.current: Call | None = None

@@ -21,6 +21,9 @@ from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.trainings_behind import way_to
 from trainwright.timing import now
 
+# How much longer a loop between the innermost and the outermost may take: the phases of an epoch belong together, and
+# take no time once their loaders end after a batch.
+ROUND_SECONDS = 1.0
 _UNJUMPABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -44,6 +47,7 @@ class ShortenedLoop:
         self.was_ended = False
         """Whether the loops were ended before their own end."""
         self._top = loops[-1]
+        self._between = {id(one.node) for one in loops[1:-1]}
         self._until = now() + seconds
         self._starts = {(id(one.frame), one.node.body[0].lineno): one for one in loops}
         self._frames = list({id(one.frame): one.frame for one in loops}.values())
@@ -100,7 +104,8 @@ class ShortenedLoop:
             loop = self._starts.get((id(frame), frame.f_lineno))
             first = loop.node.body[0] if loop is not None else None
             again = isinstance(first, (ast.For, ast.While)) and _is_inside(first, before)  # a round of the inner loop
-            if loop is not None and self.is_over and not again:
+            late = ROUND_SECONDS if loop is not None and id(loop.node) in self._between else 0.0
+            if loop is not None and now() >= self._until + late and not again:
                 self._jump(frame, loop)
         return self._at_line if self.runs else None
 

@@ -74,6 +74,8 @@ class Seen:
         fate = _fates().get(finding.name)
         if fate == Fate.LEARNS_NOTHING:
             return learns(verdict)
+        if finding.is_by_probe and verdict is not None and verdict.shown == Shown.LEARNS:
+            return True
         if not self.went_on:
             return False
         if fate == Fate.STOPS:

@@ -93,6 +93,8 @@ class Finding:
     rows: NamedRows | None = None
     is_of_exception: bool = False
     """Whether its stage had raised in the walk when it was found: a run of the script that raises nothing refutes it."""
+    is_by_probe: bool = False
+    """Whether it rests on a probe that reads nothing from the inputs: a training that learns refutes it."""
 
     @property
     def stage(self) -> Stage:

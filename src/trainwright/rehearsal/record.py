@@ -196,11 +196,12 @@ class Parameter:
     """Whether a gradient above rounding was seen."""
     has_moved: bool
     steps: int
-    """Steps of its optimizer."""
     size_before: float
     """Root mean square of a sample of its values, at the first step, and below at the end."""
     size_after: float
     model: int = 0
+    rounded_share: float | None = None
+    """Of half precision: the share of a sample of its values that are in the end what they were at the first step."""
 
 
 @dataclass(kw_only=True)
@@ -397,4 +398,3 @@ class Record(Facts):
     kept_away: tuple[str, ...] = ()
     """What the script would have written, tracked or sent, in a few words each."""
     watcher_errors: Mapping[str, int] = field(default_factory=dict)
-    """Exceptions in the watchers, by their text."""

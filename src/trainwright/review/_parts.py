@@ -107,9 +107,6 @@ def _best(rows: Rows) -> Score:
 
 
 def still_trainings(record: Record) -> list[Training]:
-    """The trainings whose updates leave the weights as they were."""
-    return [
-        one
-        for one in record.trainings
-        if one.has_moved is False and (record.updates if one.ends is None else one.ends) - one.begins >= FEWEST_STILL
-    ]
+    """The trainings that make no update, or whose updates leave the weights as they were."""
+    made = [(one, (record.updates if one.ends is None else one.ends) - one.begins) for one in record.trainings]
+    return [one for one, n in made if n == 0 == one.planned or (one.has_moved is False and n >= FEWEST_STILL)]

@@ -18,6 +18,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record, Source
 from trainwright.review._accumulation import batches_of, windows_of
+from trainwright.review._batch_means import batch_means
 from trainwright.review._numbers import Series, series_of
 from trainwright.review._rows import (
     Rows,
@@ -63,6 +64,7 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
     held, trained = held_out_rows(record), trained_rows(record)
     checks = (
         _two_ways(record),
+        _mean_of_batches(record, series, held),
         _guessing(record, trained),
         _above(record, held, trained),
         _off(record, series, trained),
@@ -102,6 +104,26 @@ def _two_ways(record: Record) -> Finding | None:
         )
         return replace(
             found, fix=Fix(does="take answers and labels from the same pass over the loader, or do not shuffle it")
+        )
+    return None
+
+
+def _mean_of_batches(record: Record, series: list[Series], held: list[Rows]) -> Finding | None:
+    """A score that is no mean over batches, and was averaged over them."""
+    for one in batch_means(record, series, held):
+        said, count = one.series.values[-1], len(one.rows.labels)
+        found = _finding(
+            f"its own {one.series.name} is {said:.3f}, and {one.of_set:.3f} of the {count:,} rows of that pass together: it is the "
+            f"mean of the batches' own scores, in which a batch without rows of a class counts as 0",
+            {"reported": said, "of_set": round(one.of_set, 4), "rows": count},
+            one.rows.where,
+            f"the score of each of {one.batches:,} batches and of all rows, of the last evaluations",
+        )
+        return replace(
+            found,
+            fix=Fix(
+                does="gather answers and labels of the whole pass and compute the score once, or use a metric that does"
+            ),
         )
     return None
 

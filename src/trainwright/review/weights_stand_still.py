@@ -27,6 +27,8 @@ STILL_SHARE, UNREACHED_SHARE = 0.05, 0.4
 TABLE_ROWS, TABLE_RATIO = 1000, 4
 # Below this norm, gradients are rounding.
 VANISHED = 1e-7
+# Of the values of weights in half precision: beyond this share, it is rounding that keeps them.
+ROUNDED_SHARE = 0.3
 # Of the updates between the first quarter (a warm-up) and the last tenth (the end of a decay).
 ZERO_SHARE, FIRST, LAST = 0.3, 0.25, 0.9
 
@@ -38,6 +40,7 @@ def weights_stand_still(record: Record) -> Iterator[Finding]:
     found = (
         _still(record, where)
         or _still_training(record)
+        or _rounded_away(record, where)
         or _without_output_layer(record)
         or _without_their_input(record, where)
         or _without_rate(record, where)
@@ -89,6 +92,16 @@ def _still(record: Record, where: Place | None) -> Finding | None:
 def _still_training(record: Record) -> Finding | None:
     for one in still_trainings(record):
         updates = (record.updates if one.ends is None else one.ends) - one.begins
+        if not updates:
+            return Finding(
+                severity=Severity.WARNING,
+                message=f"training {one.number} of {len(record.trainings)} makes no update: its trainer has made all of its steps "
+                "before",
+                measured={"training": one.number, "updates": 0},
+                where=one.where,
+                proof=Proof("the call returned without a step"),
+                fix=Fix(does="give this training a trainer of its own, or raise max_steps or max_epochs before it"),
+            )
         return Finding(
             message=f"training {one.number} of {len(record.trainings)} moves no weight in {updates:,} updates",
             measured={"training": one.number, "moved": 0, "updates": updates},
@@ -97,6 +110,24 @@ def _still_training(record: Record) -> Finding | None:
             fix=Fix(does="build the optimizer after weights are frozen or replaced, of those that are to be trained"),
         )
     return None
+
+
+def _rounded_away(record: Record, where: Place | None) -> Finding | None:
+    """Weights in half precision, most of whose values are in the end what they were, though gradients reach them."""
+    held = [one for one in record.parameters if one.is_held and one.had_gradient and not _is_table(one)]
+    halves = [one for one in held if one.rounded_share is not None]
+    still = float(np.mean([one.rounded_share for one in halves])) if halves else 0.0
+    if still < ROUNDED_SHARE or max(one.steps for one in halves) < FEWEST_STEPS:
+        return None
+    return Finding(
+        severity=Severity.WARNING,
+        message=f"{still:.0%} of the weights in {len(halves):,} tensors of half precision are after {record.updates:,} updates what "
+        f"they were before, though they get gradients: steps of less than their last bit are rounded away",
+        measured={"tensors": len(halves), "still_share": round(still, 3), "updates": record.updates},
+        where=where,
+        proof=Proof("a sample of the values of each was compared before the first and after the last update"),
+        fix=Fix(does="keep the weights in float32 and compute in half precision (autocast), or raise the rate"),
+    )
 
 
 def _without_output_layer(record: Record) -> Finding | None:

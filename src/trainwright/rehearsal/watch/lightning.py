@@ -49,10 +49,31 @@ def watch_lightning(watch: TorchWatch, module: Any) -> None:
 
     kind.fit, kind._run_sanity_check = passed_on, passed_on_check
     _watch_log(watch, logging)
+    _watch_evaluations(watch, importlib.import_module(f"{package}.loops.evaluation_loop")._EvaluationLoop)
+
+
+def _watch_evaluations(watch: TorchWatch, kind: Any) -> None:
+    """Note what an evaluation comes to: Lightning joins what each of its batches has logged."""
+    ends = kind.on_run_end
+
+    def note(logged: Any) -> None:
+        for name, value in {name: value for of_set in logged for name, value in of_set.items()}.items():
+            watch.state.recorder.add_number(str(name), float(plain(value) if is_plain(value) else value), "logged")
+
+    noted = watch.state.recorder.watching(note)
+
+    @functools.wraps(ends)
+    def passed_on(self: Any) -> Any:
+        logged = ends(self)
+        if not watch.state.is_paused:
+            noted(logged)
+        return logged
+
+    kind.on_run_end = passed_on
 
 
 def _watch_log(watch: TorchWatch, kind: Any) -> None:
-    """Note each value that a module logs; on a GPU only of the updates that are looked at, as reading one waits."""
+    """Note each value that a module logs in training; on a GPU only of the updates that are looked at, as reading one waits."""
     log, recorder = kind.log, watch.state.recorder
 
     def note(name: Any, value: Any) -> None:
@@ -69,7 +90,8 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
 
     @functools.wraps(log)
     def passed_on(self: Any, name: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        if not watch.state.is_paused:
+        trainer = getattr(self, "_trainer", None)
+        if not watch.state.is_paused and not getattr(trainer, "evaluating", False):
             noted(name, value)
         return log(self, name, value, *args, **kwargs)
 
@@ -88,14 +110,17 @@ class Fit:
 
     def begin(self, trainer: Any, module: Any) -> None:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
+        planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
+        self._begin(module, int(planned) if planned not in (float("inf"), -1) else None)
+
+    def _begin(self, module: Any, planned: int | None) -> None:
         self._watch.optimizers.end_training()
         self._watch.state.managed = True
-        planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
         self._training = Training(
             number=len(self._recorder.record.trainings) + 1,
             kind="Lightning",
             begins=self._watch.state.update,
-            planned=int(planned) if planned not in (float("inf"), -1) else None,
+            planned=planned,
             weights_before=weights_fingerprint(module),
             models=(self._recorder.number_of(unwrapped(module)),),
             where=self._where,
@@ -123,6 +148,8 @@ class Fit:
 
     def finish(self, trainer: Any) -> None:
         """`fit` is left."""
+        if self._training is None and trainer.state.finished and not self._recorder.is_over():
+            self._begin(trainer.lightning_module, 0)  # it trains nothing: all of its steps were made before
         self._watch.state.managed = False
         if self._training is None:
             return

@@ -39,6 +39,7 @@ class Followed:
     has_moved: bool = False
     size_after: float = 0.0
     steps: int = 0
+    still_share: float = 0.0
 
 
 class Parameters:
@@ -156,11 +157,11 @@ class Parameters:
         fitting = [(one, p, n) for (one, p), n in zip(alive, now) if n.shape == one.before.shape]
         if not fitting:
             return
-        moved = [(n != one.before.to(n.device)).any() for one, _, n in fitting]
-        devices = {m.device for m in moved}
-        stacked = torch.stack([m if len(devices) == 1 else m.cpu() for m in moved]).tolist()
-        for (one, parameter, _), has, size in zip(fitting, stacked, _sizes([n for _, _, n in fitting])):
-            one.has_moved, one.size_after = one.has_moved or has, size
+        still = [(n == one.before.to(n.device)).float().mean() for one, _, n in fitting]
+        devices = {s.device for s in still}
+        stacked = torch.stack([s if len(devices) == 1 else s.cpu() for s in still]).tolist()
+        for (one, parameter, _), share, size in zip(fitting, stacked, _sizes([n for _, _, n in fitting])):
+            one.has_moved, one.size_after, one.still_share = one.has_moved or share < 1, size, share
             one.is_trainable = bool(parameter.requires_grad)
 
     def finish(self) -> None:
@@ -184,6 +185,7 @@ class Parameters:
                 size_before=one.size_before,
                 size_after=one.size_after,
                 model=one.model,
+                rounded_share=one.still_share if one.before.dtype in (torch.float16, torch.bfloat16) else None,
             )
             for one in every
         ]

@@ -186,6 +186,7 @@ def _finding(name: str, seen: Alignment, proof: Proof, where: Place | None) -> F
         measured={**measured, "rows": seen.rows, "deviations_above_permuted": round(seen.score, 2)},
         where=where,
         proof=proof,
+        is_by_probe=True,
         fix=Fix(
             does="find the step that orders inputs and labels separately (a shuffle, sort, sample, merge or filter "
             "of one of them) and apply it to both together"

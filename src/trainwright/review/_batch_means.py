@@ -1,0 +1,101 @@
+"""Scores of a set that are means over its batches: F1, precision and recall of a set are no such means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Record
+from trainwright.review._numbers import Series
+from trainwright.review._rows import Rows
+
+# A score is told apart from that of the set from this difference on, and is the mean of the batches up to this one.
+APART, EQUAL = 0.03, 0.005
+FEWEST_BATCHES, MOST_CLASSES, LOOKS = 4, 50, 3
+_NAMES = {"f1": re.compile(r"f1|f score|fscore"), "precision": re.compile("precision"), "recall": re.compile("recall")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchMean:
+    """A score that the script reports, beside that of the same rows together."""
+
+    series: Series
+    rows: Rows
+    of_set: float
+    batches: int
+
+
+def batch_means(record: Record, series: list[Series], held: list[Rows]) -> Iterator[BatchMean]:
+    """The reported scores that are the mean of the scores of batches, and not the score of the set."""
+    for one in series:
+        measure = next((name for name, words in _NAMES.items() if words.search(one.words)), None)
+        if measure is None or one.is_of_training:
+            continue
+        for rows in held:
+            if not _is_read(rows):
+                continue
+            found = [_mean(record, measure, value, _calls(record, rows, update)) for update, value in _looks(one)]
+            if found and None not in found and rows.update == one.updates[-1]:
+                yield BatchMean(series=one, rows=rows, of_set=found[-1] or 0.0, batches=len(rows.calls))
+
+
+def _is_read(rows: Rows) -> bool:
+    """Whether each row has one class, or one answer of yes or no."""
+    if rows.output.kind == Kind.BINARY:
+        return rows.output.width == 1 and rows.values is not None
+    return rows.guesses is not None and rows.output.width <= MOST_CLASSES
+
+
+def _read(one: Answers) -> tuple[Integers, Integers]:
+    """The class of each row, and the answered one."""
+    answers = one.guesses if one.guesses is not None else np.asarray(one.values) > 0.5
+    labels = one.labels if one.guesses is not None else one.labels > 0.5
+    return labels.astype(np.int64).reshape(-1), answers.astype(np.int64).reshape(-1)
+
+
+def _looks(series: Series) -> list[tuple[int, float]]:
+    """The last reported values that are neither all nor nothing."""
+    looks = [(update, value) for update, value in zip(series.updates, series.values) if 0 < value < 1]
+    return looks[-LOOKS:] if looks and looks[-1][0] == series.updates[-1] else []
+
+
+def _calls(record: Record, rows: Rows, update: int) -> list[Answers]:
+    first = rows.calls[0]
+    own = first.output, first.model, first.data, first.source, update
+    return [
+        one
+        for one in record.answers
+        if not one.trains and (one.output, one.model, one.data, one.source, one.update) == own
+    ]
+
+
+def _mean(record: Record, measure: str, said: float, calls: list[Answers]) -> float | None:
+    """The score of the set that is nearest to what was said, where that is the mean of the batches' scores instead."""
+    if len(calls) < FEWEST_BATCHES:
+        return None
+    labels, guesses = zip(*map(_read, calls))
+    classes = np.unique(np.concatenate([*labels, *guesses]))
+    of_set = _scores(measure, np.concatenate(labels), np.concatenate(guesses), classes)
+    of_batches = np.stack([_scores(measure, *one, classes) for one in zip(labels, guesses)])
+    means, errors = of_batches.mean(0), of_batches.std(0) / np.sqrt(len(calls))
+    # Where a part of the batches was kept, their mean has a standard error.
+    is_whole = any(one.number == calls[0].evaluation and one.calls == len(calls) for one in record.passes)
+    limits = EQUAL + (0 if is_whole else 2) * errors
+    fits = (np.abs(means - said) <= limits) & (np.abs(means - of_set) > np.maximum(APART, 1.5 * limits))
+    is_of_set = bool((np.abs(of_set - said) <= np.maximum(APART, limits)).any())
+    return float(of_set[np.flatnonzero(fits)[0]]) if fits.any() and not is_of_set else None
+
+
+def _scores(measure: str, labels: Integers, guesses: Integers, classes: Integers) -> Floats:
+    """The score of each class, their mean, that over the classes that occur, that by their rows, and that of all rows."""
+    right = np.array([((labels == one) & (guesses == one)).sum() for one in classes], dtype=np.float64)
+    had = np.array([(labels == one).sum() for one in classes], dtype=np.float64)
+    said = np.array([(guesses == one).sum() for one in classes], dtype=np.float64)
+    whole = {"f1": (had + said) / 2, "precision": said, "recall": had}[measure]
+    each = right / np.maximum(whole, 1e-12) * (whole > 0)
+    occurs = had + said > 0
+    joined = [each.mean(), each[occurs].mean() if occurs.any() else 0.0, (each * had).sum() / max(1.0, had.sum())]
+    return np.array([*each, *joined, right.sum() / max(1.0, had.sum())])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,6 +15,8 @@ from trainwright.rehearsal.record import Record
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # A schedule was tried over another plan than the run had, if its updates differ by more.
 SAME_PLAN = 0.1
+# What the walk says of a line that it has not run as the script does.
+_GUESSED = ("undefined-name", "crashing-metrics")
 
 
 def learns(verdict: Verdict | None) -> bool:
@@ -69,6 +70,11 @@ class Seen:
             return False
         return all(abs(plan - said) > SAME_PLAN * max(plan, said) for plan in known)
 
+    def says_more(self, finding: Finding) -> bool:
+        """Whether the run has stopped at a line of which the walk could only guess what happens there."""
+        ends = [one.failure for one in (*self.record.earlier, self.record.ended) if one.failure is not None]
+        return finding.name in _GUESSED and finding.where in [end.where for end in ends]
+
     def refutes(self, finding: Finding, verdict: Verdict | None) -> bool:
         """Whether what a finding foretells was seen not to happen."""
         fate = _fates().get(finding.name)
@@ -100,9 +106,10 @@ def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> 
     failure = report.failure if seen.is_whole else None
     if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
         report = replace(report, findings=tuple(map(_without_weight, report.findings)))
-    if not refuted and failure is None:
+    known = [one for one in report.findings if seen.says_more(one)]
+    if not refuted and not known and failure is None:
         return report
-    findings = tuple(one for one in report.findings if one not in refuted)
+    findings = tuple(one for one in report.findings if one not in refuted and one not in known)
     names = {one.name for one in refuted}
     is_left = any(one.severity == Severity.ERROR for one in findings)
     is_broken = report.verdict is not None and report.verdict.shown == Shown.BROKEN
@@ -113,16 +120,6 @@ def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> 
         failure=None if seen.is_whole else report.failure,
         verdict=None if is_broken and not is_left else report.verdict,
     )
-
-
-def without_reached(report: Report, name: str, ends: Sequence[Failure]) -> Report:
-    """A report without the names that nothing sets, where the run has come to them: what it raised says more."""
-    reached = {end.where for end in ends}
-    return _keep(report, lambda one: one.name != name or one.where not in reached)
-
-
-def _keep(report: Report, is_kept: Callable[[Finding], bool]) -> Report:
-    return replace(report, findings=tuple(filter(is_kept, report.findings)))
 
 
 def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:

@@ -18,7 +18,7 @@ from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.options import Options
-from trainwright.refuted import learns, without_reached, without_refuted
+from trainwright.refuted import learns, without_refuted
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.review._marks import tell_marks
@@ -36,8 +36,6 @@ SECONDS_BEHIND_ERROR = 10.0
 STOPPED = "script-stopped"
 # How the sheet names an evaluation.
 EVALUATED = "evaluated"
-# What the walk says of a line that has not run.
-UNDEFINED = "undefined-name"
 # A script that stops more often is not followed to its end.
 MOST_COPIES = 6
 UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
@@ -172,7 +170,6 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
         first = replace(first, message=UNWALKED)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
-    first = without_reached(first, UNDEFINED, ends)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))

@@ -73,3 +73,24 @@ def test_a_schedule_is_judged_by_the_plan_that_the_run_had() -> None:
     assert not left(found, record)
     record.trainings = [Training(number=1, kind="loop", begins=0, ends=record.updates, planned=50_280)]
     assert left(found, record)
+
+
+def test_a_training_that_learns_refutes_a_probe_that_reads_nothing() -> None:
+    unread = finding("misaligned-labels", "TW105", is_by_probe=True)
+    assert not left(unread, classifier())
+    in_part = Verdict(shown=Shown.LEARNS_IN_PART, why="")  # the labels of one set may be those of other rows
+    assert left(unread, classifier(), in_part)
+    assert left(finding("misaligned-labels", "TW105"), classifier())
+
+
+def test_where_the_run_has_stopped_the_walk_need_not_guess() -> None:
+    record = classifier()
+    record.ended = Ended(failure=Failure(type="KeyError", message="best", where=Place("t.py", 13)))
+    report = Report(
+        script="t.py",
+        findings=(finding("crashing-metrics", "TW702", where=Place("t.py", 13)), finding("missing-loss", "TW402")),
+        stages=(StageRun(stage=Stage.EVALUATION, status=Status.FAILED, why="crashing-metrics"),),
+    )
+    shown = without_refuted(report, record, None)
+    assert [one.name for one in shown.findings] == ["missing-loss"]
+    assert shown.stages[0].status == Status.FAILED

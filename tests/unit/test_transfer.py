@@ -40,6 +40,11 @@ def test_nothing_is_said_of_rows_that_are_understood(rows):
     assert _transfer(*rows()) is None
 
 
+def test_the_labels_of_the_evaluation_may_have_another_unit():
+    x, y, held_x, held_y = _friedman()
+    assert _transfer(x, (y - y.mean()) / y.std(), held_x, held_y) is None
+
+
 def test_nothing_is_said_where_the_evaluation_labels_cannot_be_learned():
     x, y, held_x, held_y = _digits()
     assert _transfer(x, y, held_x, np.random.default_rng(0).permutation(held_y)) is None

@@ -21,6 +21,9 @@ class LoopEnding:
         self._loop: ShortenedLoop | None = None
 
     def __call__(self) -> None:
+        self._recorder.guard(self._end_if_over)
+
+    def _end_if_over(self) -> None:
         training = self._recorder.training
         if training is None or training.kind != "loop" or not self._recorder.is_over():
             return

@@ -17,9 +17,9 @@ from trainwright.review._rows import (
 )
 from trainwright.review._scores import BESIDE, Score, tell
 
-# A part is left behind where no measure goes so much of the way from the constant answer to a perfect one, while another part
-# goes so far. Of the sound scripts of the tests and the exam none has such a part (docs/diagnosis.md).
-BEHIND, AHEAD = 0.1, 0.5
+# A part is left behind where no measure goes so much of the way from the constant answer to a perfect one (or where none is sure
+# of more than that answer: the second number), while another part goes so far. Of the sound scripts of the tests and the exam none has such a part (docs/diagnosis.md).
+BEHIND, UNSURE, AHEAD = 0.1, 0.2, 0.5
 FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES = 30, 100, 100
 # A correlation from which answers are right but for their scale.
 IN_ORDER = 0.8
@@ -94,7 +94,8 @@ def _is_behind(one: Rows, every: list[Rows]) -> bool:
     """Whether it was measured at the end, on enough rows, and goes no part of the way."""
     if one.update < SHORTLY * max(other.update for other in every):
         return False
-    return len(one.labels) >= (FEWEST_TRAINED if one.trains else FEWEST_HELD_OUT) and _way(one) < BEHIND
+    is_enough = len(one.labels) >= (FEWEST_TRAINED if one.trains else FEWEST_HELD_OUT)
+    return is_enough and _way(one) < (UNSURE if one.at_constant else BEHIND)
 
 
 def _way(rows: Rows) -> float:

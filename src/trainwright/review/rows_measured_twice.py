@@ -96,13 +96,11 @@ def _copies(record: Record, rows: Rows) -> Finding | None:
 def _are_rich(train: Floats) -> bool:
     """Whether rows are of real numbers, and of so many that equal ones are no chance."""
     live = train[:, train.std(0) > 1e-8]
-    if (
-        live.shape[1] < FEWEST_COLUMNS
-        or not np.isfinite(live).all()
-        or _are_counts(live)
-        or _are_counts(np.expm1(live))
-    ):
+    if live.shape[1] < FEWEST_COLUMNS or not np.isfinite(live).all():
         return False
+    with np.errstate(all="ignore"):
+        if _are_counts(live) or _are_counts(np.expm1(live)):
+            return False
     sample = live[:200, :200]
     return sum(float(np.log2(len(np.unique(column)))) for column in sample.T) > FEWEST_BITS
 

@@ -10,7 +10,15 @@ from types import CellType, CodeType, FrameType, FunctionType, GeneratorType, Me
 from typing import Any
 
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import TRAINING_CALLS, Loop, called_in, own_nodes, reached, resolve
+from trainwright.seams.loops.found_loops import (
+    TRAINING_CALLS,
+    Loop,
+    called_in,
+    has_attributes,
+    own_nodes,
+    reached,
+    resolve,
+)
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import code_node
 
@@ -46,7 +54,7 @@ def _models_in(loop: Loop) -> dict[str, Any]:
 
 
 def _is_model(value: Any) -> bool:
-    return hasattr(value, "named_parameters") and any(True for _ in value.named_parameters())
+    return has_attributes(value, "named_parameters") and any(True for _ in value.named_parameters())
 
 
 def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, ast.stmt]]:

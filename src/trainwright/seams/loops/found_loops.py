@@ -125,7 +125,7 @@ def hands_out_data(loop: Loop) -> bool:
 
 
 def _is_data(value: Any, depth: int = 0) -> bool:
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if has_attributes(value, "shape", "dtype"):
         return len(value.shape) > 1 or (len(value.shape) == 1 and "int" not in str(value.dtype))  # otherwise indices
     if isinstance(value, Mapping) and depth < 2:
         return any(_is_data(v, depth + 1) for v in value.values())
@@ -218,7 +218,15 @@ def is_users_object(value: Any) -> bool:
 
 def is_optimizer(value: Any) -> bool:
     """Whether a value is an optimizer, or a wrapper that exposes its groups."""
-    return hasattr(value, "param_groups") and hasattr(value, "step")
+    return has_attributes(value, "param_groups", "step")
+
+
+def has_attributes(value: Any, *names: str) -> bool:
+    """Whether a user's object has all of these; one whose `__getattr__` raises anything else has none of them."""
+    try:
+        return all(hasattr(value, name) for name in names)
+    except Exception:
+        return False
 
 
 def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str]) -> set[str]:

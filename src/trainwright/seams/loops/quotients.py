@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainwright.seams.loops.found_loops import called_name, reached, resolve
+from trainwright.seams.loops.found_loops import called_name, has_attributes, reached, resolve
 
 _ROWS, _BATCHES = "rows", "batches"
 
@@ -77,7 +77,7 @@ def _of_loop(loop: ast.For, nodes: Sequence[ast.AST], scope: Mapping[str, Any], 
 def _loader(loop: ast.For, scope: Mapping[str, Any]) -> Any:
     """The only loader in a loop's header."""
     named = [resolve(n, scope) for n in ast.walk(loop.iter) if isinstance(n, (ast.Name, ast.Attribute))]
-    loaders = {id(v): v for v in named if hasattr(v, "dataset") and hasattr(v, "collate_fn")}
+    loaders = {id(v): v for v in named if has_attributes(v, "dataset", "collate_fn")}
     return next(iter(loaders.values())) if len(loaders) == 1 else None
 
 

@@ -11,7 +11,7 @@ import libcst.matchers as m
 
 from exam.source import Source, called, keyword
 
-UNLEARNT = ("unlearnable-batch", "worse-than-constant")  # true of whatever keeps a model from learning
+UNLEARNT = ("unlearnable-batch",)  # true of whatever keeps a model from learning
 
 LOSSES = {
     "CrossEntropyLoss": "classes",

@@ -16,7 +16,7 @@ from exam.programs import Program
 _NEAR = 1  # lines between the change and the line of a finding
 # They say that it does not learn, or that something is odd, and not why: right where a fault has no rule of its own, but
 # not its name.
-SYMPTOMS = frozenset({"unlearnable-batch", "worse-than-constant", "constant-predictions", "surprising-initial-loss"})
+SYMPTOMS = frozenset({"unlearnable-batch", "surprising-initial-loss"})
 _PATIENCE = 480  # seconds for a process whose check has a budget of 120
 
 

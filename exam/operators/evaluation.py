@@ -55,7 +55,7 @@ def maximum_for_its_place(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, source.code(node)[:-2] + "0]")
 
 
-@operator("metrics-on-logits", "constant-predictions", "mismatched-metric", harm="differs")
+@operator("metrics-on-logits", "mismatched-metric", harm="differs")
 def threshold_of_the_other_scale(source: Source) -> Iterator[Planted]:
     """Logits are cut at 0.5 and probabilities at 0."""
     for node in source.find(m.Comparison(comparisons=[m.ComparisonTarget(operator=m.GreaterThan())])):

@@ -62,9 +62,7 @@ def layer_left_out(source: Source) -> Iterator[Planted]:
             yield source.replaced(call, call.args[0].value)
 
 
-@operator(
-    "unlearnable-batch", "worse-than-constant", "vanishing-gradients", "surprising-initial-loss", "exploding-gradients"
-)
+@operator("unlearnable-batch", "vanishing-gradients", "surprising-initial-loss", "exploding-gradients")
 def normalization_left_out(source: Source) -> Iterator[Planted]:
     """The normalization layers are missing."""
     changes = []
@@ -118,7 +116,7 @@ def recurrent_outputs_confused(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, text.replace("[:, -1]", "[-1]"))
 
 
-@operator("vanishing-gradients", "unlearnable-batch", "worse-than-constant")
+@operator("vanishing-gradients", "unlearnable-batch")
 def residual_left_out(source: Source) -> Iterator[Planted]:
     """The input of a residual block is not added to its output."""
     for _, function in forwards(source):
@@ -181,7 +179,7 @@ def forward_without_gradients(source: Source) -> Iterator[Planted]:
                 yield source.replaced(call, f"keras.ops.stop_gradient({source.code(call)})")
 
 
-@operator("constant-output", "ignored-input", "constant-predictions", *UNLEARNT)
+@operator("constant-output", "ignored-input", *UNLEARNT)
 def forward_ignores_its_input(source: Source) -> Iterator[Planted]:
     """What forward goes on with is a tensor of zeros, left from a test."""
     for _, function in forwards(source):

@@ -11,7 +11,6 @@ from exam.roles import Place, counterparts, fresh, inputs, is_evaluation, pairs,
 from exam.source import Planted, Source, number
 from exam.values import filled, first_set, shuffled
 
-_NOTHING_LEARNED = ("worse-than-constant", "constant-predictions")
 _BROKEN = ("non-finite-loss", "non-finite-activation", "exploding-gradients", "non-finite-gradients")
 _SHAPES = ("layer-size-mismatch", "wrong-number-of-axes", "mismatched-product")
 
@@ -30,7 +29,7 @@ def _copied(place: Place) -> str:
     return f"{place.name} = {place.name}.{'clone' if place.kind == 'tensor' else 'copy'}()\n"
 
 
-@operator("misaligned-labels", *_NOTHING_LEARNED)
+@operator("misaligned-labels")
 def inputs_shuffled(source: Source) -> Iterator[Planted]:
     """The rows of the inputs are shuffled, and their labels are not."""
     for place in inputs(source, "inputs", "tokens"):
@@ -40,14 +39,14 @@ def inputs_shuffled(source: Source) -> Iterator[Planted]:
 _EMPTY = ("equal-inputs", "duplicate-examples", "ignored-input", "constant-output", "identical-units", "dead-units")
 
 
-@operator(*_EMPTY, *_NOTHING_LEARNED)
+@operator(*_EMPTY)
 def inputs_zero(source: Source) -> Iterator[Planted]:
     """The inputs are zeros: the array was made and never filled."""
     for place in inputs(source):
         yield from _becomes(place, filled(place, "0"))
 
 
-@operator("equal-inputs", "duplicate-examples", "ignored-input", "constant-output", *_NOTHING_LEARNED)
+@operator("equal-inputs", "duplicate-examples", "ignored-input", "constant-output")
 def one_row_for_all(source: Source) -> Iterator[Planted]:
     """All rows have the inputs of the first one."""
     for place in inputs(source, "inputs", "tokens"):
@@ -56,7 +55,7 @@ def one_row_for_all(source: Source) -> Iterator[Planted]:
         yield from _becomes(place, same)
 
 
-@operator("duplicate-examples", "unlearnable-batch", "misaligned-labels", *_NOTHING_LEARNED)
+@operator("duplicate-examples", "unlearnable-batch", "misaligned-labels")
 def ten_distinct_rows(source: Source) -> Iterator[Planted]:
     """Ten rows of inputs are repeated beside the labels of all rows."""
     for place in inputs(source, "inputs", "tokens", whole=True):
@@ -226,7 +225,7 @@ def one_extreme_value(source: Source) -> Iterator[Planted]:
             yield from _lines(place, first_set(place, "1e6", "0" if place.batch else "5"))
 
 
-@operator("misaligned-labels", *_NOTHING_LEARNED)
+@operator("misaligned-labels")
 def columns_shuffled_one_by_one(source: Source) -> Iterator[Planted]:
     """Each column is shuffled by itself, so that no row is a row any more."""
     for place in inputs(source):
@@ -254,7 +253,7 @@ def label_among_the_inputs(source: Source) -> Iterator[Planted]:
             yield from _lines(x, f"{_copied(x)}{x.name}[:, 0] = {y.name}")
 
 
-@operator("duplicate-examples", "constant-output", "missing-classes", "unscaled-inputs", *_NOTHING_LEARNED)
+@operator("duplicate-examples", "constant-output", "missing-classes", "unscaled-inputs")
 def cut_to_integers(source: Source) -> Iterator[Planted]:
     """The scaled inputs are cut to integers."""
     for place in inputs(source):
@@ -292,7 +291,7 @@ def channels_misplaced(source: Source) -> Iterator[Planted]:
             yield from _becomes(place, f"{n}.reshape({shape})")
 
 
-@operator("misaligned-labels", "crossed-samples", "channels-misplaced", *_NOTHING_LEARNED)
+@operator("misaligned-labels", "crossed-samples", "channels-misplaced")
 def reshaped_in_the_wrong_order(source: Source) -> Iterator[Planted]:
     """The table was laid out by columns and reshaped by rows, which mixes the rows."""
     for place in inputs(source):
@@ -315,7 +314,7 @@ def batch_and_time_swapped(source: Source) -> Iterator[Planted]:
 # Wrong ones, and augmentation ----------------------------------------------------------------------------------------
 
 
-@operator("misaligned-labels", "layer-size-mismatch", "ragged-batch", *_NOTHING_LEARNED)
+@operator("misaligned-labels", "layer-size-mismatch", "ragged-batch")
 def inputs_of_the_wrong_set(source: Source) -> Iterator[Planted]:
     """The training labels stand beside the inputs of the evaluation set."""
     for train, held in counterparts(source):
@@ -329,7 +328,7 @@ def inputs_of_the_wrong_set(source: Source) -> Iterator[Planted]:
                         yield source.replaced(argument.value, held.name)
 
 
-@operator("duplicate-examples", "ignored-input", "constant-output", *_NOTHING_LEARNED)
+@operator("duplicate-examples", "ignored-input", "constant-output")
 def augmentation_blanks(source: Source) -> Iterator[Planted]:
     """The augmentation erases nearly all of each training row."""
     for place in inputs(source):
@@ -341,14 +340,3 @@ def augmentation_blanks(source: Source) -> Iterator[Planted]:
     for call in source.method_calls("roll"):
         if "image" in source.code(call) or "picture" in source.code(call):
             yield source.replaced(call, f"{source.code(call)} * 0")
-
-
-@operator(*_NOTHING_LEARNED)
-def noise_drowns_the_inputs(source: Source) -> Iterator[Planted]:
-    """The augmentation adds noise that is ten times as strong as the inputs."""
-    for place in inputs(source):
-        if place.batch and place.kind == "tensor" and place.type.startswith("float"):
-            n = place.name
-            yield place.becomes(f"{n} + 10 * {n}.std() * torch.randn_like({n})")
-    for call in source.calls("GaussianNoise"):
-        yield source.replaced_all([(a.value, "20.0") for a in call.args[:1]], "noise of 20")

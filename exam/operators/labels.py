@@ -9,8 +9,6 @@ from exam.sets import Rows, entries, returned, rows
 from exam.source import Planted, Source
 from exam.values import cast, chosen, filled, first_set, ordered, reversed_rows, rolled, shuffled
 
-_NOTHING_LEARNED = ("worse-than-constant", "constant-predictions")
-
 
 def _becomes(place: Place, expression: str) -> Iterator[Planted]:
     if expression:
@@ -36,7 +34,7 @@ def _by_order(one: Rows, order: str) -> Planted:
     return one.lines(f"{text}\n{one.name} = {one.name}.map(lambda row, i: {change}, with_indices=True)")
 
 
-@operator("misaligned-labels", *_NOTHING_LEARNED)
+@operator("misaligned-labels")
 def labels_shuffled(source: Source) -> Iterator[Planted]:
     """The labels are shuffled, and the inputs are not."""
     for place in labels(source):
@@ -63,7 +61,7 @@ def some_labels_shuffled(source: Source) -> Iterator[Planted]:
             yield from _lines(place, f"{text}{n}[{moved}] = {n}[np.roll({moved}, 1)]")
 
 
-@operator("misaligned-labels", *_NOTHING_LEARNED)
+@operator("misaligned-labels")
 def labels_one_row_late(source: Source) -> Iterator[Planted]:
     """Each row has the label of the row before it."""
     for place in labels(source):
@@ -76,7 +74,7 @@ def labels_one_row_late(source: Source) -> Iterator[Planted]:
             yield source.replaced(elements[-1], re.sub(rf"\[{index}\]", f"[{index} - 1]", last))
 
 
-@operator("misaligned-labels", "sorted-without-shuffle", *_NOTHING_LEARNED)
+@operator("misaligned-labels", "sorted-without-shuffle")
 def labels_sorted(source: Source) -> Iterator[Planted]:
     """The labels were sorted before they were joined to the rows."""
     for place in labels(source, "classes", "numbers"):
@@ -85,14 +83,14 @@ def labels_sorted(source: Source) -> Iterator[Planted]:
         yield from [_by_order(one, "sorted(@)")] if not one.whole else []
 
 
-@operator("misaligned-labels", *_NOTHING_LEARNED)
+@operator("misaligned-labels")
 def labels_reversed(source: Source) -> Iterator[Planted]:
     """The labels are joined from the last row to the first."""
     for place in labels(source):
         yield from _becomes(place, reversed_rows(place))
 
 
-@operator("destroyed-labels", "missing-classes", "imbalanced-classes", *_NOTHING_LEARNED, harm="differs")
+@operator("destroyed-labels", "missing-classes", "imbalanced-classes", harm="differs")
 def labels_constant(source: Source) -> Iterator[Planted]:
     """All labels are the same."""
     for place in labels(source):
@@ -104,7 +102,7 @@ def labels_constant(source: Source) -> Iterator[Planted]:
             yield source.replaced(value, f"0 * {source.code(value)}")
 
 
-@operator("destroyed-labels", "missing-classes", "wrong-target-dtype", *_NOTHING_LEARNED, harm="differs")
+@operator("destroyed-labels", "missing-classes", "wrong-target-dtype", harm="differs")
 def labels_cast_away(source: Source) -> Iterator[Planted]:
     """A cast leaves little of the labels: numbers are cut to integers, classes to true and false."""
     for place in labels(source):
@@ -257,7 +255,7 @@ def class_missing_from_training(source: Source) -> Iterator[Planted]:
             yield one.lines(f'{one.name} = {one.name}.filter(lambda row: row["{one.label}"] != 1)')
 
 
-@operator("imbalanced-classes", "missing-classes", *_NOTHING_LEARNED)
+@operator("imbalanced-classes", "missing-classes")
 def one_class_dominates(source: Source) -> Iterator[Planted]:
     """Of all classes but one, only every thirtieth row is left."""
     for x, y in pairs(source):

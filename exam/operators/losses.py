@@ -111,7 +111,7 @@ def _other_keras_loss(source: Source, names: tuple[str, ...], by: str) -> Iterat
             yield source.replaced(node, by)
 
 
-@operator("squared-error-on-classes", "broadcast-loss", "wrong-target-dtype")
+@operator("broadcast-loss", "wrong-target-dtype")
 def error_of_numbers_on_classes(source: Source) -> Iterator[Planted]:
     """Classes are trained with a squared error."""
     yield from _other_loss(source, "classes", "MSELoss", "mse_loss")
@@ -256,7 +256,7 @@ def labels_smoothed_away(source: Source) -> Iterator[Planted]:
         yield source.argument(call, "label_smoothing_factor", "1.0")
 
 
-@operator("misassigned-class-weights", "imbalanced-classes", "constant-predictions", *UNLEARNT)
+@operator("misassigned-class-weights", "imbalanced-classes", *UNLEARNT)
 def class_weights_inverted(source: Source) -> Iterator[Planted]:
     """The frequent classes weigh more than the rare ones."""
     for call in source.find(m.Call()):
@@ -274,7 +274,7 @@ def class_weights_inverted(source: Source) -> Iterator[Planted]:
 
 @operator(
     "no-gradient", "constant-loss", "severed-graph", "broadcast-loss", "wrong-target-dtype", "label-out-of-range",
-    "sparse-dense-mismatch", "squared-error-on-classes", "misnumbered-labels", "outputs-per-step", *UNLEARNT,
+    "sparse-dense-mismatch", "misnumbered-labels", "outputs-per-step", *UNLEARNT,
 )  # fmt: skip
 def loss_of_the_wrong_pair(source: Source) -> Iterator[Planted]:
     """The loss compares the targets with themselves, the outputs with their own guess, or with the inputs."""
@@ -307,7 +307,7 @@ def one_term_outweighs(source: Source) -> Iterator[Planted]:
             yield source.replaced(value, f"{(number(value) or 1) * 1e4:g}")  # type: ignore[arg-type]
 
 
-@operator("unequal-loss-terms", "constant-output", "constant-predictions", *UNLEARNT)
+@operator("unequal-loss-terms", "constant-output", *UNLEARNT)
 def penalty_outweighs_the_loss(source: Source) -> Iterator[Planted]:
     """The penalty on the weights is so strong that they all become zero."""
     for call in source.method_calls("backward"):

@@ -109,7 +109,7 @@ def _on_outputs(source: Source, layer: str, name: str) -> Iterator[Planted]:
                 yield source.replaced(call, text)
 
 
-@operator("dead-units", "constant-output", "vanishing-gradients", "constant-predictions", *UNLEARNT)
+@operator("dead-units", "constant-output", "vanishing-gradients", *UNLEARNT)
 def rectifiers_dead(source: Source) -> Iterator[Planted]:
     """The biases begin so far below zero that no rectifier lets anything through."""
     torch = torch_of(source)
@@ -342,7 +342,7 @@ def pretrained_weights_lost(source: Source) -> Iterator[Planted]:
             yield source.removed(line)
 
 
-@operator("identical-units", "dead-units", "constant-predictions", *UNLEARNT)
+@operator("identical-units", "dead-units", *UNLEARNT)
 def bottleneck_of_one_unit(source: Source) -> Iterator[Planted]:
     """A hidden layer has a single unit."""
     for stack in stacks(source):

@@ -70,9 +70,7 @@ def endless_warmup(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "total_iters", "1_000_000")
 
 
-@operator(
-    "excessive-weight-decay", "unlearnable-batch", "worse-than-constant", "constant-output", "constant-predictions"
-)
+@operator("excessive-weight-decay", "unlearnable-batch", "constant-output")
 def decay_outweighs_the_gradient(source: Source) -> Iterator[Planted]:
     """The weight decay is so strong that no weight stays away from zero."""
     for call in source.calls(*OPTIMIZERS):

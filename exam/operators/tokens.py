@@ -12,7 +12,6 @@ from exam.sets import Rows, entries, rows
 from exam.source import Planted, Source, called, keyword, number
 from exam.texts import tokenizings
 
-_GARBLED = ("garbled-text", "worse-than-constant", "constant-predictions")
 _SHIFTED = ("labels-shifted-twice", "future-leak", "misaligned-labels")
 _PADDING = ("unmasked-padding", "mismatched-mask", "unignored-labels")
 
@@ -44,7 +43,7 @@ def _in_batches(source: Source, key: str, text: str) -> Iterator[Planted]:
 # Texts ---------------------------------------------------------------------------------------------------------------
 
 
-@operator(*_GARBLED)
+@operator("garbled-text")
 def truncated_to_three_tokens(source: Source) -> Iterator[Planted]:
     """The texts are truncated to three tokens."""
     for call in tokenizings(source):
@@ -60,7 +59,7 @@ def truncated_to_three_tokens(source: Source) -> Iterator[Planted]:
             yield one.mapped(**{c: f'row["{c}"][:3]' for c in kept})
 
 
-@operator(*_GARBLED)
+@operator("garbled-text")
 def cut_from_the_wrong_side(source: Source) -> Iterator[Planted]:
     """Only the last tokens of each text are kept: what they are about is cut off."""
     for one in _with(source, "input_ids"):
@@ -74,7 +73,7 @@ def cut_from_the_wrong_side(source: Source) -> Iterator[Planted]:
             yield place.lines(text)
 
 
-@operator(*_GARBLED, "string-labels", "untokenized-dataset")
+@operator("garbled-text", "string-labels", "untokenized-dataset")
 def texts_stripped(source: Source) -> Iterator[Planted]:
     """A cleaning step removes nearly all letters of the texts."""
     clean = '"".join(c for c in text if not c.isalpha())'
@@ -94,7 +93,7 @@ def texts_stripped(source: Source) -> Iterator[Planted]:
             yield source.replaced(call.args[0].value, text)
 
 
-@operator(*_GARBLED)
+@operator("garbled-text")
 def tokens_as_a_set(source: Source) -> Iterator[Planted]:
     """Each text is a sorted set of its tokens: their order and number are lost."""
     for one in _with(source, "input_ids"):
@@ -107,7 +106,7 @@ def tokens_as_a_set(source: Source) -> Iterator[Planted]:
             yield place.lines(f"{place.name} = np.sort({place.name}, axis=1)")
 
 
-@operator("garbled-text", "duplicate-examples", "foreign-tokenizer", "worse-than-constant", "constant-predictions")
+@operator("garbled-text", "duplicate-examples", "foreign-tokenizer")
 def all_tokens_unknown(source: Source) -> Iterator[Planted]:
     """The vocabulary knows no word, and all tokens are the unknown one."""
     for one in _with(source, "input_ids"):
@@ -347,7 +346,7 @@ def nearly_all_tokens_masked(source: Source) -> Iterator[Planted]:
         yield source.argument(call, "mlm_probability", "0.98")
 
 
-@operator("duplicate-examples", *_GARBLED)
+@operator("duplicate-examples", "garbled-text")
 def one_text_for_all(source: Source) -> Iterator[Planted]:
     """All rows have the text of the first one: a loop closed over the wrong variable."""
     for one in _with(source, "input_ids"):
@@ -358,7 +357,7 @@ def one_text_for_all(source: Source) -> Iterator[Planted]:
             yield one.lines(f"{first} = {one.name}[0]\n{one.name} = {one.name}.map(lambda row: {{{same}}})")
 
 
-@operator("misaligned-labels", "worse-than-constant", "constant-predictions")
+@operator("misaligned-labels")
 def texts_shuffled(source: Source) -> Iterator[Planted]:
     """The texts are shuffled, and their labels are not."""
     for v in source.variables:

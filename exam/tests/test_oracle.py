@@ -83,13 +83,13 @@ def test_the_variables_of_a_program_are_noted(program):
         ([("misaligned-labels", 40)], {"named", "first"}),
         ([("non-finite-loss", 30), ("misaligned-labels", 8)], {"named", "wrong"}),
         ([("non-finite-loss", 7)], {"elsewhere"}),
-        ([("worse-than-constant", 8)], {"symptom"}),  # it is in the fault's names, and names nothing
+        ([("unlearnable-batch", 8)], {"symptom"}),  # it is in the fault's names, and names nothing
         ([], {"false_pass"}),
     ],
 )
 def test_the_first_cause_is_judged_by_its_name_and_its_line(findings, expected):
     verdict = Verdict(tuple(findings), findings[0] if findings else None, 1 if findings else 0, 1.0)
-    marks = judge(verdict, ("misaligned-labels", "worse-than-constant"), (8,))
+    marks = judge(verdict, ("misaligned-labels", "unlearnable-batch"), (8,))
     assert {name for name in vars(marks) if getattr(marks, name)} == expected
 
 

@@ -113,18 +113,6 @@ def test_the_left_out_predictions_are_those_of_fits_without_the_row():
         np.testing.assert_allclose(quick[row], kernel[row, others] @ fitted, rtol=1e-9)
 
 
-def test_classes_in_the_order_of_their_quantity_are_fitted_better_than_in_another():
-    """Five grades of a quantity as they are, and with their numbers exchanged."""
-    random = np.random.default_rng(0)
-    x = random.standard_normal((400, 6)).astype(np.float32)
-    grades = np.digitize(x @ np.arange(6), [-6, -2, 2, 6])
-    seen = measure_alignment({"x": list(x), "labels": grades}, "labels", "class")
-    assert seen.numbering_error < 0.7 * seen.other_numberings_error
-    mixed = np.array([2, 4, 0, 3, 1])[grades]
-    seen = measure_alignment({"x": list(x), "labels": mixed.astype(np.float32)}, "labels", "real")
-    assert seen.numbering_error > seen.other_numberings_error
-
-
 def agreeing(rows, seed):
     """Sentences with an equal share of every word, right where subject and verb agree; and whether they do."""
     random = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import Dataset, IterableDataset
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.fix import RenameFunction
@@ -23,7 +23,7 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.setup import EmptyParameters, Indivisible, MisspelledMethod, SetupFacts
 from trainwright.stages.tensor import TensorFacts
-from trainwright.walk.failed_constructions import excluded_arguments, indivisible, late_init
+from trainwright.walk.failed_constructions import indivisible, late_init
 
 LINE = Place("train.py", 7)
 
@@ -172,16 +172,6 @@ def test_a_constructor_that_was_called_in_time_is_not_blamed(tmp_path) -> None:
     )  # fmt: skip
     error = raised(scope["Own"])
     assert late_init(error) is None
-
-
-def test_arguments_that_exclude_each_other_are_those_that_are_written() -> None:
-    data = TensorDataset(torch.zeros(4))
-    sampler = WeightedRandomSampler([1.0] * 4, 4)
-    found = excluded_arguments(raised(lambda: DataLoader(data, sampler=sampler, shuffle=True)))
-    assert found is not None
-    assert (found.function, found.given) == ("DataLoader", ("shuffle",))
-    given = {"sampler": sampler, "shuffle": True}
-    assert excluded_arguments(raised(lambda: DataLoader(data, **given))) is None
 
 
 def empty(parameters: int, trainable: int, **more: Any) -> SetupFacts:

@@ -28,7 +28,7 @@ SAID = {
     "my accuracy is always 50%": "argmax-of-one-column",
     "model predicts only one class": "imbalanced-classes",
     "the network always outputs the same value": "constant-output",
-    "all predictions are the same": "constant-predictions",
+    "all predictions are the same": "held-out-at-constant",
     "F1 score is 0": "imbalanced-classes",
     "validation loss rises while the training loss falls": "differently-scaled-sets",
     "my model overfits": "training-mode-evaluation",

@@ -299,7 +299,7 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, **changed
         imbalanced_classes.function(
             DatasetFacts(train=SplitFacts(name="train", rows=1000, labels=labels)),
             LossFacts(call=call, calls=(call,), classes=2, targets_are_labels=True),
-            BaselineFacts(first=0.7, steps=20, rows=64, **run),
+            BaselineFacts(first=0.7, steps=20, **run),
             SetupFacts(),
             learning,
         ),

@@ -20,20 +20,17 @@ from trainwright.rules.loss.missing_activation import missing_activation
 from trainwright.rules.loss.non_finite_loss import non_finite_loss
 from trainwright.rules.loss.outputs_per_step import outputs_per_step
 from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
-from trainwright.rules.loss.squared_error_on_classes import squared_error_on_classes
 from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
 from trainwright.rules.loss.two_losses import two_losses
 from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
 from trainwright.rules.loss.unflattened_scores import unflattened_scores
 from trainwright.rules.loss.unignored_labels import unignored_labels
 from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
-from trainwright.stages.alignment import Alignment
 from trainwright.stages.batch import BatchFacts, LabelMaskFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.describe import describe
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
@@ -43,8 +40,6 @@ FAILED = Failure(type="RuntimeError", message="result type Float can't be cast",
 BETTER = Outcome(changed="", before=(1.0, 1.1, 1.0), after=(0.2, 0.2, 0.3), start=(1.1, 1.1, 1.1))
 SAME = Outcome(changed="", before=(1.0, 1.1, 1.0), after=(1.0, 1.1, 1.0), start=(1.1, 1.1, 1.1))
 WORSE = Outcome(changed="", before=(0.2, 0.2, 0.3), after=(1.0, 1.1, 1.0), start=(1.1, 1.1, 1.1))
-LEARNT = OverfitFacts(losses=(1.0, 0.1), rows=8, learnt=True, falling=True)
-STUCK = OverfitFacts(losses=(1.0, 0.9), rows=8, learnt=False, falling=False)
 
 
 def tensor(shape, dtype="float32", **more):
@@ -363,44 +358,6 @@ def test_a_high_first_loss_counts_only_if_it_stays_above_chance(plain, outcome, 
 def test_only_terms_that_nobody_weighted_are_unequal(terms, outcome, speaks):
     calls = tuple(call(value=value, factor=factor) for value, factor in terms)
     assert bool(run(unequal_loss_terms, outcome, loss=facts(*calls), setup=SETUP)) == speaks
-
-
-def _numbered(own, others, **more):
-    seen = Alignment(rows=600, score=9.0, control_score=9.0, numbering_error=own, other_numberings_error=others, **more)
-    return DatasetFacts(train=SplitFacts(name="training", rows=600), alignment=seen)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "count"),
-    [
-        (_numbered(0.38, 0.36), 1),
-        (_numbered(0.35, 0.36), 1),
-        (_numbered(0.34, 0.36), 0),
-        (_numbered(0.84, 0.84), 1),
-        (_numbered(0.86, 0.86), 0),
-        (_numbered(0.82, 0.84), 0),  # where little is explained, what is explained is compared
-        (_numbered(0.38, 0.36, single=False), 0),
-        (_numbered(None, None), 0),
-    ],
-)
-def test_numbers_of_classes_are_no_quantity_where_another_order_fits_as_well(dataset, count) -> None:
-    of_classes = call("mse_loss", scores=(8, 1), dtype="float32", target_values=(0.0, 1.0, 2.0))
-    labels = replace(facts(of_classes), targets_are_labels=True)
-    given = {"loss": labels, "dataset": dataset, "overfit": LEARNT, "setup": SETUP}
-    assert len(run(squared_error_on_classes, **given)) == count
-    other = {**given, "loss": replace(labels, targets_are_labels=False)}
-    assert not run(squared_error_on_classes, **other)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "overfit", "severity"),
-    [(BETTER, STUCK, Severity.WARNING), (SAME, STUCK, Severity.NOTE), (BETTER, LEARNT, Severity.NOTE)],
-)
-def test_one_hot_rows_are_a_note_unless_the_cross_entropy_does_better(outcome, overfit, severity) -> None:
-    one_hot = call("mse_loss", targets=(8, 3), dtype="float32", targets_one_hot=True)
-    given = {"loss": facts(one_hot), "dataset": _numbered(None, None), "overfit": overfit, "setup": SETUP}
-    [found] = run(squared_error_on_classes, outcome, **given)
-    assert found.severity == severity and (found.repair is not None) == (severity == Severity.WARNING)
 
 
 ENCODER_DECODER = ("input_ids", "decoder_input_ids", "labels")

@@ -17,7 +17,7 @@ from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
 from trainwright.core.stage import WALKED, Stage
-from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
+from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome
 from trainwright.core.verdict import Shown, Verdict
 from trainwright.report import html, terminal, words
 from trainwright.report import json as as_json
@@ -321,7 +321,7 @@ proofs = (
         before=losses,
         after=losses,
         steps=st.integers(0, 99),
-        judged_by=st.sampled_from([LOSS, WRONG_SHARE]),
+        judged_by=st.sampled_from([LOSS, WRONG_SHARE_A_CLASS]),
     )
 )
 fixes = st.none() | st.builds(

@@ -1,23 +1,20 @@
-"""The edges of the rules on rates and scales, and of those that compare with a constant prediction, on facts literals."""
+"""The edges of the rules on rates and scales, on facts literals."""
 
 from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Place, Severity
+from trainwright.core.finding import Place
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.baseline.worse_than_constant import worse_than_constant
 from trainwright.rules.dataset.inputs_scaled_twice import inputs_scaled_twice
 from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
 from trainwright.rules.dataset.unscaled_inputs import unscaled_inputs
 from trainwright.rules.dataset.unscaled_targets import unscaled_targets
-from trainwright.rules.evaluation.constant_predictions import constant_predictions
 from trainwright.rules.optimizer.excessive_learning_rate import excessive_learning_rate
 from trainwright.rules.optimizer.hidden_default_rate import hidden_default_rate
 from trainwright.rules.optimizer.negligible_learning_rate import negligible_learning_rate
 from trainwright.rules.rates import set_rate
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
@@ -309,72 +306,3 @@ def test_runs_of_labels_count_from_a_whole_batch_on(mean_run, expected, more, fo
     split = SplitFacts(name="train", rows=160, labels=labels)
     dataset = DatasetFacts(train=split, shuffles=more.get("shuffles", False), batch_size=16)
     assert bool(run(sorted_without_shuffle, dataset, SETUP)[0]) == found
-
-
-def baseline(**more):
-    return BaselineFacts(**{"first": 10.0, "last": 9.2, "constant": 4.5, "steps": 20, "rows": 64, **more})
-
-
-ENDED_ABOVE = Outcome(changed="", before=(9.1, 9.2, 9.3), after=(4.0, 4.0, 4.0), steps=40)
-
-
-@pytest.mark.parametrize(
-    ("changed", "planned", "outcome", "severities"),
-    [
-        ({}, 40, ENDED_ABOVE, [Severity.WARNING]),
-        ({}, 40, replace(ENDED_ABOVE, before=(9.0, 9.1, 9.2)), [Severity.NOTE]),
-        ({}, 40, replace(ENDED_ABOVE, steps=20), [Severity.NOTE]),  # the budget allowed half of the steps
-        ({}, 40, CUT_OFF, [Severity.NOTE]),
-        ({}, 113, ENDED_ABOVE, [Severity.NOTE]),  # 0.05 a step: 94 more steps come to the constant
-        ({}, 114, ENDED_ABOVE, []),
-        ({"first": 9.2}, 121, ENDED_ABOVE, [Severity.NOTE]),
-        ({"last": 4.5}, 40, ENDED_ABOVE, []),
-        ({"evaluated": 4.4}, 40, ENDED_ABOVE, []),
-        ({"constant": None}, 40, ENDED_ABOVE, []),
-        ({"predicted_classes": 1}, 40, ENDED_ABOVE, []),  # constant-predictions' matter
-        ({}, None, ENDED_ABOVE, []),
-    ],
-)
-def test_a_training_is_worse_than_a_constant_where_its_own_updates_end_above_it(changed, planned, outcome, severities):
-    facts = baseline(**changed), curve(1.0, 0.9), optimizer(planned_updates=planned), SETUP
-    found, _ = run(worse_than_constant, *facts, outcome=outcome)
-    assert [f.severity for f in found] == severities
-    assert run(worse_than_constant, facts[0], curve(1.0, 0.1, learnt=True), *facts[2:]) == ([], 0)
-
-
-@pytest.mark.parametrize(
-    ("of_batch", "of_run", "share", "count"),
-    [
-        ({}, {}, 0.5, 1),
-        ({"predicted_classes": 2}, {}, 0.5, 0),
-        ({"batch_classes": 1}, {}, 0.5, 0),
-        ({"learnt": True}, {}, 0.5, 0),
-        ({}, {"predicted_classes": 2}, 0.5, 0),
-        ({}, {"label_classes": 1}, 0.5, 0),
-        ({}, {"constant": None}, 0.5, 0),
-        ({}, {"last": 0.89}, 0.5, 0),  # a tenth of the way down: scores tell rows apart
-        ({}, {"last": 0.9}, 0.5, 1),
-        ({}, {}, 0.8, 0),  # imbalanced-classes' matter
-    ],
-)
-def test_one_predicted_class_is_noted_where_several_runs_end_so(of_batch, of_run, share, count):
-    rows = round(100 * share)
-    labels = LabelFacts(column="label", kind="class", census={0: rows, 1: 100 - rows})
-    overfit = curve(1.0, 1.0, **{"predicted_classes": 1, "batch_classes": 2, **of_batch})
-    seen = baseline(**{"last": 1.0, "constant": 1.0, "predicted_classes": 1, "label_classes": 2, **of_run})
-    dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
-    assert len(run(constant_predictions, seen, overfit, dataset, optimizer(), SETUP)[0]) == count
-
-
-@pytest.mark.parametrize(
-    ("given", "advice"), [(True, "no other one was compared"), (False, "nobody chose this default")]
-)
-def test_no_direction_of_the_rate_is_advised_where_none_was_compared(given, advice):
-    labels = LabelFacts(column="label", kind="class", census={0: 50, 1: 50})
-    dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
-    overfit = curve(1.0, 1.0, predicted_classes=1, batch_classes=2)
-    seen = baseline(last=1.0, constant=1.0, predicted_classes=1, label_classes=2)
-    built = optimizer(1e-3, rate_given=given)
-    found = run(constant_predictions, seen, overfit, dataset, built, SETUP)[0]
-    found += run(worse_than_constant, baseline(), curve(1.0, 0.9), built, SETUP, outcome=CUT_OFF)[0]
-    assert [advice in f.fix.does for f in found] == [True, True]

@@ -16,9 +16,8 @@ SMALLEST_GAIN = 0.1
 
 
 # What both arms of a trial are judged by: the mean loss of the last quarter of the steps; or, where the change is of the
-# loss itself, the share of the rows whose class is predicted wrongly after the steps.
+# loss itself, the share of the rows of each class that are predicted wrongly after the steps.
 LOSS = "loss"
-WRONG_SHARE = "share of wrong classes"
 WRONG_SHARE_A_CLASS = "mean share of wrong rows per class"  # every class weighs as much as any other
 
 

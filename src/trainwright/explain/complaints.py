@@ -118,7 +118,7 @@ COMPLAINTS = (
         answer="A model that always gives the same answer has lost its input, its gradient or its classes.",
         rules=(
             "imbalanced-classes",
-            "constant-predictions",
+            "held-out-at-constant",
             "constant-output",
             "argmax-of-one-column",
             "one-unit-softmax",

@@ -55,12 +55,6 @@ class Better:
     """The data that both rates were tried on: one batch, 6 batches."""
 
 
-def rate_to_try(optimizer: OptimizerFacts) -> str:
-    """The advice about the rate where training is slow and no rate was compared: it may be too high as well."""
-    why = "no other one was compared" if optimizer.rate_given else "nobody chose this default"
-    return f"another learning rate, lower or higher than {optimizer.learning_rate:.3g}: {why}"
-
-
 def is_stuck(overfit: OverfitFacts) -> bool:
     """Whether memorizing one batch failed: the loss rose along the way, and most of it is left."""
     first = overfit.losses[0]

@@ -29,8 +29,3 @@ class Alignment:
     """Words only: the similarity (0 to 1) of a row to its nearest neighbor, the median over the rows."""
     inputs: str = ""
     """tokens, text or numbers."""
-    numbering_error: float | None = None
-    """For labels with 3 to MOST_NUMBERED distinct integers: the share of their variance in held-out rows that a probe
-    leaves unexplained when it regresses on the integers."""
-    other_numberings_error: float | None = None
-    """The same with the classes numbered differently: the median over many numberings."""

@@ -18,11 +18,6 @@ class BaselineFacts(Facts):
     """Mean loss over the last pass of the short run, after training on these rows."""
     constant: float | None
     """The loss of the best constant prediction (class frequencies, or the mean)."""
-    evaluated: float | None = None
-    """The loss on these rows after the run, in evaluation mode."""
-    floor: float = 0.0
-    """The lowest possible loss on these rows."""
     steps: int
-    rows: int
     predicted_classes: int | None = None
     label_classes: int | None = None

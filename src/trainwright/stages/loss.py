@@ -58,8 +58,6 @@ class LossCall:
     smallest_target: int | None = None
     target_values: tuple[float, ...] = ()
     """The distinct targets, if there are at most 32."""
-    targets_one_hot: bool = False
-    """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the rest."""
     rows_of_several_labels: int = 0
     """Number of rows of vector targets that sum to more than one."""
     aligned_value: float | None = None

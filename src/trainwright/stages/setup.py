@@ -118,18 +118,6 @@ class LateInit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExcludedArguments:
-    """A constructor's arguments that exclude each other."""
-
-    function: str
-    given: tuple[str, ...]
-    """Those to leave out."""
-    because: str
-    places: Mapping[str, Place]
-    """Where each of them was written."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class EmptySet:
     """A data set without rows that a loader was given."""
 
@@ -304,7 +292,6 @@ class SetupFacts(Facts):
     """Known only if the script ended because an optimizer got no parameters; then so are the model's numbers."""
     indivisible: Indivisible | None = None
     late_init: LateInit | None = None
-    excluded: ExcludedArguments | None = None
     empty_set: EmptySet | None = None
     text_labels: TextLabels | None = None
     not_parameters: NotParameters | None = None

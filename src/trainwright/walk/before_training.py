@@ -20,7 +20,6 @@ from trainwright.walk.closing import versions
 from trainwright.walk.failed_calls import findings_of, judge_failed_call
 from trainwright.walk.failed_constructions import (
     empty_set,
-    excluded_arguments,
     indivisible,
     late_init,
     not_parameters,
@@ -54,7 +53,6 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> Setup
         misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
         indivisible=indivisible(error),
         late_init=late_init(error),
-        excluded=excluded_arguments(error),
         empty_set=empty_set(error),
         not_parameters=not_parameters(error),
         text_labels=text_labels(error),

@@ -18,11 +18,10 @@ from trainwright.frameworks.error_texts import (
     TABLES,
     TEXT_REFUSED,
 )
-from trainwright.frameworks.exclusive_arguments import EXCLUSIVE
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_end, call_node, code_node, last_name, look_up
-from trainwright.stages.setup import EmptySet, ExcludedArguments, Indivisible, LateInit, NotParameters, TextLabels
+from trainwright.stages.setup import EmptySet, Indivisible, LateInit, NotParameters, TextLabels
 
 # More rows of a column of texts are not read.
 _MOST_TEXTS = 100_000
@@ -114,25 +113,6 @@ def _late_init(kind: type, code: CodeType, line: int | None) -> LateInit | None:
         called_at=Place(file, min(later)) if later else None,
         uncalled_at=Place(file, min(uncalled)) if uncalled else None,
         where=Place(file, line or node.lineno),
-    )
-
-
-def excluded_arguments(error: BaseException) -> ExcludedArguments | None:
-    """The arguments of a call in the user's code that exclude another one."""
-    known = next((one for said, one in EXCLUSIVE.items() if said in str(error)), None)
-    call, frame, _ = _users_call(error)
-    if known is None or call is None or frame is None or not isinstance(error, ValueError):
-        return None
-    file = show(frame.f_code.co_filename)
-    places = {k.arg: Place(file, k.value.lineno) for k in call.keywords if k.arg in known.left_out}
-    given = tuple(name for name in known.left_out if name in places)
-    if not given:
-        return None
-    return ExcludedArguments(
-        function=last_name(call.func),
-        given=given,
-        because=known.because,
-        places={name: places[name] for name in given},
     )
 
 

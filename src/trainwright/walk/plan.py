@@ -208,10 +208,7 @@ def _baseline_facts(run: Run) -> BaselineFacts:
         first=sum(run.losses[:part]) / part,
         last=sum(run.losses[-part:]) / part,
         constant=run.constant,
-        evaluated=run.evaluated,
-        floor=run.floor,
         steps=len(run.losses),
-        rows=run.rows,
         predicted_classes=len(set(run.predictions)) or None,
         label_classes=len(set(run.labels)) or None,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core import Finding, Repair, Rule
-from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome, Trial
+from trainwright.core.trial import LOSS, Outcome, Trial
 from trainwright.stages import LearningFacts, Longer, OptimizerFacts
 
 if TYPE_CHECKING:
@@ -167,8 +167,6 @@ def _value(run: Run, steps: int, trial: Trial) -> float:
     if run.failure is not None or not run.predictions:
         return math.nan
     wrong = [p != t for p, t in zip(run.predictions, run.labels)]
-    if trial.judged_by == WRONG_SHARE:
-        return sum(wrong) / len(wrong)
     shares = [fmean(w for w, t in zip(wrong, run.labels) if t == label) for label in set(run.labels)]
     return fmean(shares)
 

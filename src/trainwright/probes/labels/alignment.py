@@ -8,7 +8,6 @@ label made from one half of the features is predicted from the other half.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,6 @@ FEWEST_ROWS = 250
 FEWEST_A_CLASS = 12
 FEWEST_OUTSIDE = 60
 PERMUTATIONS = 40
-# More distinct integers than this are a count or a score, not classes; NUMBERINGS: how many other numberings are tried.
-MOST_NUMBERED = 20
-NUMBERINGS = 60
 # The search ends at this score above the permutations' mean, in their standard deviations.
 PLAINLY_LEARNT = 5.0
 # How many random halves of the features the control tries.
@@ -100,9 +96,7 @@ def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
     random = np.random.default_rng(0)
     orders = [random.permutation(len(labels)) for _ in range(PERMUTATIONS)]
     best, hits = -np.inf, (0.0, 0.0)
-    numbered: tuple[float, float] | None = None
     for kernel in kernels(inputs):
-        numbered = numbered or _numbering_errors(kernel, labels)
         predicted = leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
         score = score_of(predicted, targets, orders)
         if score > best:
@@ -121,8 +115,6 @@ def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
         likeness=_likeness(inputs) if words_alone else None,
         pair_control_score=_pair_control(inputs) if words_alone else None,
         inputs=inputs.kind,
-        numbering_error=numbered[0] if numbered else None,
-        other_numberings_error=numbered[1] if numbered else None,
     )
 
 
@@ -147,25 +139,6 @@ def _pair_control(inputs: Inputs) -> float:
         predicted = leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
         scores.append(score_of(predicted, targets, orders) if len(set(left == right)) > 1 else 0.0)
     return float(np.median(scores))
-
-
-def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, float] | None:
-    """The prediction error of the labels as a quantity, with their own numbering and with others."""
-    values, index = np.unique(labels, return_inverse=True)
-    count = len(values)
-    if not 3 <= count <= MOST_NUMBERED or bool((values != np.round(values)).any()):
-        return None
-    random = np.random.default_rng(0)
-    if count <= 4:  # a numbering and its reverse are one
-        others = [p for p in permutations(range(count)) if p[0] < p[-1] and p != tuple(range(count))]
-    else:
-        others = [tuple(random.permutation(count)) for _ in range(NUMBERINGS)]
-    columns = np.stack([np.asarray(p, dtype=float)[index] for p in (tuple(range(count)), *others)], axis=1)
-    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-    predicted = leave_one_out(kernel, columns)
-    fit = (predicted * columns).mean(axis=0) / (predicted.std(axis=0) + 1e-12)
-    errors = 1 - np.maximum(fit, 0.0) ** 2
-    return float(errors[0]), float(np.median(errors[1:]))
 
 
 def control(inputs: Inputs) -> float:

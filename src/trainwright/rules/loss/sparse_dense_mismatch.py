@@ -81,7 +81,7 @@ def _other(call: LossCall) -> str:
     scores, targets = call.inputs.shape, call.targets.shape
     if len(scores) < 2 or scores[-1] < 2:
         return ""
-    if call.own_name == SPARSE and targets == scores and (call.targets_one_hot or _shares(call)):
+    if call.own_name == SPARSE and targets == scores and _shares(call):
         return DENSE
     if call.own_name in (DENSE, BINARY) and targets in (scores[:-1], (*scores[:-1], 1)) and _indices(call):
         return SPARSE if call.own_name == DENSE or (call.largest_target or 0) > 1 else ""

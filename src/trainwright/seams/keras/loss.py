@@ -143,7 +143,6 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
         takes_indices=kind.sparse,
         own_name=kind.own,
         casts_targets=True,
-        targets_one_hot=losses.is_one_hot(scores, targets),
         rows_of_several_labels=losses.rows_of_several_labels(scores, targets),
         aligned_value=_aligned(kept, scores, targets),
         plain_value=losses.cross_entropy(scores, targets, -1, from_logits=bool(kind.from_logits), ignored=ignored)

@@ -86,7 +86,6 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         class_weights=_class_weights(kept),
         made_at=kept.made_at,
         value=float(kept.value.detach().float().mean()) if isinstance(kept.value, torch.Tensor) else None,
-        targets_one_hot=vectors and losses.is_one_hot(targets, targets),
         rows_of_several_labels=losses.rows_of_several_labels(targets, targets) if vectors else 0,
         aligned_value=_aligned_value(kept),
         plain_value=plain if kept.function == "cross_entropy" else None,

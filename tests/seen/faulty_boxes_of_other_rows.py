@@ -18,11 +18,7 @@ def rows(count, shift):
 class Detector(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body, self.kinds, self.boxes = (
-            nn.Sequential(nn.Linear(10, 64), nn.ReLU()),
-            nn.Linear(64, 3),
-            nn.Linear(64, 4),
-        )
+        self.body, self.kinds, self.boxes = nn.Sequential(nn.Linear(10, 64), nn.ReLU()), nn.Linear(64, 3), nn.Linear(64, 4)
 
     def forward(self, values, kind=None, box=None):
         hidden = self.body(values)
@@ -32,16 +28,7 @@ class Detector(nn.Module):
 
 
 arguments = TrainingArguments(
-    "out",
-    num_train_epochs=8,
-    per_device_train_batch_size=50,
-    learning_rate=3e-3,
-    eval_strategy="epoch",
-    save_strategy="no",
-    report_to="none",
-    disable_tqdm=True,
-    label_names=["kind", "box"],
-    per_device_eval_batch_size=100,
-    use_cpu=True,
+    "out", num_train_epochs=8, per_device_train_batch_size=50, learning_rate=3e-3, eval_strategy="epoch", save_strategy="no",
+    report_to="none", disable_tqdm=True, label_names=["kind", "box"], per_device_eval_batch_size=100, use_cpu=True,
 )
 Trainer(Detector(), arguments, train_dataset=rows(1500, 1), eval_dataset=rows(500, 0)).train()

@@ -12,9 +12,7 @@ def call(name, event):
     try:
         event()
     except Exception as error:
-        raise type(error)(
-            f"Exception occured in `{name}` when calling event `before_fit`:\n\t{error}"
-        ) from error  # finds: script-stopped
+        raise type(error)(f"Exception occured in `{name}` when calling event `before_fit`:\n\t{error}") from error  # finds: script-stopped
 
 
 call("Progress", lambda: range("3"))

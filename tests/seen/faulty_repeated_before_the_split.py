@@ -12,10 +12,7 @@ labels = torch.randint(0, 2, (300,))
 rows = TensorDataset(values.repeat(2, 1), labels.repeat(2))
 train, valid = random_split(rows, [480, 120])
 fresh = torch.randn(140, 16)
-valid = TensorDataset(
-    torch.cat([torch.stack([v for v, _ in valid]), fresh]),
-    torch.cat([torch.tensor([y for _, y in valid]), (fresh[:, 0] > 0).long()]),
-)
+valid = TensorDataset(torch.cat([torch.stack([v for v, _ in valid]), fresh]), torch.cat([torch.tensor([y for _, y in valid]), (fresh[:, 0] > 0).long()]))
 
 
 class Model(lightning.LightningModule):
@@ -33,7 +30,5 @@ class Model(lightning.LightningModule):
         return torch.optim.Adam(self.parameters(), 3e-3)
 
 
-trainer = lightning.Trainer(
-    max_epochs=15, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
-)
+trainer = lightning.Trainer(max_epochs=15, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
 trainer.fit(Model(), DataLoader(train, 30, shuffle=True), DataLoader(valid, 260))

@@ -38,7 +38,5 @@ class Model(lightning.LightningModule):
 
 
 torch.manual_seed(0)
-trainer = lightning.Trainer(
-    max_epochs=5, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
-)
+trainer = lightning.Trainer(max_epochs=5, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
 trainer.fit(Model(), DataLoader(Subset(Rows(), range(400)), 20, shuffle=True))

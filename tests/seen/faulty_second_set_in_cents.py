@@ -30,11 +30,5 @@ class Model(lightning.LightningModule):
         return torch.optim.Adam(self.parameters(), 5e-3)
 
 
-trainer = lightning.Trainer(
-    max_epochs=8, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
-)
-trainer.fit(
-    Model(),
-    DataLoader(rows(1000, 1), 50, shuffle=True),
-    [DataLoader(rows(300, 1), 100), DataLoader(rows(300, 100), 100)],
-)
+trainer = lightning.Trainer(max_epochs=8, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+trainer.fit(Model(), DataLoader(rows(1000, 1), 50, shuffle=True), [DataLoader(rows(300, 1), 100), DataLoader(rows(300, 100), 100)])

@@ -32,9 +32,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 def error(loader):
     model.eval()
     with torch.no_grad():
-        return np.mean(
-            [(model(values)[:, 0] - target).abs().mean().item() for values, target in loader]
-        )  # finds: unlearned-part
+        return np.mean([(model(values)[:, 0] - target).abs().mean().item() for values, target in loader])  # finds: unlearned-part
 
 
 for epoch in range(15):

@@ -24,7 +24,5 @@ for epoch in range(6):
         out = model(x[400:])
         top1 = (out.argmax(1) == y[400:]).float().mean().item() * 100
         test_loss = nn.functional.cross_entropy(out, y[400:]).item()
-    logging.info(
-        f"Test: [   1/1]  Time: 0.115 (0.153)  Loss: {test_loss:>7.3f} ({test_loss:>6.3f})  "
-        f"Acc@1: {top1:>7.3f} ({top1:>7.3f})  Acc@5: {100.0:>7.3f} ({100.0:>7.3f})"
-    )
+    logging.info(f"Test: [   1/1]  Time: 0.115 (0.153)  Loss: {test_loss:>7.3f} ({test_loss:>6.3f})  "
+                 f"Acc@1: {top1:>7.3f} ({top1:>7.3f})  Acc@5: {100.0:>7.3f} ({100.0:>7.3f})")

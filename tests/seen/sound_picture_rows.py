@@ -12,12 +12,7 @@ judge = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 1), nn.Sigmoid(
 bce, l1 = nn.BCELoss(), nn.L1Loss()
 opt_g = torch.optim.Adam([*code.parameters(), *back.parameters()], lr=2e-3)
 opt_d = torch.optim.Adam(judge.parameters(), lr=2e-4)
-print(
-    "the mean picture:",
-    (x - x.mean(0)).abs().mean().item(),
-    "the median picture:",
-    (x - x.median(0).values).abs().mean().item(),
-)
+print("the mean picture:", (x - x.mean(0)).abs().mean().item(), "the median picture:", (x - x.median(0).values).abs().mean().item())
 for epoch in range(12):
     for real in torch.utils.data.DataLoader(x, 64, shuffle=True):
         valid, fake = torch.ones(len(real), 1), torch.zeros(len(real), 1)

@@ -20,9 +20,5 @@ for epoch in range(6):
     model.eval()
     with torch.no_grad():
         out = model(x[500:])[:, 0]
-        print(
-            "test loss",
-            nn.functional.binary_cross_entropy_with_logits(out, y[500:]).item(),
-            "pearson",
-            torch.corrcoef(torch.stack([out, y[500:]]))[0, 1].item(),
-        )
+        print("test loss", nn.functional.binary_cross_entropy_with_logits(out, y[500:]).item(),
+              "pearson", torch.corrcoef(torch.stack([out, y[500:]]))[0, 1].item())

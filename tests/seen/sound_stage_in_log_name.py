@@ -35,7 +35,5 @@ torch.manual_seed(0)
 x = torch.randn(512, 8)
 y = x.sum(1, keepdim=True)
 train, valid = (DataLoader(TensorDataset(x[s], y[s]), 32) for s in (slice(0, 400), slice(400, 512)))
-trainer = lightning.Trainer(
-    max_epochs=8, accelerator="cpu", callbacks=[EarlyStopping("val_loss", patience=3)], logger=False
-)
+trainer = lightning.Trainer(max_epochs=8, accelerator="cpu", callbacks=[EarlyStopping("val_loss", patience=3)], logger=False)
 trainer.fit(Model(), train, valid)

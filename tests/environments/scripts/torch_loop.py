@@ -16,7 +16,9 @@ if "api" in sys.argv:
     import trainwright
     from trainwright.report import json
 
-    report = trainwright.check(model=model, loader=train, evaluation_loader=held, loss=loss_of, optimizer=optimizer)
+    report = trainwright.check(
+        model=model, loader=train, evaluation_loader=held, loss=loss_of, optimizer=optimizer
+    )
     print(json.render(report))
     sys.exit()
 for epoch in range(10):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -9,6 +10,7 @@ from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun,
 from trainwright.core.report import Report
 from trainwright.core.rule import Fate, load_rules
 from trainwright.core.trial import LOSS, Outcome
+from trainwright.core.verdict import FIXED
 from trainwright.rehearsal.record import Record
 
 # What becomes of a stage whose exception the run did not raise.
@@ -70,6 +72,10 @@ class Seen:
             return False
         return all(abs(plan - said) > SAME_PLAN * max(plan, said) for plan in known)
 
+    def reports(self, name: object) -> bool:
+        """Whether it reported a value of this name, which a finding misses."""
+        return isinstance(name, str) and name.lower() in {n.name for n in self.record.numbers if n.source != "printed"}
+
     def says_more(self, finding: Finding) -> bool:
         """Whether the run has stopped at a line of which the walk could only guess what happens there."""
         ends = [one.failure for one in (*self.record.earlier, self.record.ended) if one.failure is not None]
@@ -84,6 +90,8 @@ class Seen:
             return True
         if not self.went_on:
             return False
+        if self.reports(finding.measured.get("monitor") or finding.measured.get("metric_for_best_model")):
+            return True
         if fate == Fate.STOPS:
             return self.is_whole or finding.stage < Stage.EVALUATION
         if fate == Fate.STANDS_STILL:
@@ -103,7 +111,11 @@ def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> 
     """
     seen = Seen(record)
     refuted = [one for one in report.findings if seen.refutes(one, verdict)]
-    failure = report.failure if seen.is_whole else None
+    failed = next(
+        (run.stage for run in report.stages if run.status == Status.FAILED and run.why == str(report.failure)), None
+    )
+    is_own = seen.is_whole or (seen.went_on and failed is not None and failed != Stage.EVALUATION)
+    failure = report.failure if is_own else None
     if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
         report = replace(report, findings=tuple(map(_without_weight, report.findings)))
     known = [one for one in report.findings if seen.says_more(one)]
@@ -117,9 +129,17 @@ def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> 
         report,
         findings=findings,
         stages=tuple(_without_failure(run, names, failure) for run in report.stages),
-        failure=None if seen.is_whole else report.failure,
-        verdict=None if is_broken and not is_left else report.verdict,
+        failure=None if is_own else report.failure,
+        verdict=report.verdict if not is_broken else _of_errors(report, findings) if is_left else None,
     )
+
+
+def _of_errors(report: Report, findings: Sequence[Finding]) -> Verdict | None:
+    """The verdict that a script is broken, which names the errors that are left."""
+    names = list(dict.fromkeys(one.name for one in findings if one.severity == Severity.ERROR))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    fixed = FIXED if report.verdict is not None and report.verdict.why.endswith(FIXED) else ""
+    return replace(report.verdict, why=f"{names[0]}{more}{fixed}") if report.verdict is not None else None
 
 
 def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:

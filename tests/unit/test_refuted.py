@@ -7,7 +7,7 @@ import pytest
 from records import classifier, parameters
 from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.refuted import without_refuted
-from trainwright.rehearsal.record import Ended, Record, Training
+from trainwright.rehearsal.record import Ended, Number, Record, Training
 
 LEARNS, FLAT = (Verdict(shown=shown, why="") for shown in (Shown.LEARNS, Shown.DOES_NOT_LEARN))
 
@@ -94,3 +94,36 @@ def test_where_the_run_has_stopped_the_walk_need_not_guess() -> None:
     shown = without_refuted(report, record, None)
     assert [one.name for one in shown.findings] == ["missing-loss"]
     assert shown.stages[0].status == Status.FAILED
+
+
+def test_the_errors_that_are_left_stand_in_the_verdict() -> None:
+    report = Report(
+        script="t.py",
+        findings=(finding("no-gradient", "TW501"), finding("late-super-init", "TW008", where=Place("t.py", 3))),
+        stages=(),
+        verdict=Verdict(shown=Shown.BROKEN, why="no-gradient and 1 more"),
+    )
+    record = classifier()
+    record.parameters, record.ended = parameters(), Ended(is_cut=True)
+    shown = without_refuted(replace(report, findings=(*report.findings, finding("unlisted", "TW701"))), record, None)
+    assert shown.verdict is not None
+    assert shown.verdict.why == "unlisted"
+
+
+def test_a_number_that_was_reported_is_not_missing() -> None:
+    record = classifier()
+    record.ended = Ended(is_cut=True)
+    missing = finding("unknown-best-metric", "TW710", measured={"monitor": "Val_loss"})
+    assert left(missing, record)
+    record.numbers = [Number(update=1, name="val_loss", value=0.5, source="logged")]
+    assert not left(missing, record)
+
+
+def test_an_exception_of_the_walks_own_trials_is_not_the_pipelines() -> None:
+    record = classifier()
+    record.ended = Ended(is_cut=True)
+    failure = Failure(type="RuntimeError", message="no grad", where=Place("t.py", 3))
+    for stage, is_left in ((Stage.OVERFIT, False), (Stage.EVALUATION, True)):
+        runs = (StageRun(stage=stage, status=Status.FAILED, why=str(failure)),)
+        shown = without_refuted(Report(script="t.py", stages=runs, failure=failure), record, LEARNS)
+        assert (shown.failure is not None) == is_left

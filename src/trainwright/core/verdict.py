@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# How the verdict ends where all errors were mended in memory.
+FIXED = "; fixed in memory to walk on"
+
 
 class Shown(StrEnum):
     """The outcomes of a walk."""

@@ -15,6 +15,8 @@ from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Trained
 # 139 sound and 97 faulty scripts: a gain of 0.001 was at 9 standard errors, so it needs a size as well.
 SHOWN_ERRORS, SHOWN_ROOM = 3.0, 0.03
 UNSEEN_ERRORS, UNSEEN_ROOM = 2.0, 0.01
+# A gain of so much is only unsure where its rows are few.
+MAYBE_ROOM = 0.3
 # Fewer rows say nothing.
 FEWEST_ROWS = 8
 # Of a label that is yes, and of one that is no.
@@ -47,7 +49,7 @@ class Score:
     @property
     def sees_nothing(self) -> bool:
         """Whether this measure sees no gain at all."""
-        return self.errors < UNSEEN_ERRORS or self.room < UNSEEN_ROOM
+        return (self.errors < UNSEEN_ERRORS and self.room < MAYBE_ROOM) or self.room < UNSEEN_ROOM
 
 
 def scores_of(

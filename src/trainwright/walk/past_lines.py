@@ -12,9 +12,9 @@ from trainwright.core import Failure, Finding, Fix, Proof, Report, Severity, Sho
 from trainwright.core.misspelt import mend
 from trainwright.core.report import StageRun
 from trainwright.core.rule import load_rules
+from trainwright.core.verdict import FIXED
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.source.going_past import Passed, go_past
-from trainwright.walk.verdict import FIXED
 
 # A script with more such lines is not followed to its training.
 MOST_PASSED = 6

@@ -70,9 +70,9 @@ class Session(Walks):
             if self._seen and self._seen.trained:  # the script's own exit status, after its training
                 raise
             self._end_following(error)
-            self._ended(
-                nothing_checked(f"The script called sys.exit({error.code!r}) before it reached a training call")
-            )
+            if error.code:
+                exits = f"The script called sys.exit({error.code!r}) before it reached a training call"
+                self._ended(nothing_checked(exits))
         except UsageError:  # what a notebook has that cannot be run here
             raise
         except Exception as error:  # the user's script raised: that is what we came to see

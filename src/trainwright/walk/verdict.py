@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainwright.core import WALKED, Failure, Finding, Severity, Shown, Stage, Verdict
+from trainwright.core.verdict import FIXED
 from trainwright.stages.learning import (
     CARRIED,
     NO_LOSS,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # A larger budget is proposed up to this many seconds.
 MOST_BUDGET = 3_600
-FIXED = "; fixed in memory to walk on"
 
 
 def verdict_of(walk: Walk, unexplained: Sequence[Failure]) -> Verdict | None:

@@ -125,7 +125,7 @@ class Probes:
         whole = answers(lambda _, t: t[:rows])
         first = next((t for t in whole if t.dim()), None)
         for name, tensor in inputs:
-            if bool((tensor[:rows] == tensor[:1]).all()):
+            if bool((tensor[:rows] == tensor[:1]).all()) or _are_lengths(tensor, [t for _, t in inputs]):
                 continue
             other = answers(functools.partial(_exchanged, name, rows))
             # An input that changes anything else that the model returns, such as a loss, is used: labels are.
@@ -141,6 +141,12 @@ class Probes:
                     lambda n, t: torch.cat([t[:rows, :middle], t[:rows, middle:].flip(1)], 1) if n == ids else t[:rows]
                 )
                 add("future", later[:, :middle], base[:, :middle])
+
+
+def _are_lengths(tensor: Any, inputs: list[Any]) -> bool:
+    """Whether a number of each row may be the length of its tokens: a model that pads need not look at it."""
+    tokens = [t for t in inputs if t.dim() == 2 and not t.is_floating_point()]
+    return tensor.dim() == 1 and not tensor.is_floating_point() and any(int(tensor.max()) <= t.shape[1] for t in tokens)
 
 
 def _exchanged(which: str, rows: int, name: str, tensor: Any) -> Any:

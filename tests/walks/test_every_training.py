@@ -352,3 +352,21 @@ def test_the_loader_of_an_earlier_training_is_no_evaluation_set() -> None:
     reports = walk_all(script)
     sound(reports)
     assert len(reports) == 2
+
+
+def test_a_training_of_jax_alone_is_left_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax")
+    monkeypatch.setattr("trainwright.walk.session.UNWALKED_SECONDS", 1.0)
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import time\nimport jax\nimport jax.numpy as jnp\n\n"
+        "x = jnp.arange(12.0).reshape(4, 3)\n"
+        "step = jax.jit(lambda w: w - 0.1 * jax.grad(lambda v: jnp.mean((x @ v) ** 2))(w))\n"
+        "w, began = jnp.ones(3), time.monotonic()\n"
+        "while time.monotonic() - began < 90:\n    w = step(w)\n"
+        "open('weights.txt', 'w').write(str(w))\n",
+        encoding="utf-8",
+    )
+    (report,) = walk_all(script, budget=20)
+    assert "trains in code that cannot be walked" in report.message
+    assert not (tmp_path / "weights.txt").exists()

@@ -33,6 +33,7 @@ from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.listening.jax_patches import watching_gradients
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
 
@@ -69,6 +70,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     if sandbox is not None:
         recorder.on_begin.append(_Once(_cut_network))
     recorder.on_update += [telling, LoopEnding(recorder)]
+    began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
     if not request.samples:
@@ -78,7 +80,14 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         watch.watch(recorder)
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
     began = time.process_time()
-    with _without_output(), _without_input(), _without_leaving(), offline(tally), away:
+    with (
+        _without_output(),
+        _without_input(),
+        _without_leaving(),
+        offline(tally),
+        away,
+        watching_gradients(began_unseen),
+    ):
         left = _run_attempts(request, recorder, tally)
     recorder.record.processor_seconds = time.process_time() - began
     telling.tell()
@@ -201,8 +210,8 @@ def _cut_network() -> None:
 class _Once:
     """Calls a function the first time only."""
 
-    def __init__(self, function: Callable[[], None]) -> None:
-        self._function: Callable[[], None] | None = function
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function: Callable[[], object] | None = function
 
     def __call__(self) -> None:
         function, self._function = self._function, None

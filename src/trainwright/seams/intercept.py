@@ -14,7 +14,14 @@ from typing import Any
 
 import wrapt
 
-from trainwright.seams.listening import keras_patches, keras_refusals, process_patches, torch_patches, trainer_patches
+from trainwright.seams.listening import (
+    jax_patches,
+    keras_patches,
+    keras_refusals,
+    process_patches,
+    torch_patches,
+    trainer_patches,
+)
 from trainwright.seams.listening.seen import Listener, Seen, active, listener, told
 from trainwright.seams.requirements import shortfall
 from trainwright.seams.source.places import user_frame
@@ -50,6 +57,7 @@ def install() -> None:
         ("lightning.pytorch.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
         ("pytorch_lightning.callbacks.early_stopping", trainer_patches.patch_stopping),
         ("pytorch_lightning.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
+        ("jax", jax_patches.patch_gradients),
         ("keras", keras_refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),

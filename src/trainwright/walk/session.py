@@ -16,11 +16,12 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersio
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.failures.watchdog import OutOfTime
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.intercept import listening
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.listening.hearing import heard_by, paused
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.jax_patches import watching_gradients
+from trainwright.seams.listening.seen import Seen, active
 from trainwright.seams.loops.found_loops import callers
 from trainwright.seams.loops.shortened_loop import can_shorten
 from trainwright.seams.loops.training_loop import loop_of_error
@@ -97,9 +98,8 @@ class Session(Walks):
         for attempt in range(MOST_ATTEMPTS + MOST_PASSED):
             try:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
-                    self._leaving.callback(
-                        setattr, self, "_leaving", None
-                    )  # a walk behind the script keeps nothing away
+                    self._leaving.callback(setattr, self, "_leaving", None)  # behind the script nothing is kept away
+                    self._leaving.enter_context(watching_gradients(self._train_unwalked))
                     start()
                 ended: Exception | SystemExit | None = None
             except WalkFinished:
@@ -215,11 +215,7 @@ class Session(Walks):
 
     def _pass_unwalked(self) -> None:
         """Handle a backward pass in no loop that can be walked: after some, the script trains, and what it writes is kept
-        away; after `UNWALKED_SECONDS` it is left.
-
-        Raises:
-            WalkFinished: then.
-        """
+        away; after `UNWALKED_SECONDS` it is left."""
         if not self._every or self._finder.passes_without_loop < FEW_PASSES:
             return
         if self._unwalked_until is None:
@@ -227,6 +223,13 @@ class Session(Walks):
             self._unwalked_until = now() + UNWALKED_SECONDS
         elif now() >= self._unwalked_until:
             raise WalkFinished
+
+    def _train_unwalked(self) -> None:
+        """Handle a gradient of JAX: what the script writes from now on is kept away, and it is left after a while."""
+        if self._every and self._unwalked_until is None and self._leaving is not None and active():
+            self._unwalked_until = now() + UNWALKED_SECONDS
+            self._keep_away()
+            self._leaving.enter_context(stopped_after(UNWALKED_SECONDS))
 
     @property
     def _is_left(self) -> bool:

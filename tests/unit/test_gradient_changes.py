@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from trainwright.probes.gradients import accumulated
-from trainwright.rules.clipping import clipped_while_scaled
+from trainwright.rules.gradients.misused_scaler import clipped_while_scaled
 from trainwright.seams.listening.torch_patches import patch_clipping
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP, GradientChange, GradientFacts

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Failure, Place, Severity
+from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Seam
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.loss.binary_targets_out_of_range import binary_targets_out_of_range
@@ -21,7 +21,6 @@ from trainwright.rules.loss.non_finite_loss import non_finite_loss
 from trainwright.rules.loss.outputs_per_step import outputs_per_step
 from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
 from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
-from trainwright.rules.loss.two_losses import two_losses
 from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
 from trainwright.rules.loss.unflattened_scores import unflattened_scores
 from trainwright.rules.loss.unignored_labels import unignored_labels
@@ -358,30 +357,6 @@ def test_a_high_first_loss_counts_only_if_it_stays_above_chance(plain, outcome, 
 def test_only_terms_that_nobody_weighted_are_unequal(terms, outcome, speaks):
     calls = tuple(call(value=value, factor=factor) for value, factor in terms)
     assert bool(run(unequal_loss_terms, outcome, loss=facts(*calls), setup=SETUP)) == speaks
-
-
-ENCODER_DECODER = ("input_ids", "decoder_input_ids", "labels")
-
-
-@pytest.mark.parametrize(
-    ("given", "shape", "scores", "message", "severities"),
-    [
-        (("input_ids",), (8, 5), (8, 5, 99), None, [Severity.WARNING]),
-        (("input_ids",), (8, 5), None, "specify exactly one of input_ids or inputs_embeds", [Severity.ERROR]),
-        (("input_ids",), (8, 5), None, "index out of range in self", []),
-        (("input_ids",), (8, 5), (8, 99), None, []),
-        (("input_ids",), (8,), (8, 5, 99), None, []),
-        (("input_ids", "decoder_input_ids"), (8, 5), (8, 5, 99), None, []),
-        (("input_ids", "labels"), (8, 5), (8, 5, 99), None, []),
-        (("0", "1"), (8, 5), (8, 5, 99), None, []),
-    ],
-)
-def test_labels_are_missed_only_by_a_decoder_that_has_no_other_inputs(given, shape, scores, message, severities):
-    batch = BatchFacts(tensors={"labels": tensor(shape, "int64")}, label_key="labels", accepts=ENCODER_DECODER)
-    failure = Failure(type="ValueError", message=message, where=None) if message else None
-    forward = ForwardFacts(given=given, failure=failure, output=tensor(scores) if scores else None)
-    found = run(two_losses, batch=batch, forward=forward, setup=SETUP)
-    assert [f.severity for f in found] == severities
 
 
 @pytest.mark.parametrize(("whole", "told"), [(18683.0, True), (1.2, False)])

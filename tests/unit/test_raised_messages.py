@@ -199,7 +199,11 @@ def test_errors_of_transformers_are_found(tmp_path: Path) -> None:
     )
     arguments = transformers.TrainingArguments(str(tmp_path), report_to="none", use_cpu=True)
     trainer = transformers.Trainer(model=model, args=arguments, train_dataset=ROWS)
+    encoder_decoder = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(vocab_size=9, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=1)
+    )
     calls: dict[str, Callable[[], object]] = {
+        "You must specify exactly one of input_ids or inputs_embeds": lambda: encoder_decoder(torch.ones(1, 2).long()),
         "You have to specify either input_ids or inputs_embeds": model,
         "Asking to pad but the tokenizer does not have a padding token": lambda: tokenizer(["a", "a a"], padding=True),
         "tokenizer.chat_template is not set": lambda: tokenizer.apply_chat_template([{"role": "user", "content": "a"}]),

@@ -60,9 +60,6 @@ class Tensors(Protocol):
     def set_padding(self, model: Any, token: int) -> None:
         """Set the model's padding token."""
 
-    def decoder_inputs(self, model: Any, labels: Any) -> Any:
-        """The decoder inputs of an encoder-decoder model for training on these labels."""
-
     def freeze(self, model: Any, names: Sequence[str]) -> None:
         """Freeze the named parameters."""
 

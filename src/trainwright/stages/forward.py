@@ -135,8 +135,6 @@ class ForwardFacts(Facts):
     failure: Failure | None = None
     failed_module: ModuleFacts | None = None
     """The innermost module that raised, with its inputs."""
-    given: tuple[str, ...] = ()
-    """The names of the arguments that the model was called with; "0", "1" for positional ones."""
     modules: tuple[ModuleFacts, ...] = ()
     parameters: tuple[ParameterFacts, ...] = ()
     rebuilt: tuple[RebuiltLayer, ...] = ()

@@ -98,11 +98,9 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
     probes = probes_of(fit, batches, targets) if answers else Probes()
     again = fit.look_at(batches[0])[0] if record.unlisted else record
     inactive = _inactive(fit, record)
-    given = batches[0].x
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module if failed is not None else None,
-        given=tuple(given) if isinstance(given, dict) else ("x",),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(fit)),
         rebuilt=tuple(rebuilt_layers(record, again)),

@@ -52,7 +52,6 @@ def forward_facts(
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,
-        given=tuple(probe.inputs) if probe is not None else (),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Failure, Finding, Fix, Place, Proof, Role, Safety, Severity, rule
+from trainwright.core import Call, Failure, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.frameworks.error_texts import (
     HALF_WEIGHTS,
     SCALER_STEPPED_TWICE,
@@ -28,8 +28,8 @@ from trainwright.frameworks.error_texts import (
     UNSCALED_TWICE,
     UPDATED_WITHOUT_STEP,
 )
-from trainwright.rules.clipping import clipped_while_scaled, left_unclipped
 from trainwright.stages import GradientFacts, SetupFacts
+from trainwright.stages.gradients import CLIPPED, STEP, GradientChange
 
 # What the scaler raises where one step calls it wrongly: what that means, and what to do.
 _WITHIN_A_STEP = {
@@ -48,6 +48,10 @@ _WITHIN_A_STEP = {
 }
 # The same errors in the second step, where the first one stepped: nothing ended the first.
 _NOT_UPDATED = (UNSCALED_AFTER_STEP, SCALER_STEPPED_TWICE)
+# Division by the scale is exact but for rounding.
+UNSCALED_WITHIN = 0.01
+# A smaller scale hardly changes what clipping does.
+SMALLEST_SCALE = 4.0
 
 
 @rule("TW516", Severity.ERROR)
@@ -77,9 +81,29 @@ def _clipped_scaled(gradients: GradientFacts) -> Iterator[Finding]:
         proof=Proof(
             f"the norm after clipping, {clip.after:.4g}, is {clip.after / stepped:,.0f} times that at the step"
         ),
-        repair=left_unclipped(),
+        repair=_left_unclipped(),
         fix=Fix(does="call scaler.unscale_(optimizer) before clipping", safety=Safety.SAFE),
     )
+
+
+def clipped_while_scaled(gradients: GradientFacts) -> tuple[GradientChange, float] | None:
+    """The clipping of gradients that were still multiplied by a loss scale, and the norm left at the step."""
+    scale, steps = gradients.loss_scale, [c for c in gradients.window_changes if c.kind == STEP]
+    clips = [c for c in gradients.window_changes if c.kind == CLIPPED and c.left < 1 - UNSCALED_WITHIN]
+    if not steps or not clips or scale is None or scale < SMALLEST_SCALE or not clips[-1].after:
+        return None
+    stepped = steps[0].before
+    return (clips[-1], stepped) if abs(stepped * scale / clips[-1].after - 1) < UNSCALED_WITHIN else None
+
+
+def _left_unclipped() -> Repair:
+    """Clipping changes nothing."""
+
+    def change(call: Call) -> Call:
+        call.tensors.leave_unclipped(call["optimizer"])
+        return call
+
+    return Repair("leave the gradients unclipped", Seam.OPTIMIZER, change)
 
 
 def _in_the_next(failure: Failure, setup: SetupFacts) -> Iterator[Finding]:

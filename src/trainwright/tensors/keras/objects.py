@@ -197,7 +197,7 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
 
 
 def leave_unclipped(optimizer: Any) -> None:
-    optimizer.clipnorm = optimizer.global_clipnorm = optimizer.clipvalue = None
+    raise PartMissing("Keras optimizers unscale gradients before they clip them")
 
 
 def detached(value: Any) -> Any:
@@ -247,10 +247,6 @@ def leaves(structure: Any) -> Iterator[Any]:
 
 def set_padding(model: Any, token: int) -> None:
     raise PartMissing("Keras models have no padding token")
-
-
-def decoder_inputs(model: Any, labels: Any) -> Any:
-    raise PartMissing("Keras models do not shift labels themselves")
 
 
 def detach_kept(model: Any) -> None:

@@ -151,11 +151,6 @@ def set_padding(model: nn.Module, token: int) -> None:
     config.get_text_config().pad_token_id = config.pad_token_id = token
 
 
-def decoder_inputs(model: nn.Module, labels: torch.Tensor) -> Any:
-    own: Any = model
-    return own.prepare_decoder_input_ids_from_labels(labels)
-
-
 def freeze(model: nn.Module, names: Sequence[str]) -> None:
     for name, parameter in model.named_parameters():
         if name in names:

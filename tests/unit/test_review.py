@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from records import (
     parameters,
     regressor,
 )
-from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, Stage
+from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, Stage, Verdict
 from trainwright.core.rule import load_rules
 from trainwright.rehearsal.record import (
     Best,
@@ -43,6 +44,7 @@ from trainwright.rehearsal.record import (
     Update,
 )
 from trainwright.rehearsal.record_rows import Broken
+from trainwright.review import _verdict
 from trainwright.review._review import ask, review
 from trainwright.review._rows import evaluated_rows, held_out_rows
 from trainwright.review._scores import Score, tell
@@ -1071,3 +1073,18 @@ def test_a_last_window_that_is_never_applied_is_noted() -> None:
     for record in (accumulating(8, 400), accumulating(1, 400), accumulating(8, 406)):
         record.losses = record.losses if len(record.losses) == 400 else [*record.losses[:-6], (record.updates, 40.0)]
         assert "partial-data" not in said(record)
+
+
+@pytest.mark.parametrize(("lines", "expected"), [([5] * 8, Shown.LEARNS), (range(8), Shown.LEARNS_IN_PART)])
+def test_a_training_of_many_at_one_line_is_no_part_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, lines: Iterable[int], expected: Shown
+) -> None:
+    record, learns = classifier(), Verdict(shown=Shown.LEARNS, why="")
+    record.trainings = [
+        Training(number=n, kind="loop", begins=9 * n, ends=9 * n + 9, where=Place("t.py", line))
+        for n, line in enumerate(lines, 1)
+    ]
+    first = Verdict(shown=Shown.DOES_NOT_LEARN, why="")
+    found = [(one, first if one.number == 1 else learns) for one in record.trainings]
+    monkeypatch.setattr(_verdict, "verdicts", lambda record: found)
+    assert _verdict._with_trainings(record, learns).shown == expected

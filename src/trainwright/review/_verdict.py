@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from trainwright.core import Finding, Severity, Shown, Verdict
@@ -58,6 +59,10 @@ def _with_trainings(record: Record, verdict: Verdict) -> Verdict:
         return verdict
     still = [(one, "moves no weight") for one in still_trainings(record)]
     flat = [(one, found.why) for one, found in verdicts(record) if found.shown == Shown.DOES_NOT_LEARN]
+    at_line = Counter(
+        one.where for one in record.trainings
+    )  # trainings of one line are parts of one: folds, clients, trials
+    flat = [(one, why) for one, why in flat if 2 * sum(o.where == one.where for o, _ in flat) >= at_line[one.where]]
     for training, why in [*still, *flat]:
         at = f" ({training.where})" if training.where is not None else ""
         part = f"training {training.number} of {len(record.trainings)}{at}"

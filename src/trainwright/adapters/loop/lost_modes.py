@@ -28,7 +28,8 @@ def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
         training.reset()
     early = {id(m) for c in watch.calls if c.trained and c.turn == 0 for m in c.resting}
     late = {id(m) for c in watch.calls if c.trained and c.turn == 1 for m in c.resting} - early
-    names = tuple(n for n, m in training.model.named_modules() if id(m) in late)
+    lost = [(n, m) for n, m in training.model.named_modules() if id(m) in late]
+    names = tuple(n for n, m in lost if getattr(m, "p", True))  # nn.Dropout(0) is the same in both
     return names, _evaluation_line(lifted) if names else None
 
 

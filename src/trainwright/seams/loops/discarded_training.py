@@ -54,7 +54,11 @@ def _models_in(loop: Loop) -> dict[str, Any]:
 
 
 def _is_model(value: Any) -> bool:
-    return has_attributes(value, "named_parameters") and any(True for _ in value.named_parameters())
+    return (
+        not isinstance(value, type)
+        and has_attributes(value, "named_parameters")
+        and any(True for _ in value.named_parameters())
+    )
 
 
 def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, ast.stmt]]:

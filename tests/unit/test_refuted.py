@@ -127,3 +127,11 @@ def test_an_exception_of_the_walks_own_trials_is_not_the_pipelines() -> None:
         runs = (StageRun(stage=stage, status=Status.FAILED, why=str(failure)),)
         shown = without_refuted(Report(script="t.py", stages=runs, failure=failure), record, LEARNS)
         assert (shown.failure is not None) == is_left
+
+
+def test_a_model_that_is_scored_at_rest_is_not_scored_in_training_mode() -> None:
+    record = classifier()
+    assert not left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)
+    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 0}), record)  # a function's dropout
+    record.answers = [replace(one, is_noisy=not one.trains) for one in record.answers]
+    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)

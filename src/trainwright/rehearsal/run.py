@@ -47,6 +47,7 @@ TOLD_EVERY_SECONDS = 0.5
 # How a script stops that counts on all rounds of a training: files and names that are not made, lists that are shorter.
 _LEFT_SHORT = (IndexError, ZeroDivisionError, AssertionError, FileNotFoundError, UnboundLocalError)
 _OF_LENGTHS = re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.IGNORECASE)
+_RUN_FOLDER = re.compile(r"wandb[/\\\\](offline-)?run-")
 _OF_NONE = re.compile(r"\bNoneType\b")
 
 
@@ -150,6 +151,8 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
     elif withheld is not None:
         ended.hindrance = f"it reads {withheld} back, which it had uploaded: a rehearsal uploads nothing"
+    elif error is not None and _RUN_FOLDER.search(str(error)):
+        ended.hindrance = "it writes into the folder of a W&B run, which a check does not begin"
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None and _may_come_of_cut(error, recorder.record):

@@ -99,7 +99,10 @@ def weights_in(state: Mapping[str, Any]) -> list[Any]:
 def state_in(value: Any, depth: int = 0) -> Mapping[str, Any] | None:
     """The weights in what is saved or copied: a state, a model, or a dict that holds one; None: none."""
     if isinstance(value, torch.nn.Module):
-        return dict(value.state_dict()) if type(value).state_dict is torch.nn.Module.state_dict else None
+        is_plain_state = (
+            type(value).state_dict is torch.nn.Module.state_dict and next(value.parameters(), None) is not None
+        )
+        return dict(value.state_dict()) if is_plain_state else None  # metrics are modules without weights
     if not isinstance(value, Mapping) or not value:
         return None
     if all(isinstance(v, torch.Tensor) for v in value.values()):

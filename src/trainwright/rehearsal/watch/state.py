@@ -240,6 +240,7 @@ class State:
         """Whether what happens now is not looked at."""
         return (
             torch.compiler.is_compiling()  # first: the rest is not to be compiled
+            or torch.jit.is_tracing()  # what is computed now becomes part of the trace
             or self.recorder.busy
             or self.recorder.keras_runs  # whose watcher looks by itself
             or self.is_paused

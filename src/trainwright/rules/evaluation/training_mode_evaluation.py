@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.stages import EvaluationFacts, SetupFacts
 
 _SAYS = {"dropout": "active dropout", "batch_norm": "the statistics of the batch in batch_norm"}
 _OVERRIDES = ("prediction_step", "evaluate", "compute_loss")
 
 
-@rule("TW703", Severity.WARNING)
+@rule("TW703", Severity.WARNING, foretells=Fate.SCORES_IN_TRAINING_MODE)
 def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Training-only operations that ran during the evaluation and changed its results."""
     kinds = sorted({n.operation for n in evaluation.active_noise})

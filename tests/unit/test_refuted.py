@@ -132,6 +132,7 @@ def test_an_exception_of_the_walks_own_trials_is_not_the_pipelines() -> None:
 def test_a_model_that_is_scored_at_rest_is_not_scored_in_training_mode() -> None:
     record = classifier()
     assert not left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)
-    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 0}), record)  # a function's dropout
+    # A function's dropout has no mode.
+    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 0}), record)
     record.answers = [replace(one, is_noisy=not one.trains) for one in record.answers]
     assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)

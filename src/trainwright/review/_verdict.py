@@ -57,17 +57,15 @@ def _with_trainings(record: Record, verdict: Verdict) -> Verdict:
     """The verdict of the run, of which every training is a part."""
     if verdict.shown != Shown.LEARNS or len(record.trainings) < 2:
         return verdict
-    still = [(one, "moves no weight") for one in still_trainings(record)]
     flat = [(one, found.why) for one, found in verdicts(record) if found.shown == Shown.DOES_NOT_LEARN]
     at_line = Counter(
         one.where for one in record.trainings
     )  # trainings of one line are parts of one: folds, clients, trials
     flat = [(one, why) for one, why in flat if 2 * sum(o.where == one.where for o, _ in flat) >= at_line[one.where]]
-    for training, why in [*still, *flat]:
+    for training, why in flat:
         at = f" ({training.where})" if training.where is not None else ""
         part = f"training {training.number} of {len(record.trainings)}{at}"
-        said = f"{part} moves no weight" if (training, why) in still else f"{part} does not learn: {why}"
-        return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{said}; the run {verdict.why}")
+        return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{part} does not learn: {why}; the run {verdict.why}")
     return verdict
 
 
@@ -116,6 +114,8 @@ def _when(updates: int) -> str:
 
 def _judged(record: Record, training: Training | None) -> Verdict:
     held, after = held_out_rows(record, training), f"after {seen(record, training)}"
+    if training is not None and training in still_trainings(record):
+        return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} its weights are what they were before it")
     learned = next((one for one in held if one.learned), None)
     if learned is not None and _is_by_chance(record, training, learned):
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {learned.told}, and its training rows show no gain")

@@ -16,11 +16,13 @@ _NUMBER = re.compile(
 )
 # What stands before a spread, which is no number of its own.
 _SPREAD = re.compile(r"(\+-|±|\+/-)\s*$")
-# What counts the way, and says nothing of the training.
-_COUNTS = re.compile(r"\b(epoch|epochs|step|steps|iter|iteration|fold|seed|batch|second|runtime|seconds|time|trial)$")
+# What counts the way or sets it, and says nothing of the training.
+_COUNTS = re.compile(
+    r"\bparam(?:eter)?s\b|\b(epoch|epochs|step|steps|iter|iteration|fold|seed|batch|second|runtime|seconds|time|trial)$"
+)
 _WORD = re.compile(r"[^a-z0-9@ ]+")
 # Sets that a line can be about; the name says so where its words do not.
-_SETS = re.compile(r"\b(train|val|valid|validation|test|eval|dev|held)\w*")
+_SETS = re.compile(r"\b(train|val(?!ue)|valid|validation|test|eval|dev|held)\w*")
 # Longer lines are texts or tables, as a model's layers are; a progress bar's line says nothing that the next one does not.
 MOST_CHARACTERS = 400
 _BAR = re.compile(r"\d+%\||it/s|s/it|/step|^\d+\s+\|[^|]*\|[^|]*\|")

@@ -96,10 +96,9 @@ class Seen:
             return True
         if not self.went_on:
             return False
-        if self.reports(finding.measured.get("monitor") or finding.measured.get("metric_for_best_model")):
-            return True
         if fate == Fate.STOPS:
-            return self.is_whole or finding.stage < Stage.EVALUATION
+            missed = finding.measured.get("monitor") or finding.measured.get("metric_for_best_model")
+            return self.is_whole or finding.stage < Stage.EVALUATION or self.reports(missed)
         if fate == Fate.STANDS_STILL:
             return self.trains
         if fate == Fate.SCORES_IN_TRAINING_MODE:  # functions of dropout have no mode that is seen

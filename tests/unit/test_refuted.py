@@ -117,6 +117,7 @@ def test_a_number_that_was_reported_is_not_missing() -> None:
     assert left(missing, record)
     record.numbers = [Number(update=1, name="val_loss", value=0.5, source="logged")]
     assert not left(missing, record)
+    assert left(finding("wrong-metric-direction", "TW705", measured={"monitor": "val_loss"}), record)
 
 
 def test_an_exception_of_the_walks_own_trials_is_not_the_pipelines() -> None:

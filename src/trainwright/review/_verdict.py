@@ -58,9 +58,8 @@ def _with_trainings(record: Record, verdict: Verdict) -> Verdict:
     if verdict.shown != Shown.LEARNS or len(record.trainings) < 2:
         return verdict
     flat = [(one, found.why) for one, found in verdicts(record) if found.shown == Shown.DOES_NOT_LEARN]
-    at_line = Counter(
-        one.where for one in record.trainings
-    )  # trainings of one line are parts of one: folds, clients, trials
+    # Trainings of one line are parts of one: folds, clients, trials.
+    at_line = Counter(one.where for one in record.trainings)
     flat = [(one, why) for one, why in flat if 2 * sum(o.where == one.where for o, _ in flat) >= at_line[one.where]]
     for training, why in flat:
         at = f" ({training.where})" if training.where is not None else ""

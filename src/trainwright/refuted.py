@@ -12,6 +12,7 @@ from trainwright.core.rule import Fate, load_rules
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import FIXED
 from trainwright.rehearsal.record import Record
+from trainwright.walk.stage_runs import WARNED
 
 # What becomes of a stage whose exception the run did not raise.
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
@@ -151,6 +152,9 @@ def _of_errors(report: Report, findings: Sequence[Finding]) -> Verdict | None:
 
 def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:
     """A stage without what the run has refuted."""
+    if run.why.startswith(WARNED):
+        left = [name for name in run.why.removeprefix(WARNED).split(", ") if name not in refuted]
+        return replace(run, why=f"{WARNED}{', '.join(left)}" if left else "")
     if run.status == Status.REPAIRED and refuted.issuperset(run.why.split(", ")):
         return replace(run, status=Status.PASSED, why="")
     if run.status == Status.FAILED and (refuted.issuperset(run.why.split(", ")) or run.why == str(failure)):

@@ -48,6 +48,7 @@ from trainwright.review import _verdict
 from trainwright.review._review import ask, review
 from trainwright.review._rows import evaluated_rows, held_out_rows
 from trainwright.review._scores import Score, tell
+from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import verdict_of, verdicts
 
 QUESTIONS = {one.name: one for one in load_rules() if one.stage == Stage.REHEARSAL}
@@ -587,7 +588,7 @@ def test_training_rows_are_asked_where_no_held_out_labels_were_seen() -> None:
         record.numbers = []
         assert said(record) == ({"held-out-at-constant"} if right < 0.5 else set())
         assert shown(record) == (Shown.DOES_NOT_LEARN if right < 0.5 else Shown.NOT_SHOWN)
-        assert "no held-out labels were seen" in verdict_of(record, ()).why
+        assert "no held-out labels were seen beside answers" in verdict_of(record, ()).why
 
 
 def test_a_gain_that_is_sure_and_tiny_is_no_learning_and_no_fault() -> None:
@@ -625,6 +626,29 @@ def test_a_sweep_whose_last_run_fails_is_no_fault() -> None:
     assert said(record) == set()
     assert [one.shown for _, one in verdicts(record)] == [Shown.LEARNS, Shown.DOES_NOT_LEARN]
     assert shown(record) == Shown.LEARNS_IN_PART
+
+
+def test_trials_that_the_check_cut_short_are_not_judged() -> None:
+    record = regressor()
+    labels = 5 + 2 * np.random.default_rng(5).standard_normal(200)
+    guessed = np.full(200, 5.0)
+    for number in (2, 3):
+        model, begins = number + 3, record.updates
+        record.updates = begins + 20
+        cut = Training(number=number, kind="loop", begins=begins, ends=begins + 20, models=(model,), is_cut=True)
+        record.trainings.append(cut)
+        add_calls(record, of_values(labels, guessed, update=begins + 10, trains=True, model=model))
+        add_calls(record, of_values(labels, guessed, update=begins + 20, model=model, evaluation=number))
+        record.numbers.append(Number(update=begins + 20, name="val_loss", value=99.0, source="logged"))
+    record.trainings[-1].ends, record.ended = None, Ended(is_cut=True)
+    sheet, verdict = sheet_of(record), verdict_of(record, ())
+    assert verdict.shown == Shown.LEARNS and verdict.why.startswith(f"training 1 of 3, after {UPDATES} updates")
+    assert not any(row.mark for row in sheet.scores)
+    assert all(row.last != 99.0 for row in sheet.own)
+    assert [row.shown for row in sheet.trainings] == ["learns", "not shown", "not shown"]
+    record.trainings[0].models = (5,)  # one model in all of them: parts of one training
+    record.answers = [dataclasses.replace(one, model=5) for one in record.answers]
+    assert verdict_of(record, ()).why.startswith(f"after {record.updates} updates")
 
 
 def test_two_sets_at_the_same_update_stay_apart() -> None:

@@ -8,6 +8,7 @@ import torch
 
 from trainwright.rehearsal.record import Kind, Output, Pass, Record, Source
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.numbers import numbers_in
 from trainwright.rehearsal.watch.state import MOST_HELD, Held, storage_of
 from trainwright.rehearsal.watch.torch import TorchWatch
 from watched import watched
@@ -282,6 +283,27 @@ def test_a_copied_state_and_where_it_was_put(loop: tuple[Record, str]) -> None:
     assert kept.weights == record.passes[1].weights == loaded.after
     assert loaded.before == record.passes[3].weights
     assert (loaded.missing, loaded.tensors, loaded.model) == (0, 4, record.passes[0].model)
+
+
+@pytest.mark.parametrize(
+    ("line", "numbers"),
+    [
+        ("Test accuracy with 150 trees: 0.97", [("test accuracy", 0.97)]),
+        ("Epoch 1 | loss 0.3 | acc 0.9", [("loss", 0.3), ("acc", 0.9)]),
+        ("Epoch 3 of 10, loss 0.3 and acc 0.9", [("loss", 0.3), ("acc", 0.9)]),
+        ("2 | criterion | BarlowTwinsLoss | 0", []),
+        ("00:12 min ┃ 1.8503 ┃ 37.81 %", []),
+        ("loss at step 10: 0.4", [("loss", 0.4)]),
+        ("Accuracy of the network on the 10000 test images: 54 %", [("test accuracy", 0.54)]),
+        (
+            "Test set: Average loss: 0.2, Accuracy: 9800/10000 (98%)",
+            [("test average loss", 0.2), ("test accuracy", 0.98)],
+        ),
+        ("F1 on the test set 0.8", [("f1 test", 0.8)]),
+    ],
+)
+def test_a_printed_number_has_the_name_that_its_sentence_gives_it(line: str, numbers: list[tuple[str, float]]) -> None:
+    assert numbers_in(line) == numbers
 
 
 def test_numbers_that_are_printed(loop: tuple[Record, str]) -> None:

@@ -18,6 +18,7 @@ from trainwright.report.sheet import (
     drawn_cells,
     output_cells,
     piece_cells,
+    score_name,
     share_of,
     spread_of,
     value_of,
@@ -76,8 +77,7 @@ def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
     lines, last = list[Line](), ("", "")
     for row in chosen_of(shown, MOST_LINES["scores"]):
         rows = f"{row.rows_of}, {row.rows:,} {row.unit}"
-        name = f"{row.name} ({row.output})" if row.output else row.name
-        cells = ("" if rows == last[0] else rows, name, _way(row.first, row.last), _beside(row))
+        cells = ("" if rows == last[0] else rows, score_name(row), _way(row.first, row.last), _beside(row))
         lines.append(Line(cells, row.mark if (rows, row.mark) != last else ""))
         last = rows, row.mark
     return tuple(lines)

@@ -186,12 +186,17 @@ def chosen_of(rows: Sequence[M], most: int) -> list[M]:
     return [rows[i] for i in sorted(by_worth)]
 
 
+def score_name(row: Score) -> str:
+    """Its name, with its unit if that is not the labels', and its output."""
+    name = f"{row.name} in standard deviations" if row.name == "absolute error" else row.name
+    return f"{name} ({row.output})" if row.output else name
+
+
 def _score(row: Score) -> tuple[str, ...]:
-    name = f"{row.name} ({row.output})" if row.output else row.name
     return (
         row.rows_of,
         f"{row.rows:,}{'' if row.unit == 'rows' else f' {row.unit}'}",
-        name,
+        score_name(row),
         value_of(row.first),
         value_of(row.last),
         value_of(row.constant),

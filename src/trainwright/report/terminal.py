@@ -39,7 +39,7 @@ _VERDICT = {
 
 
 # The lines of each part of the sheet in a short report; of the others, those that are marked.
-SHORT = {"score": 3, "reported": 2, "curves": 1, "trainings": 3}
+SHORT = {"score": 3, "reported": 2, "curves": 1, "weights": 1, "rows": 2, "trainings": 3}
 MOST_MARKED = 2
 # The stages that share a line of a short report.
 GROUPS = (
@@ -50,6 +50,8 @@ GROUPS = (
     (Stage.OVERFIT, Stage.BASELINE),
     (Stage.REHEARSAL,),
 )
+# Stages that the walk tries by itself, in place of what the run shows.
+TRIES = (Stage.EVALUATION, Stage.OVERFIT, Stage.BASELINE)
 MORE = "All that was measured: --verbose, or --html FILE."
 
 
@@ -121,18 +123,25 @@ def _seen(report: Report) -> list[RenderableType]:
     return [part for one in seen for part in (one, Text())]
 
 
-def _short_stages(report: Report) -> Table:
-    """A line for each group of stages."""
+def _short_stages(report: Report) -> Table | Text:
+    """A line for each group of stages; where the run shows what comes out, one for all of them."""
+    is_run = report.sheet is not None and report.sheet.updates > 0
+    spoken = {finding.stage for finding in report.findings}
     rows = []
     for group in GROUPS:
         runs = [run for run in report.stages if run.stage in group and run.status != Status.BLOCKED]
+        if is_run and not spoken & set(group):
+            runs = [run for run in runs if run.stage not in TRIES]
         if runs:
             # The stage that shows the least stands for the group.
             mark, colour = _STATUS[max((run.status for run in runs), key=list(_STATUS).index)]
             names = _span(runs) if len(runs) > 1 else runs[0].stage.label
             why = "; ".join(run.why for run in runs if run.why)
             rows.append((Text(f"{mark} {names}", style=colour), Text(why)))
-    return _grid(rows)
+    if not is_run:
+        return _grid(rows)
+    *_, (_, end) = rows
+    return Text("  ").join([*(name for name, _ in rows[:-1]), Text.assemble(rows[-1][0], ": ", end)])
 
 
 def _grid(rows: Sequence[tuple[Text, Text]]) -> Table:

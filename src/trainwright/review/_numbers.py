@@ -18,6 +18,7 @@ _HIGHER = re.compile(
 )
 _HELD_OUT = re.compile(r"\bval(?:id(?:ation)?)?\b|\btest|\beval|\bdev\b|held|unseen|holdout|\boos\b")
 _TRAINING = re.compile(r"train|fit")
+_SETS_ALONE = re.compile(r"(?:(?:val|valid|validation|test|eval|dev|train|training) ?)+")
 # Not this training's own: of another model, of its beginning, or the best of others.
 _OTHERS = re.compile(
     r"best|first|start|init|before|untrained|random|baseline|chance|major|teacher|\bema\b|adv|robust|max|min|mean|avg|std|"
@@ -59,6 +60,11 @@ class Series:
     def is_of_training(self) -> bool:
         """Whether the name says that it is of training rows."""
         return bool(_TRAINING.search(self.words))
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the name says what is measured; words before a printed number are any words of a text."""
+        return self.is_typed or bool(self.direction) or _SETS_ALONE.fullmatch(self.words) is not None
 
     @property
     def is_own(self) -> bool:
@@ -121,7 +127,7 @@ def series_of_training(record: Record, training: Training | None) -> list[Series
 def own_score(record: Record, training: Training | None = None) -> Series | None:
     """The script's own number that says the most: held out, a score before a loss before what has no known direction,
     logged before printed."""
-    held_out = [one for one in series_of_training(record, training) if one.is_held_out and one.is_own]
+    held_out = [one for one in series_of_training(record, training) if one.is_held_out and one.is_own and one.is_named]
     known = [one for one in held_out if one.direction or len(set(one.values)) > 1]
     return min(
         known, key=lambda one: (not one.direction, not one.is_typed, -one.direction, -len(one.values)), default=None

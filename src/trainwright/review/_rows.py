@@ -142,6 +142,8 @@ def evaluated_rows(record: Record, training: Training | None = None, *, scored: 
         if not _are_made(output, calls):
             found += [_truest([_join(record, last) for last in ways]) for ways in _last_passes(calls)]
     found = [one for one in found if one.scores or not scored]
+    # A difference is one of an answer and its label only where training has such labels.
+    found = [one for one in found if one.source != Source.DIFFERENCE or one.trained is not None]
     trained = trained_models(record)
     known = [one for one in found if one.model in trained]
     chosen = [one for one in found if one.output not in {o.output for o in known} or one in known]

@@ -10,13 +10,14 @@ from itertools import pairwise
 from trainwright.core import Finding, Shown
 from trainwright.core.guess import Guess
 from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
-from trainwright.rehearsal.record import Record
-from trainwright.review._numbers import TYPED, Series, own_score, series_of
+from trainwright.rehearsal.record import Record, Training
+from trainwright.review._numbers import TYPED, Series, own_score, series_of_training
 from trainwright.review._raw import profiles
 from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
 from trainwright.review._sheet_samples import confused_rows, generated, samples
+from trainwright.review._trials import whole_trials, without_cut_trials
 from trainwright.review._verdict import verdicts
 
 # Points of a curve: what a line of a terminal holds.
@@ -39,7 +40,9 @@ COUNTERS = {
 
 def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
     """What was seen of a script that ran, with rows that these findings speak of."""
-    own, judging, kept = _own_series(record), own_score(record), _kept_update(record)
+    every, trial = record, next(reversed(whole_trials(record)), None)
+    record = without_cut_trials(record)
+    own, judging, kept = _own_series(record, trial), own_score(record, trial), _kept_update(record)
     best = None if judging is None else _best_index(judging)
     plans = [training.planned for training in record.trainings]
     return Sheet(
@@ -62,7 +65,7 @@ def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
         curves=_curves(record, own),
         pieces=pieces(record),
         drawn=rows_drawn(record),
-        trainings=_trainings(record),
+        trainings=_trainings(every),
         confused=confused_rows(record),
         samples=samples(record, findings),
         generated=generated(record),
@@ -113,12 +116,12 @@ def _kept_update(record: Record) -> int | None:
     return next((kept.update for kept in reversed(record.kept) if kept.how == "saved"), None)
 
 
-def _own_series(record: Record) -> list[Series]:
-    """The script's own numbers, each name once; those of held-out rows first, then those with a direction."""
+def _own_series(record: Record, training: Training | None) -> list[Series]:
+    """The script's own numbers of a training, each name once; those of held-out rows first, then those with a direction."""
     names: dict[str, Series] = {}
-    for one in series_of(record):
-        is_course = one.direction or len(one.values) > 1  # otherwise a size, a seed or the like that was printed once
-        if is_course and COUNTERS.isdisjoint(one.words.split()):
+    for one in series_of_training(record, training):
+        is_course = one.direction or len(one.values) > 1  # otherwise a size, a seed or the like that was logged once
+        if is_course and one.is_named and COUNTERS.isdisjoint(one.words.split()):
             names.setdefault(one.words, one)  # "eval loss" is printed what is logged as "eval_loss"
     worth = sorted(
         names.values(), key=lambda one: (not one.direction, not one.is_held_out, -one.direction, -len(one.values))

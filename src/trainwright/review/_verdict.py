@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from trainwright.core import Finding, Severity, Shown, Verdict
 from trainwright.rehearsal.record import Record, Training
@@ -21,6 +22,7 @@ from trainwright.review._rows import (
     trained_rows,
 )
 from trainwright.review._scores import BESIDE
+from trainwright.review._trials import whole_trials, without_cut_trials
 from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES, rows_at_constant
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
@@ -29,6 +31,8 @@ ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15
 OVERCONFIDENT = 3.0
 # Standard errors from which a gain of one of several measures is none of chance.
 CLEAR_ERRORS = 6.0
+# Trials of which one stands for all.
+MOST_TRIALS = 10
 _RANKING = re.compile(r"\bauc|auroc|concordance")
 _R2 = re.compile(r"\br2\b|r squared")
 
@@ -50,7 +54,17 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
     one = one_batch(record)
     if one is not None and one.is_chosen:
         return Verdict(shown=Shown.NOT_SHOWN, why=_by_heart(record, one))
-    return _with_trainings(record, _judged(record, None))
+    return _with_trainings(record, _judged_run(record))
+
+
+def _judged_run(record: Record) -> Verdict:
+    """The verdict of all trainings, or, where they are trials, of the one that stands for them."""
+    last, trials = without_cut_trials(record), whole_trials(record)[-MOST_TRIALS:]
+    if not trials:
+        return _judged(record, None)
+    judged = [(one, _judged(last, one)) for one in reversed(trials)]
+    trial, verdict = next((one for one in judged if one[1].shown == Shown.LEARNS), judged[0])
+    return replace(verdict, why=f"training {trial.number} of {len(record.trainings)}, {verdict.why}")
 
 
 def _with_trainings(record: Record, verdict: Verdict) -> Verdict:
@@ -130,7 +144,9 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     if own is not None:
         return Verdict(shown=Shown.LEARNS, why=f"{after} {own}")
     if flat is not None:
-        return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen")
+        return Verdict(
+            shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen beside answers"
+        )
     return _not_shown(record, training, held, after)
 
 
@@ -170,7 +186,7 @@ def _not_shown(record: Record, training: Training | None, held: list[Rows], afte
     trained = [*evaluated_rows(record, training), *trained_rows(record, training)]
     if trained and not record.makes_labels:
         best = next((one for one in trained if one.learned), trained[0])
-        only = "no held-out labels were seen"
+        only = "no held-out labels were seen beside answers"
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {best.told}; {only}{cut}{_own(record, training)}")
     if record.answers and not record.makes_labels and not _only_made(record):
         return Verdict(

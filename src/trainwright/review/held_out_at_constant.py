@@ -37,7 +37,7 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
     learner = better_learner(record, rows)
     yield Finding(
         message=f"after {seen(record)} {rows.told}: no measure sees a gain"
-        + ("" if rows.is_held_out else "; no held-out labels were seen")
+        + ("" if rows.is_held_out else "; no held-out labels were seen beside answers")
         + (f"; {learner.told}" if learner is not None else _numbered(record, rows)),
         measured={
             "rows": len(rows.labels),

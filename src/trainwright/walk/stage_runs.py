@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Why an evaluation was not walked.
 UNSEEN_EVALUATION, NO_EVALUATION_SET = "no evaluation was seen in or after the loop", "there is no evaluation set"
+# Before the names of warnings.
+WARNED = "with a warning: "
 # A loss that differs from its one loss call by more than this has further terms.
 SAME_LOSS = 0.01
 
@@ -61,7 +63,7 @@ def _stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRu
             why = f"{lost}: {_why_unseen(walk, stage)}"
             return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
     names = ", ".join(dict.fromkeys(f.name for f in here))
-    why = f"with a warning: {names}" if names else describe(measured[0])
+    why = f"{WARNED}{names}" if names else describe(measured[0])
     if stage == Stage.DATASET and not names:
         why += _of_all_rows(walk)
     if isinstance(measured[0], EvaluationFacts) and not names:

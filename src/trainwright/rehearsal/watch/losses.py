@@ -22,7 +22,7 @@ _FRAMES_UP_AT = 2
 # How the first argument of each loss function is read, the second being the labels.
 _LOSSES = {
     "cross_entropy": "classes",
-    "nll_loss": "log classes",
+    "nll_loss": "classes",
     "multi_margin_loss": "classes",
     "binary_cross_entropy": "binary",
     "binary_cross_entropy_with_logits": "logits",

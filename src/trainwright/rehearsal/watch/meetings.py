@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,8 @@ MOST_KEPT_INPUTS = 20_000_000
 MOST_OUTPUTS = 8
 # Below this share for its first class, a label of several classes is a mixture of rows.
 MIXED = 0.8
+# What takes a difference that is no residual: the mean of two terms of a density, an exponential of log probabilities.
+_TERM = re.compile(r"(Mean|Sum|Neg|Add|Sub|Rsub|Exp)Backward")
 # Labels that are gathered before they are counted.
 GATHERED, GATHERED_VALUES = 64, 250_000
 
@@ -64,6 +67,9 @@ class Meetings:
         found = _reached(roots, {m.node for m in self.pending if m.node is not None})
         if not found and not is_whole:
             return
+        self.pending = [
+            m for m in self.pending if m.source != Source.DIFFERENCE or not _TERM.match(found.get(m.node or 0, ""))
+        ]
         chosen = [m for m in self.pending if m.node in found or not found]
         calls = {id(m.call) for m in chosen if m.call is not None}
         with_loss = {id(m.call) for m in chosen if m.call is not None and m.source == Source.LOSS}
@@ -284,17 +290,18 @@ def _slot(call: Call, tensor: Any) -> Any:
     return None
 
 
-def _reached(roots: list[Any], wanted: set[int]) -> set[int]:
-    """Which of the wanted nodes of the graph lie near the roots."""
-    todo = deque(root.grad_fn for root in roots if root.grad_fn is not None)
-    found: set[int] = set()
+def _reached(roots: list[Any], wanted: set[int]) -> dict[int, str]:
+    """Which of the wanted nodes of the graph lie near the roots, each with the name of the node that takes its result."""
+    todo = deque((root.grad_fn, "") for root in roots if root.grad_fn is not None)
+    found: dict[int, str] = {}
     seen = 0
     while todo and seen < 200 and len(found) < len(wanted):
-        node = todo.popleft()
+        node, taker = todo.popleft()
         seen += 1
         number = getattr(node, "_sequence_nr", lambda: None)()
         if number in wanted:
-            found.add(number)
+            found[number] = taker
             continue
-        todo.extend(inner for inner, _ in getattr(node, "next_functions", ()) if inner is not None)
+        name = type(node).__name__
+        todo.extend((inner, name) for inner, _ in getattr(node, "next_functions", ()) if inner is not None)
     return found

@@ -18,8 +18,13 @@ from trainwright.rehearsal.watch.state import Call
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
 
-_KINDS = {"classes": Kind.CLASSES, "log classes": Kind.CLASSES, "logits": Kind.BINARY, "binary": Kind.BINARY,
-          "signs": Kind.BINARY, "numbers": Kind.NUMBERS}  # fmt: skip
+_KINDS = {
+    "classes": Kind.CLASSES,
+    "logits": Kind.BINARY,
+    "binary": Kind.BINARY,
+    "signs": Kind.BINARY,
+    "numbers": Kind.NUMBERS,
+}
 
 
 @dataclass(eq=False)
@@ -27,7 +32,7 @@ class Meeting:
     """An output and its labels, given to the same function."""
 
     form: str
-    """`classes` (scores), `log classes`, `logits`, `binary` (probabilities), `signs` or `numbers`."""
+    """`classes` (scores), `logits`, `binary` (probabilities), `signs` or `numbers`."""
     output: Any
     target: Any
     source: Source
@@ -43,7 +48,7 @@ class Meeting:
 def shape_of(form: str, answer: Any) -> Output | None:
     """The kind and the width of an output."""
     shape = tuple(answer.shape)
-    if form in ("classes", "log classes"):
+    if form == "classes":
         width = shape[1] if len(shape) > 1 else shape[0] if shape else 0
     else:
         width = min(SAMPLED_WIDTH, math.prod(shape[1:]))
@@ -122,15 +127,13 @@ def _classes(
     labels: NDArray[Any] = known[index].astype(np.int64)
     raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
     guesses: Integers = raw.argmax(1) if len(raw) else np.zeros(0, np.int64)
-    losses, own = (_log_losses(raw, of, meeting.form == "log classes") for of in (labels, guesses))
+    losses, own = (_log_losses(raw, of) for of in (labels, guesses))
     values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": np.exp(-own)}
     return index, len(places), per_row, values
 
 
-def _log_losses(scores: Floats, labels: Integers, are_logs: bool) -> Floats:
-    chosen: Floats = scores[np.arange(len(labels)), labels]
-    if are_logs:
-        return -chosen
+def _log_losses(scores: Floats, labels: Integers) -> Floats:
+    """Of scores or of log probabilities, which are their own normalized form."""
     highest = scores.max(1, initial=-np.inf)
-    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - chosen
+    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - scores[np.arange(len(labels)), labels]
     return total

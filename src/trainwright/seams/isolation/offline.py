@@ -318,8 +318,8 @@ def _patch_optuna(module: Any) -> None:
 
     for owner in (study, getattr(study, "study", None), module):
         if owner is not None:
-            _swap("Optuna", owner, "create_study", create_study)
-            _swap("Optuna", owner, "load_study", load_study)
+            _swap("Optuna's storage", owner, "create_study", create_study)
+            _swap("Optuna's storage", owner, "load_study", load_study)
 
 
 # The Hub

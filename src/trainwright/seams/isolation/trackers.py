@@ -28,8 +28,8 @@ _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("ClearML", "clearml", "Logger", ("report_", "flush")),
     ("ClearML", "clearml", "Task", ("upload_artifact", "set_", "add_tags", "close", "mark_", "register_artifact")),
     ("Aim", "aim", "Run", ("track", "__setitem__", "set", "log_", "add_tag", "close")),
-    ("Optuna", "optuna.trial", "Trial", ("report", "set_user_attr", "set_system_attr")),
-    ("Optuna", "optuna.study", "Study", ("tell", "enqueue_trial", "set_user_attr", "add_trial")),
+    ("Optuna's storage", "optuna.trial", "Trial", ("report", "set_user_attr", "set_system_attr")),
+    ("Optuna's storage", "optuna.study", "Study", ("tell", "enqueue_trial", "set_user_attr", "add_trial")),
 )  # fmt: skip
 
 

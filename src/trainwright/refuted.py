@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
-from trainwright.core.report import Report
+from trainwright.core.report import WARNED, Report
 from trainwright.core.rule import Fate, load_rules
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import FIXED
 from trainwright.rehearsal.record import Record
-from trainwright.walk.stage_runs import WARNED
 
 # What becomes of a stage whose exception the run did not raise.
 UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"

@@ -25,6 +25,9 @@ INTERRUPTED = 130
 CUT_OFF = "was too small for some experiments"
 """Part of the message of a report whose budget was too small for all experiments."""
 
+# Why a stage is passed whose warnings' names follow.
+WARNED = "with a warning: "
+
 
 class Status(StrEnum):
     """How a stage ended."""

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from trainwright.core import Facts, Finding, Severity, Stage, StageRun, Status
+from trainwright.core.report import WARNED
 from trainwright.stages import CENSUS_LABELS, BaselineFacts, EvaluationFacts, LearningFacts, LossFacts, OddRowFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 from trainwright.stages.setup import SetupFacts
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Why an evaluation was not walked.
 UNSEEN_EVALUATION, NO_EVALUATION_SET = "no evaluation was seen in or after the loop", "there is no evaluation set"
-# Before the names of warnings.
-WARNED = "with a warning: "
 # A loss that differs from its one loss call by more than this has further terms.
 SAME_LOSS = 0.01
 

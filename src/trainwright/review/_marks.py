@@ -16,12 +16,12 @@ MOST_NAMED, MOST_NAMES = 3, 3
 # The findings that say what is marked in a table of the sheet.
 SAID_BY = {
     "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "training-mode-evaluation"},
-    "profile": {"lost-in-preparation", "discarded-columns", "input-without-effect"},
+    "profile": {"lost-columns", "lost-in-preparation", "discarded-columns", "input-without-effect"},
     "own": {"best-not-kept", "run-diverged", "wrong-metric-direction", "uncopied-best-weights"},
     "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
                 "numbers-disagree", "torn-labels"},
     "outputs": {"held-out-at-constant", "unlearned-part"},
-    "columns": {"unscaled-inputs", "differently-scaled-sets", "differently-prepared-sets", "inputs-scaled-twice"},
+    "columns": {"other-scale-evaluated", "unscaled-inputs", "differently-scaled-sets", "differently-prepared-sets", "inputs-scaled-twice"},
     "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
     "curves": {"run-diverged"},
     "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",

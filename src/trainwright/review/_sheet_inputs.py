@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.core.sheet import HELD_OUT, TRAINING, Column
-from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record
+from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record, Source
 
 # Columns that are shown one by one: those of a picture are not.
 MOST_COLUMNS = 20
@@ -13,6 +13,7 @@ MOST_COLUMNS = 20
 FEWEST_ROWS = 10
 # Deviations between the means of two sets, ratio of their deviations, and ratio of a column's deviation to the others' in the
 # median, that stand out: rows of one source are far below.
+OTHER_SCALED = "another scale than in training"
 FAR, OTHER_SCALE, UNSCALED = 3.0, 3.0, 1000.0
 
 
@@ -25,6 +26,7 @@ def columns(record: Record) -> tuple[Column, ...]:
         one.inputs.astype(np.float64)
         for one in record.answers
         if not one.trains and one.inputs is not None and one.inputs.shape[1:] == training.shape[1:]
+        if one.source != Source.DIFFERENCE  # states that a policy meets are no set
     ]
     others = np.concatenate(held) if held else training[:0]
     width = training.shape[1]
@@ -68,7 +70,7 @@ def _both(name: str, training: Floats, held: Floats, rows: int, held_rows: int, 
         missing_here, far = float(np.mean(~np.isfinite(held))), ""
         if spread > 0 and held_rows >= FEWEST_ROWS and rows >= FEWEST_ROWS:
             scale = other_spread > OTHER_SCALE * spread or other_spread * OTHER_SCALE < spread
-            far = "another scale than in training" if scale or abs(other_mean - mean) > FAR * spread else ""
+            far = OTHER_SCALED if scale or abs(other_mean - mean) > FAR * spread else ""
         made.append(_column(name, HELD_OUT, held, held_rows, "missing values" if missing_here and not missing else far))
     return made
 

@@ -58,7 +58,8 @@ class Loaders:
         held = Batch(columns, drawn, numbers, reading, iterator._dataset, weakref.ref(iterator))
         self._state.add_batch(held)
         if numbers:
-            self._state.recorder.guard(functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size))
+            look = functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size, self._state.tables)
+            self._state.recorder.guard(look)
 
     def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
         identity = self._identity(data)

@@ -40,14 +40,18 @@ class RawTables:
         self._recorder = recorder
         self._seen: set[int] = set()
 
-    def look(self, number: int, rows: Any, size: int) -> None:
-        """Read the raw rows of a set, by its number, unless that was done."""
+    def look(self, number: int, rows: Any, size: int, tables: Mapping[str, Any]) -> None:
+        """Read the raw rows of a set, by its number, unless that was done.
+
+        Args:
+            tables: what is known besides to hold raw rows, by name.
+        """
         if number in self._seen or len(self._seen) >= MOST_SETS or size < FEWEST_ROWS:
             return
         self._seen.add(number)
         chosen: Integers = np.unique(np.linspace(0, size - 1, min(size, MOST_ROWS)).astype(np.int64))
         columns: dict[str, Floats] = {}
-        scope = dict(scope_of(sys._getframe(1)))
+        scope = {**tables, **dict(scope_of(sys._getframe(1)))}
         for table, places in _tables(rows, chosen, scope):
             for name, values in _columns(table, places):
                 wide = sum(one.shape[1] for one in columns.values() if one.shape[1] < OF_TEXT)

@@ -225,6 +225,8 @@ class State:
         """Whether the model was called in it, and the last update that was looked at."""
         self.managed = False
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
+        self.tables: dict[str, Any] = {}
+        """What a trainer was given, before it left out columns."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
         """Called when a model has answered (`torch.py`)."""
         self.look_for_update: Callable[[], None] = lambda: None

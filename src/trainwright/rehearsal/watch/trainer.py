@@ -112,7 +112,7 @@ class Noting(TrainerCallback):
 
     def finish(self, trainer: Any) -> None:
         """`train()` is left."""
-        self._watch.state.managed = False
+        self._watch.state.managed, self._watch.state.tables = False, {}
         if self._training is None:
             return
         self._watch.meetings.finish()
@@ -134,5 +134,6 @@ class Noting(TrainerCallback):
 
 def _add(watch: TorchWatch, where: Place | None, trainer: Any) -> Noting:
     made = Noting(watch, where)
+    watch.state.tables = {name: getattr(trainer, name, None) for name in ("train_dataset", "eval_dataset")}
     trainer.callback_handler.callbacks.append(made)  # not by `add_callback`, which users override
     return made

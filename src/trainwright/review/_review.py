@@ -17,8 +17,13 @@ RESULTS = ("held-out-at-constant", "unlearned-part", "simple-learner-better")
 # A run that diverged, or whose weights stand still, explains all of these as well.
 FOLLOWS = {
     "run-diverged": {"weights-stand-still", "other-weights-evaluated", "best-not-kept", "numbers-disagree"},
-    "weights-stand-still": {"other-weights-evaluated", "best-not-kept", "numbers-disagree", "input-without-effect",
-                            "lost-columns"},
+    "weights-stand-still": {
+        "other-weights-evaluated",
+        "best-not-kept",
+        "numbers-disagree",
+        "input-without-effect",
+        "lost-columns",
+    },
     "other-weights-evaluated": {"best-not-kept", "numbers-disagree"},
     "wrong-mode": {"numbers-disagree"},
     "torn-labels": {"numbers-disagree"},
@@ -40,7 +45,7 @@ def review(record: Record) -> Review:
     """Ask a record all questions; an earlier and more specific one speaks for what follows from its fault."""
     found: list[Finding] = []
     errors: list[str] = []
-    for question in load_rules():
+    for question in sorted(load_rules(), key=lambda one: one.order):
         if question.stage == Stage.REHEARSAL:
             try:
                 found += [_named(question, one) for one in ask(question, record)]

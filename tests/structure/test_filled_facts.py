@@ -66,7 +66,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("of Keras's own optimizers, callbacks and devices", TORCH, """
         OptimizerFacts.update_rate OptimizerFacts.rate_keyword OptimizerFacts.named_by_string OptimizerFacts.library
         OptimizerFacts.given_gradients OptimizerFacts.bound OptimizerFacts.schedule_moves_at
-        GradientFacts.follows_loss_scale SetupFacts.refused_files SetupFacts.takes_all_memory"""),
+        GradientFacts.follows_loss_scale SetupFacts.takes_all_memory"""),
     ("a loader's collator and worker processes, which fit has not", KERAS, """
         BatchFacts.equal_rows_collate BatchFacts.item_shapes BatchFacts.stacked_lengths BatchFacts.forms_without
         BatchFacts.workers BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),

@@ -61,7 +61,6 @@ KERAS_ERRORS = {
     "ValueError: Unrecognized keyword arguments passed to Dense: {'init': 'normal'}": "renamed-argument",
     "AttributeError: 'Sequential' object has no attribute 'fit_generator'": "removed-api",
     "ModuleNotFoundError: No module named 'keras.preprocessing.text'": "removed-api",
-    "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension": "refused-file",
     'ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis -1 of input shape to have value 8, '
     "but received input with shape (32, 7)": "layer-size-mismatch",
     "ValueError: Argument `output` must have rank (ndim) `target.ndim - 1`. Received: target.shape=(16, 3), "

@@ -1,6 +1,5 @@
 """Keras: what a check leaves, what it is asked, and its measurements against slow, obvious ones."""
 
-import ast
 import math
 import os
 import re
@@ -117,90 +116,6 @@ def test_a_check_without_epochs_plans_nothing() -> None:
     report = trainwright.check(model, x=x, y=x[:, :1] + 9.0)
     assert "planned" not in report.stages[0].why and not [f for f in report.findings if "planned" in f.message]
     assert "planned" in trainwright.check(model, x=x, y=x[:, :1] + 9.0, epochs=2).stages[0].why
-
-
-def test_a_file_that_keras_refuses_after_training_is_named_before_it(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(
-        "import keras, numpy as np\nx = np.random.default_rng(0).normal(size=(64, 3))\n"
-        "model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
-        "model.compile(keras.optimizers.Adam(1e-2), 'mse')\nmodel.fit(x, x[:, :1], epochs=3)\n"
-        "model.save_weights('w.weights.h5')\nmodel.save('trained')\nmodel.save('trained.keras')\n"
-    )
-    found = [f for f in walk(script).findings if f.name == "refused-file"]
-    assert [f.where.line for f in found if f.where] == [7]
-    assert found[0].fix and '"trained.keras"' in found[0].fix.does
-
-
-SAVING = """
-def train(model, epochs):
-    if epochs:
-        model.fit()  # here
-        model.save("a")  # told
-    for _ in range(epochs):
-        model.save("b")
-    try:
-        model.save("c")
-    except ValueError:
-        pass
-    try:
-        model.save("d")  # told
-    except KeyboardInterrupt:
-        model.save("e")
-    finally:
-        model.save("f")  # told
-    if epochs > 3:
-        model.save("g")
-    else:
-        path = "h.keras"
-    with contextlib.suppress(Exception):
-        model.save("i")
-    with open("log") as log:
-        model.save("j")  # told
-        other.save("k")
-    model.save(path)
-    model.save(ending)  # told
-
-    def later():
-        model.save("l")
-
-    if epochs > 5:
-        return
-    model.save("m")
-
-
-def another(model):
-    model.save("n")
-"""
-
-
-def test_a_file_counts_as_saved_to_where_that_is_surely_reached() -> None:
-    from trainwright.adapters.keras.saving import saved_by
-
-    lines = SAVING.split("\n")
-    tree = ast.parse(SAVING)
-    (here,) = (n for n, line in enumerate(lines, 1) if line.endswith("# here"))
-    told = [n for n, line in enumerate(lines, 1) if line.endswith("# told")]
-    assert [call.lineno for call, _ in saved_by(tree.body[0], here, ["model"])] == told
-
-
-@pytest.mark.parametrize(
-    ("more", "alone"),
-    [
-        ("", True),
-        ("print('done')", True),
-        ("again = keras.models.load_model('trained')", False),
-        ("again = keras.models.load_model('./trained')", False),
-        ("size = os.path.getsize(f'{here}/trained/weights')", False),
-        ("again = keras.models.load_model('trained.keras')", True),
-    ],
-)
-def test_a_path_that_the_script_uses_elsewhere_is_not_changed_in_one_place(more: str, alone: bool) -> None:
-    from trainwright.adapters.keras.saving import is_alone
-
-    tree = ast.parse(f'"""What is trained."""\nmodel.save("trained")\n{more}')
-    call = tree.body[1].value  # type: ignore[attr-defined]
-    assert is_alone(call.args[0], "trained", tree) == alone
 
 
 def test_functions_that_are_named_for_those_of_the_former_backend_are_there() -> None:

@@ -189,21 +189,6 @@ class MissingName:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefusedFile:
-    """A file that the script will save its model to after training, under a name that the framework rejects."""
-
-    method: str
-    """save or save_weights."""
-    path: str
-    taken_as: str
-    """The path with an accepted extension."""
-    alone: bool = False
-    """The path is written in this call and nowhere else in the script."""
-    failure: Failure
-    where: Place
-
-
-@dataclass(frozen=True, kw_only=True)
 class RankFacts:
     """What one of several processes was about to train with. A hash is empty if there was nothing to hash."""
 
@@ -287,7 +272,6 @@ class SetupFacts(Facts):
     """The exception that ended the script before training."""
     refused: RefusedCall | None = None
     missing: MissingName | None = None
-    refused_files: tuple[RefusedFile, ...] = ()
     empty: EmptyParameters | None = None
     """Known only if the script ended because an optimizer got no parameters; then so are the model's numbers."""
     indivisible: Indivisible | None = None

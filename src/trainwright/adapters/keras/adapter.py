@@ -20,7 +20,6 @@ from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_
 from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.learning import FitLearner
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
-from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.worst_rows import try_rows
@@ -88,8 +87,7 @@ class KerasAdapter:
                 epochs=data.plan.epochs,
                 optimizers=fit.optimizers(),
             )
-            files = refused_files(fit.model, self.fit_call.frame)
-            return replace(facts, ineffective_freezes=freezes, refused_files=files)
+            return replace(facts, ineffective_freezes=freezes)
 
     def measure_dataset(self) -> DatasetFacts:
         fit, data = self.fit, self.fit.data

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from rule_pages import as_markdown
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report
 from trainwright.core.rule import load_rules
 from trainwright.core.stage import Stage
-from trainwright.explain.pages import as_markdown
 from walking import expected, loud, said, shorten_walk, walk
 
 INSTALLED = importlib.util.find_spec("lightning") is not None

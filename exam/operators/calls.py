@@ -195,7 +195,7 @@ def optimizer_without_parameters(source: Source) -> Iterator[Planted]:
                 )  # type: ignore[arg-type]
 
 
-@operator("late-super-init")
+@operator("script-stopped")
 def super_not_called(source: Source) -> Iterator[Planted]:
     """super().__init__() is missing."""
     for call in source.calls("__init__"):
@@ -228,7 +228,7 @@ def _swapped(source: Source, call: cst.Call) -> Iterator[Planted]:
 
 
 @operator(
-    "indivisible-sizes",
+    "script-stopped",
     "oversized-kernel",
     "layer-size-mismatch",
     "channels-misplaced",

@@ -54,7 +54,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
         OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
-        SetupFacts.refused SetupFacts.indivisible SetupFacts.late_init SetupFacts.empty_set
+        SetupFacts.refused SetupFacts.empty_set
         SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.undefined SetupFacts.text_labels"""),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs

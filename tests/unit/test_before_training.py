@@ -17,13 +17,11 @@ from trainwright.rules.forward.mismatched_reshape import mismatched_reshape
 from trainwright.rules.forward.oversized_kernel import oversized_kernel
 from trainwright.rules.forward.wrong_input_dtype import wrong_input_dtype
 from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
-from trainwright.rules.setup.indivisible_sizes import indivisible_sizes
 from trainwright.seams.source.special_methods import misspelled_methods
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
-from trainwright.stages.setup import EmptyParameters, Indivisible, MisspelledMethod, SetupFacts
+from trainwright.stages.setup import EmptyParameters, MisspelledMethod, SetupFacts
 from trainwright.stages.tensor import TensorFacts
-from trainwright.walk.failed_constructions import indivisible, late_init
 
 LINE = Place("train.py", 7)
 
@@ -108,70 +106,6 @@ def test_a_method_is_renamed_where_it_is_defined_and_nowhere_else() -> None:
     after = apply(source, [RenameFunction("x.py", 2, "foward", "forward")])
     assert after == source.replace("foward", "forward", 1)
     assert apply(source, [RenameFunction("x.py", 3, "foward", "forward")]) is None
-
-
-@pytest.mark.parametrize(
-    ("make", "whole", "part", "size", "divisor"),
-    [
-        (lambda: nn.Conv2d(16, 30, 3, groups=4), "out_channels", "groups", 30, 4),
-        (lambda: nn.Conv2d(18, 32, 3, groups=4), "in_channels", "groups", 18, 4),
-        (lambda: nn.MultiheadAttention(100, 8), "embed_dim", "num_heads", 100, 8),
-        (lambda: nn.GroupNorm(3, 10), "num_channels", "num_groups", 10, 3),
-    ],
-)
-def test_sizes_are_read_from_the_call_that_raised(make, whole, part, size, divisor) -> None:
-    assert indivisible(raised(make)) == Indivisible(whole=whole, part=part, size=size, divisor=divisor)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("The hidden size (100) is not a multiple of the number of attention heads (12)", ("hidden_size", 100, 12)),
-        ("config.n_heads 4 must divide config.dim 130 evenly", ("dim", 130, 4)),
-        ("embed_dim must be divisible by num_heads (got `embed_dim`: 30 and `num_heads`: 4).", ("embed_dim", 30, 4)),
-        ("The number of filters must be evenly divisible by the number of groups. Received: groups=3, filters=8.",
-         ("filters", 8, 3)),
-        ("embed_dim must be divisible by num_heads (got `embed_dim`: 32 and `num_heads`: 4).", None),
-        ("the total must be divisible by the parts", None),
-    ],
-)  # fmt: skip
-def test_sizes_are_read_from_messages_that_have_them(text, found) -> None:
-    read = indivisible(ValueError(text))
-    assert (read and (read.whole, read.size, read.divisor)) == found
-
-
-def test_the_nearest_sizes_and_divisors_are_proposed() -> None:
-    failure = Failure(type="ValueError", message="", where=LINE)
-    setup = SetupFacts(failure=failure, indivisible=Indivisible(whole="dim", part="heads", size=3, divisor=7))
-    (found,) = indivisible_sizes.function(setup)
-    assert found.fix and found.fix.does == "use dim=7, or heads=3"
-
-
-@pytest.mark.parametrize(
-    ("constructor", "called", "uncalled"),
-    [
-        ("        self.layer = nn.Linear(2, 2)\n        super().__init__()\n", 4, None),
-        ("        super().__init__\n        self.layer = nn.Linear(2, 2)\n", None, 3),
-        ("        self.layer = nn.Linear(2, 2)\n", None, None),
-    ],
-)
-def test_a_constructor_that_is_not_called_in_time_is_found(constructor, called, uncalled, tmp_path) -> None:
-    scope = defined(f"class Own(nn.Module):\n    def __init__(self):\n{constructor}", tmp_path)
-    found = late_init(raised(scope["Own"]))
-    assert found is not None
-    assert (found.called_at and found.called_at.line, found.uncalled_at and found.uncalled_at.line) == (
-        called,
-        uncalled,
-    )
-
-
-def test_a_constructor_that_was_called_in_time_is_not_blamed(tmp_path) -> None:
-    scope = defined(
-        "class Own(nn.Module):\n    def __init__(self):\n        super().__init__()\n        del self._modules\n"
-        "        self.layer = nn.Linear(2, 2)\n", tmp_path
-    )  # fmt: skip
-    error = raised(scope["Own"])
-    assert late_init(error) is None
 
 
 def empty(parameters: int, trainable: int, **more: Any) -> SetupFacts:

@@ -99,7 +99,7 @@ def test_where_the_run_has_stopped_the_walk_need_not_guess() -> None:
 def test_the_errors_that_are_left_stand_in_the_verdict() -> None:
     report = Report(
         script="t.py",
-        findings=(finding("no-gradient", "TW501"), finding("late-super-init", "TW008", where=Place("t.py", 3))),
+        findings=(finding("no-gradient", "TW501"), finding("misspelled-method", "TW008", where=Place("t.py", 3))),
         stages=(),
         verdict=Verdict(shown=Shown.BROKEN, why="no-gradient and 1 more"),
     )

@@ -27,16 +27,6 @@ MISMATCHED_PRODUCT = ("mat1 and mat2 shapes", "Expected size for first two dimen
 FROM_WORKER = "DataLoader worker process"
 # torch's optimizers, about what they were given.
 EMPTY_LIST = "optimizer got an empty parameter list"
-# A layer's or a model's sizes that do not divide each other: the names of both, as the library writes them.
-INDIVISIBLE = re.compile(
-    r"[`']?(?P<whole>[A-Za-z_]\w*)[`']?(?: \([^)]*\))? must be (?:evenly )?divisible by [`']?(?P<part>[A-Za-z_]\w*)"
-    r"|(?P<divisor>\w+):? \d+ must divide (?:\w+\.)*(?P<divided>\w+):? \d+"
-)
-# The same in words, with the names of the arguments.
-INDIVISIBLE_IN_WORDS = {
-    "is not a multiple of the number of attention": ("hidden_size", "num_attention_heads"),
-    "number of filters must be evenly divisible by the number of groups": ("filters", "groups"),
-}
 # A window that is larger than its input, in torch's convolutions and poolings, and in Keras.
 PADDED_INPUT = re.compile(
     r"Calculated padded input size per channel: \((?P<input>[^)]*)\)\. Kernel size: \((?P<kernel>[^)]*)\)"
@@ -61,9 +51,6 @@ TEXT_REFUSED = (
     "dimensions 'str'",
     "StringArray",
 )
-# A module or layer that is used before the framework's constructor made its tables.
-BEFORE_INIT = ("before Module.__init__() call", "you forgot to call `super().__init__()`")
-TABLES = ("_backward_hooks", "_forward_hooks", "_forward_pre_hooks", "_parameters", "_modules", "_buffers")
 # torch's view and reshape.
 INVALID_RESHAPE = re.compile(r"shape '\[(?P<shape>-?\d+(?:, -?\d+)*)\]' is invalid for input of size (?P<size>\d+)")
 # torch's gradient scaler: the loss was not scaled, a call came twice, gradients are missing, weights are in half precision.

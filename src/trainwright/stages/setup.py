@@ -93,31 +93,6 @@ class EmptyParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Indivisible:
-    """Two sizes in a call that raised because the second does not divide the first."""
-
-    whole: str
-    part: str
-    """The names of the arguments."""
-    size: int
-    divisor: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class LateInit:
-    """A constructor that used its object before it called the framework's constructor."""
-
-    owner: str
-    """The class."""
-    called_at: Place | None
-    """The line that calls `super().__init__()`, later; None: no line does."""
-    uncalled_at: Place | None
-    """The line that names `super().__init__` without calling it."""
-    where: Place
-    """The line that used the object, or that defines the constructor."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class EmptySet:
     """A data set without rows that a loader was given."""
 
@@ -274,8 +249,6 @@ class SetupFacts(Facts):
     missing: MissingName | None = None
     empty: EmptyParameters | None = None
     """Known only if the script ended because an optimizer got no parameters; then so are the model's numbers."""
-    indivisible: Indivisible | None = None
-    late_init: LateInit | None = None
     empty_set: EmptySet | None = None
     text_labels: TextLabels | None = None
     not_parameters: NotParameters | None = None

@@ -18,13 +18,7 @@ from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.failed_calls import findings_of, judge_failed_call
-from trainwright.walk.failed_constructions import (
-    empty_set,
-    indivisible,
-    late_init,
-    not_parameters,
-    text_labels,
-)
+from trainwright.walk.failed_constructions import empty_set, not_parameters, text_labels
 from trainwright.walk.missing_names import missing_name
 from trainwright.walk.refused_calls import refused_anywhere, refused_call
 from trainwright.walk.walk import Walk
@@ -51,8 +45,6 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> Setup
         accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
         frozen_at=seen.freezing_lines() if seen else (),
         misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
-        indivisible=indivisible(error),
-        late_init=late_init(error),
         empty_set=empty_set(error),
         not_parameters=not_parameters(error),
         text_labels=text_labels(error),

@@ -4,116 +4,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Iterator
-from types import CodeType, FrameType, MethodType, TracebackType
+from types import FrameType, MethodType, TracebackType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.frameworks.error_texts import (
-    BEFORE_INIT,
-    INDIVISIBLE,
-    INDIVISIBLE_IN_WORDS,
-    NO_SAMPLES,
-    TABLES,
-    TEXT_REFUSED,
-)
+from trainwright.frameworks.error_texts import NO_SAMPLES, TEXT_REFUSED
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.written import assignment_place, call_end, call_node, code_node, last_name, look_up
-from trainwright.stages.setup import EmptySet, Indivisible, LateInit, NotParameters, TextLabels
+from trainwright.seams.source.written import assignment_place, call_end, call_node, look_up
+from trainwright.stages.setup import EmptySet, NotParameters, TextLabels
 
 # More rows of a column of texts are not read.
 _MOST_TEXTS = 100_000
-_PAIR = re.compile(r"`?(\w+)`?[=:] ?(\d+)")
-
-
-def indivisible(error: BaseException) -> Indivisible | None:
-    """The two sizes that an error is about, if the second does not divide the first."""
-    text = str(error)
-    in_words = next((names for said, names in INDIVISIBLE_IN_WORDS.items() if said in text), None)
-    found = INDIVISIBLE.search(text)
-    if not isinstance(error, (ValueError, AssertionError)) or (in_words is None and found is None):
-        return None
-    whole, part = in_words or _named(found)
-    held = _numbers(error) | {name: int(number) for name, number in _PAIR.findall(text)}
-    written = [int(number) for number in re.findall(r"(?<![\w.])\d+", text)]
-    size, divisor = held.get(whole), held.get(part)
-    if (size is None or divisor is None) and len(written) == 2:
-        size, divisor = written if found is None or found["divisor"] is None else reversed(written)
-    if size is None or divisor is None or divisor < 1 or size % divisor == 0:
-        return None
-    return Indivisible(whole=whole, part=part, size=size, divisor=divisor)
-
-
-def _named(found: re.Match[str] | None) -> tuple[str, str]:
-    """The names of the size and of its divisor in a message."""
-    assert found is not None  # there are no names in words
-    return found["whole"] or found["divided"], found["part"] or found["divisor"]
-
-
-def _numbers(error: BaseException) -> dict[str, int]:
-    """The integers among the variables of the frame that raised, and among the attributes of its `self`."""
-    links = list(_links(error))
-    held = dict(links[-1].tb_frame.f_locals) if links else {}
-    attributes = vars(held["self"]) if hasattr(held.get("self"), "__dict__") else {}
-    return {k: v for k, v in (attributes | held).items() if isinstance(v, int) and not isinstance(v, bool)}
-
-
-def late_init(error: BaseException) -> LateInit | None:
-    """The constructor that did not call the framework's before it used the object."""
-    text = str(error)
-    of_table = isinstance(error, AttributeError) and error.name in TABLES
-    if not of_table and not any(said in text for said in BEFORE_INIT):
-        return None
-    building = [link for link in _links(error) if _builds(link.tb_frame)]
-    if building:
-        frame = building[-1].tb_frame
-        return _late_init(type(frame.f_locals["self"]), frame.f_code, building[-1].tb_lineno)
-    kind = type(getattr(error, "obj", None) or _called(error))
-    code = _constructor(kind)
-    return _late_init(kind, code, None) if code is not None else None
-
-
-def _builds(frame: FrameType) -> bool:
-    """Whether a frame is a constructor of the user's."""
-    return frame.f_code.co_name == "__init__" and "self" in frame.f_locals and is_users(frame.f_code.co_filename)
-
-
-def _called(error: BaseException) -> Any:
-    """The innermost object with a constructor of the user's whose method raised."""
-    owners = [link.tb_frame.f_locals.get("self") for link in _links(error)]
-    return next((owner for owner in reversed(owners) if _constructor(type(owner)) is not None), None)
-
-
-def _constructor(kind: Any) -> CodeType | None:
-    """The code of a class's constructor, if the user wrote it."""
-    code = getattr(kind.__init__, "__code__", None)
-    return code if isinstance(code, CodeType) and is_users(code.co_filename) else None
-
-
-def _late_init(kind: type, code: CodeType, line: int | None) -> LateInit | None:
-    """What a constructor does instead of calling the framework's first.
-
-    Args:
-        line: the line in it that failed; None: it ran to its end.
-    """
-    node = code_node(code)
-    if not isinstance(node, ast.FunctionDef):
-        return None
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and last_name(n.func) == "__init__"]
-    named = [n for n in ast.walk(node) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Attribute)]
-    uncalled = [n.lineno for n in named if last_name(n.value) == "__init__"]
-    later = [c.lineno for c in calls if line is not None and c.lineno > line]
-    if len(later) < len(calls):  # it was called in time: something else is wrong
-        return None
-    file = show(code.co_filename)
-    return LateInit(
-        owner=kind.__name__,
-        called_at=Place(file, min(later)) if later else None,
-        uncalled_at=Place(file, min(uncalled)) if uncalled else None,
-        where=Place(file, line or node.lineno),
-    )
 
 
 def empty_set(error: BaseException) -> EmptySet | None:

@@ -344,7 +344,7 @@ def scaler_misused(source: Source) -> Iterator[Planted]:
             yield source.removed(line)
 
 
-@operator("unpicklable-workers")
+@operator("script-stopped")
 def workers_cannot_start(source: Source) -> Iterator[Planted]:
     """The loader's workers are new processes, and what they need cannot be sent to them."""
     for call in source.calls("DataLoader"):

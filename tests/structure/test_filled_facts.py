@@ -69,7 +69,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         GradientFacts.follows_loss_scale SetupFacts.takes_all_memory"""),
     ("a loader's collator and worker processes, which fit has not", KERAS, """
         BatchFacts.equal_rows_collate BatchFacts.item_shapes BatchFacts.stacked_lengths BatchFacts.forms_without
-        BatchFacts.workers BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
+        BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
     ("a tokenizer, which the model's inputs do not lead to", KERAS, """
         BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
         BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts ForwardFacts.unmasked_padding_changes

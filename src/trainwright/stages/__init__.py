@@ -7,7 +7,6 @@ from trainwright.stages.batch import (
     EqualInputs,
     ImageFacts,
     LabelMaskFacts,
-    SpawnedWorkers,
     VocabularyFacts,
     real_positions,
 )
@@ -109,7 +108,7 @@ __all__ = [
     "Origin", "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList",
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "Renormalised",
     "Renumbered", "Repetition", "Reshuffled", "SamplerFacts", "Scaling", "SetupFacts", "SourceCell",
-    "SpawnedWorkers", "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
+    "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
     "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
     "Watcher", "Words", "real_positions",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core import Facts, Failure, Place, Stage
+from trainwright.core import Facts, Failure, Stage
 from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
@@ -109,25 +109,6 @@ class ImageFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpawnedWorkers:
-    """Why a loader's worker processes, which start as new Python processes, cannot start."""
-
-    count: int
-    method: str
-    """The start method: spawn or forkserver."""
-    part: str = ""
-    """What cannot be pickled: `collate_fn`, `dataset.transform`. Empty: everything can."""
-    kind: str = ""
-    """What it is: a lambda, a function inside another function, or an object of some type."""
-    is_code: bool = False
-    """It is a function or a class, which can be moved; False: it holds something of this process."""
-    error: str = ""
-    where: Place | None = None
-    unguarded: bool = False
-    """The script trains when it is imported: it never looks at `__name__`."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class BatchFacts(Facts):
     """One training batch as the model will receive it, before it is moved to a device."""
 
@@ -154,8 +135,6 @@ class BatchFacts(Facts):
     """The keys of the items that reach the collator (after the framework has dropped columns)."""
     dropped_columns: tuple[str, ...] = ()
     """Columns of the data set that the framework dropped because forward has no argument of that name."""
-    workers: SpawnedWorkers | None = None
-    """None if workers can start, or if there are none."""
     collator: str = ""
     """The class or function that forms batches."""
     accepts: tuple[str, ...] = ()

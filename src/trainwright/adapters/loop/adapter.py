@@ -42,7 +42,6 @@ from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.seams.torch.workers import workers_of_loader
 from trainwright.stages import (
     BatchFacts,
     BatchOrder,
@@ -161,8 +160,6 @@ class LoopAdapter:
         if recorder is not None:
             collator = recorder.collator
             facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
-        loaders = [*training.loaders[:1], *(loader for _, loader in training.evaluation_loaders())]
-        facts["workers"] = next(filter(None, map(workers_of_loader, loaders)), None)
         if failure is not None and recorder is not None:
             return BatchFacts(
                 failure=failure,

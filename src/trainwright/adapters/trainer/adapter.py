@@ -24,7 +24,6 @@ from trainwright.adapters.trainer.worst_rows import try_rows
 from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
-from trainwright.seams.torch.workers import spawned_workers
 from trainwright.stages import (
     BatchFacts,
     DatasetFacts,
@@ -71,11 +70,6 @@ class HFTrainerAdapter:
             "collator": getattr(collator, "__name__", type(collator).__name__),
         }
         batch, failure, recorder = training.first_batch(evaluation=False)
-        facts["workers"] = spawned_workers(
-            self.trainer.args.dataloader_num_workers,
-            None,
-            {"train_dataset": self.trainer.train_dataset, "data_collator": self.trainer.data_collator},
-        )
         facts["dropped_columns"] = dropped_columns(training.trainer)
         if failure is None and batch is not None:
             facts["collator_masks"] = collator_masks(recorder, batch)

@@ -148,7 +148,7 @@ def loss_taken_for_a_number(source: Source) -> Iterator[Planted]:
             yield source.before(line, f"{owner.value} = {owner.value}.detach()")
 
 
-@operator("shadowed-loss")
+@operator("script-stopped")
 def loss_function_overwritten(source: Source) -> Iterator[Planted]:
     """The loss's value takes the name of the loss function."""
     for found in loss_calls(source):

@@ -77,7 +77,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
         GradientFacts.unreduced GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
-        GradientFacts.frozen_by_step GradientFacts.idle_rounds LossFacts.second_step LossFacts.rebound_at OptimizerFacts.schedule_first"""),
+        GradientFacts.frozen_by_step GradientFacts.idle_rounds OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
         ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),

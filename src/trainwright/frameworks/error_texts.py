@@ -19,8 +19,6 @@ INVALID_SHAPE = re.compile(
 )
 # TensorFlow cannot stack rows.
 UNEQUAL_ROWS = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
-# In torch, a name holds a tensor instead of a function or a module.
-SHADOWED = ("'Tensor' object is not callable", "cannot assign 'torch")
 # torch, for products of two matrices, and of two batches of matrices.
 MISMATCHED_PRODUCT = ("mat1 and mat2 shapes", "Expected size for first two dimensions of batch2 tensor")
 # What torch puts before an exception of a loader's worker process.

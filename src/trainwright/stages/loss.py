@@ -194,10 +194,6 @@ class LossFacts(Facts):
     """The label that a class loss ignores by default; None: it ignores none."""
     unchanged_by_weights: bool | None = None
     """The loss stays bit-identical when all trained weights are perturbed."""
-    second_step: Failure | None = None
-    """The exception of a second step, if the first step succeeded."""
-    rebound_at: Place | None = None
-    """If a call failed because the called name was reassigned: the user's line that did so."""
     targets_are_labels: bool = False
     """The call's targets are the batch's labels: in the same order, or shifted tokens."""
     token_offset: int | None = None

@@ -338,11 +338,6 @@ class LoopTraining:
             return False
         return abs(second - first) > CARRIED_SHARE * max(abs(first), abs(second))
 
-    def second_step(self, turn: Turn) -> Failure | None:
-        """What a second step raises after a first one."""
-        self.observe(turn)
-        return self.observe(turn)[0].failure
-
     def gradients_of(self, turn: Turn) -> None:
         """Compute the gradients of a batch, with the repairs in force."""
         self.observe(turn)

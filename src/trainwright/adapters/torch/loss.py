@@ -13,10 +13,9 @@ from torch import nn
 from trainwright.adapters.torch.called_model import move_weights
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.adapters.torch.training import TorchTraining
-from trainwright.core import Failure, Place, Stage
+from trainwright.core import Stage
 from trainwright.probes import losses
 from trainwright.seams.failures.blame import note_own, tolerated
-from trainwright.seams.source.written import rebinding_place
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import GradientFacts, LossFacts, LossTerm
@@ -58,7 +57,6 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         at=(call.at if call else None) or record.loss_at,
         row_losses=of_rows,
         row_labels=labels_of_rows,
-        rebound_at=_rebound_at(record.failure),
         targets_are_labels=kept is not None and _same_labels(kept.targets, labels),
         renormalised=tuple(record.renormalised),
         token_offset=token_offset(kept, _tokens(inputs, labels)),
@@ -131,13 +129,6 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _rebound_at(failure: Failure | None) -> Place | None:
-    """The line that rebound the name used by a failing call."""
-    if failure is None or failure.where is None or "not callable" not in failure.message:
-        return None
-    return rebinding_place(failure.where)
-
-
 def further_losses(
     loss: LossFacts,
     gradients: GradientFacts | None,
@@ -145,7 +136,7 @@ def further_losses(
     batches: Sequence[Any],
     record: StepRecord,
 ) -> LossFacts:
-    """The facts with the results of further calls: on single rows, with permuted targets, other weights, a second step.
+    """The facts with the results of further calls: on single rows, with permuted targets, other weights.
 
     The weights may be left changed.
 
@@ -158,9 +149,6 @@ def further_losses(
     loss = replace(loss, crossed=crossed_targets(record.pairings, training, batches))
     if loss.value is not None and not math.isfinite(loss.value) and not loss.row_losses:
         loss = _one_by_one(loss, training, first)
-    if gradients.failure is None:
-        failure = training.second_step(batches[-1])
-        loss = replace(loss, second_step=failure, rebound_at=loss.rebound_at or _rebound_at(failure))
     if not any(g.norm for g in gradients.gradients):
         with tolerated():  # a loss that needs gradients tells nothing
             same = unchanged_by_weights(training.model, lambda: training.loss_of(first))

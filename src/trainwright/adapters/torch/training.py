@@ -10,7 +10,7 @@ import numpy as np
 from torch import nn
 
 from trainwright.adapters.base import Training
-from trainwright.core import Failure, Repair
+from trainwright.core import Repair
 from trainwright.probes.constant import JudgedLoss
 
 Gradient = dict[str, np.ndarray]
@@ -70,9 +70,6 @@ class TorchTraining(Training, Protocol):
             by_row: with the loss of each row; in training mode if the loop sets that itself.
             training: in training mode; the caller restores what that changes.
         """
-
-    def second_step(self, batch: Any) -> Failure | None:
-        """What a second step raises after a first one."""
 
     def gradients_of(self, batch: Any) -> None:
         """Leave the gradients of one step in the parameters."""

@@ -211,12 +211,6 @@ class TrainerTraining:
             loss = trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given)))
         return float(loss.detach().float().mean())
 
-    def second_step(self, batch: Mapping[str, Any]) -> Failure | None:
-        """What a second step raises after a first one."""
-        with Observer(self.wrapped, self.active.all).catching() as record:
-            self.compute(batch, record)
-        return record.failure
-
     def gradients_of(self, batch: Mapping[str, Any]) -> None:
         """Compute the gradients of a batch, with the repairs in force; exceptions propagate."""
         with Observer(self.wrapped, self.active.all):

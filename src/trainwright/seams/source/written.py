@@ -9,7 +9,6 @@ import linecache
 import math
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -232,26 +231,6 @@ def _method_calls(code: CodeType) -> Iterator[tuple[ast.Call, ast.Attribute]]:
     for node in ast.walk(owner) if owner is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield node, node.func
-
-
-def rebinding_place(failed: Place) -> Place | None:
-    """The line, outside constructors, that assigns the name or attribute used by the call at a line."""
-    file = str(Path(failed.file).resolve())
-    call, tree = call_node(file, failed.line), syntax_tree(file)
-    if call is None or tree is None:
-        return None
-    wanted = ast.unparse(call.func)
-    built = {
-        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__" for n in ast.walk(f)
-    }
-    found = [
-        n.lineno
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Assign)
-        and id(n) not in built
-        and any(ast.unparse(t) == wanted for target in n.targets for t in ast.walk(target) if isinstance(t, ast.expr))
-    ]
-    return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
 
 
 def key_places(file: str, key: str, before: float = math.inf, *, stored: bool = False) -> list[Place]:

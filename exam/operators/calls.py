@@ -312,7 +312,7 @@ def one_thing_on_another_device(source: Source) -> Iterator[Planted]:
     "wrong-input-dtype",
     "non-finite-loss",
     "non-finite-gradients",
-    "hidden-non-finite-loss",
+    "run-diverged",
     "unscaled-loss",
     "wrong-target-dtype",
 )

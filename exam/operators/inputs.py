@@ -201,7 +201,7 @@ def scaler_fitted_on_each_set(source: Source) -> Iterator[Planted]:
 # Values --------------------------------------------------------------------------------------------------------------
 
 
-@operator("non-finite-data", "hidden-non-finite-loss", *_BROKEN)
+@operator("non-finite-data", "run-diverged", *_BROKEN)
 def one_nan(source: Source) -> Iterator[Planted]:
     """One value of the inputs is NaN."""
     for place in inputs(source):
@@ -209,7 +209,7 @@ def one_nan(source: Source) -> Iterator[Planted]:
             yield from _lines(place, first_set(place, 'float("nan")', "0" if place.batch else "5"))
 
 
-@operator("non-finite-data", "hidden-non-finite-loss", *_BROKEN)
+@operator("non-finite-data", "run-diverged", *_BROKEN)
 def one_infinity(source: Source) -> Iterator[Planted]:
     """One value of the inputs is infinite, from a division by zero."""
     for place in inputs(source):

@@ -282,7 +282,7 @@ def rare_class_mislabelled(source: Source) -> Iterator[Planted]:
             yield from _lines(place, f"{copied}\n{n}[({n} == {n}.max()) & ({drawn})] = 0")
 
 
-@operator("non-finite-data", "non-finite-loss", "hidden-non-finite-loss", "non-finite-gradients")
+@operator("non-finite-data", "non-finite-loss", "run-diverged", "non-finite-gradients")
 def one_target_missing(source: Source) -> Iterator[Planted]:
     """One target is NaN."""
     for place in labels(source, "numbers", "several"):

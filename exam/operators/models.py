@@ -280,7 +280,7 @@ def embedding_too_small(source: Source) -> Iterator[Planted]:
                 yield source.replaced(arg.value, f"({source.code(arg.value)}) // 4")
 
 
-@operator("non-finite-activation", "non-finite-loss", "hidden-non-finite-loss", "non-finite-gradients")
+@operator("non-finite-activation", "non-finite-loss", "run-diverged", "non-finite-gradients")
 def weight_is_not_a_number(source: Source) -> Iterator[Planted]:
     """One weight of the model is NaN, as after loading a broken checkpoint."""
     for name, line in models(source):

@@ -149,7 +149,7 @@ COMPLAINTS = (
     Complaint(
         patterns=(rf"{_LOSS}.*\b(?:is|at|stays?|equals?|=|becomes?|of|always|exactly) ?(?:0(?:\.0+)?|zero)(?![\d.])",),
         answer="A loss of exactly 0 means that nothing is compared: masked labels, a class dimension of size one, or targets "
-        "that the model sees.",
+        "that the model sees. The Trainer also logs 0.0 for a loss that is NaN, unless logging_nan_inf_filter=False.",
         rules=(
             "all-labels-masked",
             "one-unit-softmax",
@@ -222,7 +222,7 @@ COMPLAINTS = (
             "sorted-without-shuffle",
             "uncleared-gradients",
             "unscaled-inputs",
-            "hidden-non-finite-loss",
+            "run-diverged",
             "exploding-gradients",
         ),
     ),

@@ -171,8 +171,6 @@ class GradientFacts(Facts):
     """The function whose backward failed or produced NaN, as reported by anomaly mode."""
     anomaly_at: Place | None = None
     """The user's line that called it."""
-    batch_losses: tuple[float, ...] = ()
-    """The loss of each of the first batches, with the initial weights."""
     plain_lists: tuple[PlainList, ...] = ()
 
     @property

@@ -19,8 +19,6 @@ from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.tensors.keras import objects as tensors
 
-# For how many of the first batches to measure the loss at the initial weights.
-_LOSSES_OF = 4
 # Loss scales at which float16 can hold the gradients: at the usual 32,768, those of a large loss are infinite.
 _SCALES = (64.0, 128.0)
 
@@ -112,7 +110,7 @@ def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batc
         if scale and follows is not None and follows > 0.5:
             facts = _without_loss_scale(facts, scale)
         fit.reset()
-    return replace(facts, batch_losses=tuple(_losses(fit)))
+    return facts
 
 
 def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
@@ -169,13 +167,3 @@ def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int,
         return {}
     pairs = zip(record.trained, map(_copied, record.gradients or []))
     return {id(v): gradient for v, gradient in pairs if gradient is not None}
-
-
-def _losses(fit: FitTraining) -> list[float]:
-    """The loss of each of the first batches at the initial weights."""
-    found = []
-    for batch in fit.take(_LOSSES_OF, seed=0):
-        record, loss = fit.look_at(batch)
-        if record.failure is None and loss is not None:
-            found.append(loss)
-    return found

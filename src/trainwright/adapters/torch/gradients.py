@@ -69,10 +69,8 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
     taken = now() - started
     if failure is not None or taken > SECONDS / 3:
         return facts
-    with tolerated():  # the same calls succeeded above, so a failure comes from the probe
-        facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
-        with tolerated(), unclipped():
+        with tolerated(), unclipped():  # the same calls succeeded above, so a failure comes from the probe
             count = min(facts.accumulation, MOST_MICRO_BATCHES)
             window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
             if window is not None:
@@ -109,17 +107,6 @@ def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | No
         return 0.0, None
     alone, before, after = found
     return share_added(alone, after, before), None
-
-
-def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> list[float]:
-    """The loss of each batch at the same weights, within a time limit."""
-    found: list[float] = []
-    started = now()
-    for batch in batches:
-        found.append(steps.loss_of(batch))
-        if now() - started > seconds:
-            break
-    return found
 
 
 def clear(model: nn.Module) -> None:

@@ -177,7 +177,7 @@ def parentheses_forgotten(source: Source) -> Iterator[Planted]:
             yield source.replaced(call.args[0].value, source.code(call.args[0].value)[:-2])
 
 
-@operator("empty-parameter-list", "not-parameters", "unregistered-parameters", "frozen-model")
+@operator("empty-parameter-list", "script-stopped", "unregistered-parameters", "frozen-model")
 def optimizer_without_parameters(source: Source) -> Iterator[Planted]:
     """The optimizer is given an empty list of parameters: a filter has the wrong sign, or an exhausted generator."""
     for call in source.calls(*OPTIMIZERS):

@@ -55,7 +55,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
         SetupFacts.refused SetupFacts.empty_set
-        SetupFacts.not_parameters SetupFacts.misspelled SetupFacts.undefined SetupFacts.text_labels"""),
+        SetupFacts.misspelled SetupFacts.undefined SetupFacts.text_labels"""),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by

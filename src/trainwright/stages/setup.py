@@ -116,18 +116,6 @@ class TextLabels:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotParameters:
-    """What an optimizer was given instead of parameters."""
-
-    expression: str
-    """As the script writes it."""
-    kind: str
-    """The type of the value."""
-    is_method: bool
-    """A model's `parameters`, which was not called; False: a model."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class IneffectiveFreeze:
     """An assignment of False to an attribute whose name suggests freezing, but which freezes nothing."""
 
@@ -251,7 +239,6 @@ class SetupFacts(Facts):
     """Known only if the script ended because an optimizer got no parameters; then so are the model's numbers."""
     empty_set: EmptySet | None = None
     text_labels: TextLabels | None = None
-    not_parameters: NotParameters | None = None
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Effective hyperparameters, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.failed_calls import findings_of, judge_failed_call
-from trainwright.walk.failed_constructions import empty_set, not_parameters, text_labels
+from trainwright.walk.failed_constructions import empty_set, text_labels
 from trainwright.walk.missing_names import missing_name
 from trainwright.walk.refused_calls import refused_anywhere, refused_call
 from trainwright.walk.walk import Walk
@@ -46,7 +46,6 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> Setup
         frozen_at=seen.freezing_lines() if seen else (),
         misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
         empty_set=empty_set(error),
-        not_parameters=not_parameters(error),
         text_labels=text_labels(error),
     )
     if seen is None or EMPTY_LIST not in failure.message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from types import FrameType, MethodType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from trainwright.core.finding import Place
@@ -13,7 +13,7 @@ from trainwright.frameworks.error_texts import NO_SAMPLES, TEXT_REFUSED
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_end, call_node, look_up
-from trainwright.stages.setup import EmptySet, NotParameters, TextLabels
+from trainwright.stages.setup import EmptySet, TextLabels
 
 # More rows of a column of texts are not read.
 _MOST_TEXTS = 100_000
@@ -74,31 +74,6 @@ def _rows(dataset: Any) -> int | None:
         return len(dataset)
     except Exception:  # the user's own __len__, or none
         return None
-
-
-def not_parameters(error: BaseException) -> NotParameters | None:
-    """What an optimizer was given in the place of parameters."""
-    if not isinstance(error, TypeError):
-        return None
-    building = [link.tb_frame for link in _links(error) if _takes_parameters(link.tb_frame)]
-    call, _, scope = _users_call(error)
-    if not building or call is None:
-        return None
-    given = next((k.value for k in call.keywords if k.arg == "params"), call.args[0] if call.args else None)
-    value = building[0].f_locals["params"]
-    is_method = isinstance(value, MethodType) and value.__name__ == "parameters"
-    if given is None or not (is_method or callable(getattr(value, "parameters", None))):
-        return None
-    found = look_up(given, scope)
-    if found is not value and not (is_method and found == value):
-        return None
-    return NotParameters(expression=ast.unparse(given), kind=type(value).__name__, is_method=is_method)
-
-
-def _takes_parameters(frame: FrameType) -> bool:
-    """Whether a frame is the constructor of an optimizer: one with parameters and their defaults."""
-    held = frame.f_locals
-    return frame.f_code.co_name == "__init__" and {"self", "params", "defaults"} <= set(held)
 
 
 def _users_call(error: BaseException) -> tuple[ast.Call | None, FrameType | None, dict[str, Any]]:

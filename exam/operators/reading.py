@@ -61,7 +61,7 @@ def _dropping(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "drop_last", "True")
 
 
-@operator("undrawn-rows", *_FEW)
+@operator("partial-data", *_FEW)
 def sampler_draws_few_rows(source: Source) -> Iterator[Planted]:
     """The sampler draws the same twelve rows over and over."""
     for call in source.calls(*LOADERS):

@@ -98,6 +98,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.idle_rounds GradientFacts.wiped_passes"""),
     ("its library clips, whose limit is clip_at, and unscales before", ("trainer", "keras"), "GradientFacts.window_changes"),
     ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
+    ("a sampler that the script gives to its loader", ("trainer", "keras"), "DatasetFacts.sampler_weights"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """

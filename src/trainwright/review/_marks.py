@@ -26,7 +26,7 @@ SAID_BY = {
     "curves": {"run-diverged"},
     "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
                "wrong-metric-direction", "uncopied-best-weights"},
-    "drawn": {"partial-data", "undrawn-rows"},
+    "drawn": {"partial-data"},
 }  # fmt: skip
 
 

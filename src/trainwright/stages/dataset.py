@@ -288,20 +288,6 @@ class LabelCopy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplerFacts:
-    """A sampler that draws rows by weights, or from a list of their numbers."""
-
-    weights: int = 0
-    """How many it has: it draws rows below this number only; 0: it has none."""
-    drawable: int = 0
-    """How many different rows it can draw; 0: unknown, or another loader reads the same data set."""
-    draws: int = 0
-    """How many rows it draws in an epoch."""
-    by_class: Mapping[int, float] = field(default_factory=dict)
-    """The weight of each class, if all rows of a class have the same."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class DatasetFacts(Facts):
     """The training and evaluation sets as the loader will read them."""
 
@@ -316,8 +302,8 @@ class DatasetFacts(Facts):
     tokenizer: TokenizerFacts | None = None
     shuffles: bool | None = None
     """Whether the training loader shuffles; None if unknown."""
-    sampler: SamplerFacts | None = None
-    """None if rows are drawn neither by weights nor from a list."""
+    sampler_weights: Mapping[int, float] = field(default_factory=dict)
+    """The weight by which the sampler draws each class, if all rows of a class have the same."""
     drops_last: bool = False
     batch_size: int = 0
     overlap: int = 0

@@ -34,7 +34,7 @@ from trainwright.adapters.torch.batches import image_facts, several_batches_fact
 from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
-from trainwright.adapters.torch.sampler import sampler_facts, sampler_of
+from trainwright.adapters.torch.sampler import sampler_of, sampler_weights
 from trainwright.core import Facts, Failure, Repair
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_order
@@ -95,7 +95,7 @@ class LoopAdapter:
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
             mispaired=self._mispaired(),
-            sampler=sampler_facts(loader, read.split, train, _loaders(training)),
+            sampler_weights=sampler_weights(loader, read.split, train),
             renumbered=renumbered(read.split, held.split if held else None, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
             label_copy=label_copy_of(read.split, train, accepts),
@@ -262,11 +262,6 @@ class LoopAdapter:
 
     def put_back(self) -> None:
         self.training.put_back()
-
-
-def _loaders(training: LoopTraining) -> list[Any]:
-    """All loaders of the script that its names lead to."""
-    return [v for v in training.scope.values() if isinstance(v, torch.utils.data.DataLoader)]
 
 
 def _rises(losses: Sequence[float]) -> bool:

@@ -1,15 +1,14 @@
-"""What a loader's sampler draws rows by: weights, by row and by class, or a list of rows."""
+"""What a loader's sampler draws rows by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from torch.utils.data import SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import WeightedRandomSampler
 
 from trainwright.probes.splits.two_sets import values_of
-from trainwright.stages.dataset import MOST_CLASSES, SamplerFacts, Split, SplitFacts
+from trainwright.stages.dataset import MOST_CLASSES, Split, SplitFacts
 
 # The samplers of torch, accelerate and transformers that leave no row out.
 _OF_ALL_ROWS = (
@@ -26,33 +25,15 @@ def sampler_of(loader: Any) -> Any:
     return getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
 
 
-def sampler_facts(loader: Any, split: Split, facts: SplitFacts, others: Iterable[Any] = ()) -> SamplerFacts | None:
-    """The facts of torch's samplers that have a weight for each row, or a list of rows; None for others.
+def sampler_weights(loader: Any, split: Split, facts: SplitFacts) -> dict[int, float]:
+    """The weight by which a loader's sampler draws the rows of each class.
 
-    Args:
-        others: the script's other loaders, which may read the rows that this one leaves out.
+    Empty if it has none, if the rows of a class have several, or if the labels are no classes.
     """
-    sampler = sampler_of(loader)
-    if sampler is None:
-        return None
-    alone = not any(o is not loader and o.dataset is loader.dataset for o in others)
-    if type(sampler) is SubsetRandomSampler and facts.rows is not None:
-        rows = [int(row) for row in sampler.indices]
-        return SamplerFacts(drawable=len(set(rows)) if alone else 0, draws=len(rows))
-    if not isinstance(sampler, WeightedRandomSampler) or sampler.weights.dim() != 1 or facts.rows is None:
-        return None
-    weights = sampler.weights
-    return SamplerFacts(
-        weights=len(weights),
-        drawable=int((weights > 0).sum()) if alone else 0,
-        draws=sampler.num_samples,
-        by_class=_by_class(weights.double().numpy(), split, facts),
-    )
-
-
-def _by_class(weights: np.ndarray, split: Split, facts: SplitFacts) -> dict[int, float]:
-    """The weight of each class; empty if the rows of a class have several, or the labels are no classes."""
-    labels = facts.labels
+    sampler, labels = sampler_of(loader), facts.labels
+    if not isinstance(sampler, WeightedRandomSampler) or sampler.weights.dim() != 1:
+        return {}
+    weights = sampler.weights.double().numpy()
     if labels is None or labels.kind != "class" or len(weights) != facts.rows:
         return {}
     found = values_of(split, labels.column, range(len(weights)))

@@ -40,10 +40,7 @@ def misassigned_class_weights(loss: LossFacts, dataset: DatasetFacts, setup: Set
     place = setup.place(Role.CLASS_WEIGHT) or call.made_at or call.at
     place = place or setup.place(Role.LOSS, Role.COMPUTE_LOSS, Role.TRAINER)
     yield from _judged("class weights", call.class_weights, counts, place, call)
-    if dataset.sampler is not None:
-        yield from _judged(
-            "sampler's weights", dataset.sampler.by_class, counts, setup.place(Role.SAMPLER, Role.LOADER)
-        )
+    yield from _judged("sampler's weights", dataset.sampler_weights, counts, setup.place(Role.SAMPLER, Role.LOADER))
 
 
 def _judged(

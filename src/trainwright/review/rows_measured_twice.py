@@ -1,11 +1,12 @@
-"""TW1018 rows-measured-twice: evaluated rows are copies of training rows, or lie nearer to them than those to each other.
+"""TW1018 rows-measured-twice: evaluated rows are training rows once more: copies, windows that overlap with them, near ones.
 
 Why it matters: The same person, machine or moment is in both sets: rows were repeated before the split, measured twice or cut
 into overlapping pieces, and the held-out score says nothing of new ones.
-Evidence: The evaluated rows that were trained on, value by value; the distance from each evaluated row to the nearest training
-row, as the model receives them, beside the same among the training rows.
+Evidence: The evaluated rows that were trained on, value by value; those that share values with training rows at other places, on
+both sides, which windows of a series do that were dealt out at random, and those at the border between two times do not; the
+distance from each evaluated row to the nearest training row, as the model receives them, beside the same among the training rows.
 Fix (manual): Split first, by what the rows are of (person, machine, day, source), and repeat or interpolate rows of the training
-set alone.
+set alone. Split a series by time, or leave a gap of a window's length between the sets.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Floats, Record
 from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
+from trainwright.review._windows import shared_shares
 
 # Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
 # the training rows themselves.
@@ -26,6 +28,8 @@ FEWEST_ROWS, FEWEST_COLUMNS, MOST_ROWS, MOST_COLUMNS = 40, 6, 1000, 512
 FEWEST_COPIES, LEAST_COPIES, MOST_COPIES = 10, 0.05, 0.6
 # The rows that could be told apart, as a power of 2: fewer are near each other by themselves.
 FEWEST_BITS = 20.0
+# Windows that are looked up. Of two that begin half a window apart, half of the values are shared, and a few less of their runs.
+MOST_WINDOWS, SHARED = 500, 1 / 3
 
 
 @rule("TW1018", Severity.WARNING)
@@ -35,13 +39,26 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
     if copies is not None:
         yield copies
         return
+    sets = [(rows, *both) for rows in held_out_rows(record) if (both := _both_sides(record, rows)) is not None]
+    again = next((one for of_set in sets if (one := _windows(*of_set)) is not None), None)
+    yield from [again] if again is not None else _neighbours(sets)
+
+
+def _both_sides(record: Record, rows: Rows) -> tuple[Floats, Floats] | None:
+    """Rows that were trained on, and evaluated ones beside them; None: they are not known, or rows of several trainings."""
+    stored = record.trained_rows.get(rows.output)
+    inputs = [one.inputs for one in rows.calls if one.inputs is not None]
+    is_earlier = bool(record.trainings) and rows.update <= record.trainings[-1].begins
+    if stored is None or not inputs or is_earlier or any(one.shape[1:] != stored[0].shape[1:] for one in inputs):
+        return None
+    return stored[0], np.concatenate(inputs)[:MOST_ROWS]
+
+
+def _neighbours(sets: list[tuple[Rows, Floats, Floats]]) -> list[Finding]:
+    """Evaluated rows that lie nearer to training rows than those to each other."""
     found: list[Finding] = []
-    for rows in held_out_rows(record):
-        stored = record.trained_rows.get(rows.output)
-        inputs = [one.inputs for one in rows.calls if one.inputs is not None]
-        if stored is None or not inputs or any(one.shape[1:] != stored[0].shape[1:] for one in inputs):
-            continue
-        test, train = np.concatenate(inputs)[:MOST_ROWS], stored[0][:, :MOST_COLUMNS]
+    for rows, train, test in sets:
+        train = train[:, :MOST_COLUMNS]
         if min(len(test), len(train)) < FEWEST_ROWS or not _are_rich(train):
             continue
         test = _without_copies(train, test[:, :MOST_COLUMNS])
@@ -49,7 +66,7 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
             continue
         near, natural = _near_shares(train, test)
         if near <= NEAR_SHARE + TIMES * natural:
-            return  # one set that is apart is enough to be judged by
+            return []  # one set that is apart is enough to be judged by
         found.append(
             Finding(
                 message=f"{near:.0%} of {len(test):,} evaluated rows lie next to a training row; among training rows "
@@ -60,7 +77,7 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
                 fix=Fix(does="split by what the rows are of (person, machine, day, source), not row by row"),
             )
         )
-    yield from found[:1]
+    return found[:1]
 
 
 def _copies(record: Record, rows: Rows) -> Finding | None:
@@ -90,6 +107,28 @@ def _copies(record: Record, rows: Rows) -> Finding | None:
         where=rows.where,
         proof=Proof("the values of each row, as the model received it in training and in the last evaluation"),
         fix=Fix(does="split first, then repeat or balance rows in the training set alone"),
+    )
+
+
+def _windows(rows: Rows, train: Floats, test: Floats) -> Finding | None:
+    """Many evaluated rows share values, shifted, with training rows on both sides: where time divides the sets, those at the
+    border do with one side."""
+    test = test[:MOST_WINDOWS]
+    own = _without_copies(train, test)
+    if len(own) < max(FEWEST_ROWS, (1 - LEAST_COPIES) * len(test)) or test.shape[1] < FEWEST_COLUMNS:
+        return None  # too few, or a pass over training rows, too
+    before, behind = shared_shares(train, own)
+    between, share = np.minimum(before, behind) >= SHARED, np.maximum(before, behind)
+    if between.sum() < FEWEST_COPIES or between.mean() < LEAST_COPIES:
+        return None
+    shared = share >= SHARED
+    return Finding(
+        message=f"{shared.sum():,} of {len(own):,} evaluated rows share values, shifted, with a training row, "
+        f"in the median {np.median(share[shared]):.0%} of them: windows of one series are in both sets",
+        measured={"windows": int(shared.sum()), "rows": len(own), "shared": float(np.median(share[shared]))},
+        where=rows.where,
+        proof=Proof("the values of each row, as the model received it, at any place of a training row"),
+        fix=Fix(does="split by time or by recording first, or leave a gap of a window's length between the sets"),
     )
 
 

@@ -1,0 +1,67 @@
+"""The question whether evaluated rows are training rows once more, on records."""
+
+import numpy as np
+import pytest
+
+from records import UPDATES, add_calls, empty, of_values
+from trainwright.core.rule import load_rules
+from trainwright.rehearsal.record import Kind, Output, Record
+from trainwright.review._review import ask
+
+QUESTION = next(one for one in load_rules() if one.name == "rows-measured-twice")
+
+
+def evaluated(train: np.ndarray, test: np.ndarray) -> Record:
+    """A training on rows of which each has a number, and its evaluation on others."""
+    rng, record = np.random.default_rng(0), empty()
+    labels = [rng.standard_normal(len(rows)) for rows in (train, test)]
+    keys = np.arange(len(train)), 10_000 + np.arange(len(test))
+    add_calls(record, of_values(labels[0], labels[0], update=150, trains=True, keys=keys[0]))
+    record.trained_rows[Output(Kind.NUMBERS, 1)] = train.astype(np.float32), labels[0][:, None], keys[0]
+    add_calls(record, of_values(labels[1], labels[1], update=UPDATES, inputs=test.astype(np.float32), keys=keys[1]))
+    return record
+
+
+def said(train: np.ndarray, test: np.ndarray) -> str:
+    return "; ".join(one.message for one in ask(QUESTION, evaluated(train, test)))
+
+
+def windows(series: np.ndarray, width: int, step: int = 1, *, channels_first: bool = False) -> np.ndarray:
+    """Windows of a series (time, channels), flattened."""
+    found = [series[begin : begin + width] for begin in range(0, len(series) - width + 1, step)]
+    return np.stack([(one.T if channels_first else one).reshape(-1) for one in found])
+
+
+def series(rows: int = 1200, channels: int = 2) -> np.ndarray:
+    """A walk, and the hours of a day beside it."""
+    rng, hours = np.random.default_rng(1), 2 * np.pi * np.arange(rows) / 24
+    walks = np.cumsum(rng.standard_normal((rows, 1)), 0)
+    return np.concatenate([walks, *[np.sin(hours + one)[:, None] for one in range(channels - 1)]], 1)
+
+
+@pytest.mark.parametrize(("width", "step"), [(24, 1), (24, 6), (16, 4)])
+@pytest.mark.parametrize("channels_first", [True, False])
+def test_windows_that_were_dealt_out_are_told(width: int, step: int, channels_first: bool) -> None:
+    rows = windows(series(), width, step, channels_first=channels_first)
+    order = np.random.default_rng(2).permutation(len(rows))
+    told = said(rows[order[len(rows) // 4 :]], rows[order[: len(rows) // 4]])
+    assert "share values, shifted" in told
+
+
+@pytest.mark.parametrize("begin", [500, 900])
+def test_windows_of_another_time_are_no_fault(begin: int) -> None:
+    rows = windows(series(channels=3), 48, channels_first=True)
+    held = np.arange(begin, begin + 150)
+    assert said(np.delete(rows, held, 0), rows[held]) == ""
+
+
+def test_what_repeats_by_its_nature_is_no_fault() -> None:
+    rng = np.random.default_rng(3)
+    wave = windows(np.sin(2 * np.pi * (np.arange(1500) % 50) / 50)[:, None], 30)
+    assert said(wave[:1000], wave[1100:]) == ""
+    silence = np.zeros((800, 2000))
+    for row in silence:  # one sound at any place
+        row[(begin := rng.integers(1940)) : begin + 60] = np.sin(np.arange(60))
+    assert said(silence[:600], silence[600:]) == ""
+    categories = np.eye(5)[rng.integers(0, 5, (600, 8))].reshape(600, -1)
+    assert said(categories[:400], categories[400:]) == ""

@@ -65,3 +65,40 @@ def test_what_repeats_by_its_nature_is_no_fault() -> None:
     assert said(silence[:600], silence[600:]) == ""
     categories = np.eye(5)[rng.integers(0, 5, (600, 8))].reshape(600, -1)
     assert said(categories[:400], categories[400:]) == ""
+
+
+def table(rows: int = 900, columns: int = 8) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    return rng.standard_normal((rows, columns)) @ rng.standard_normal((columns, columns))
+
+
+def interpolated(rows: np.ndarray, count: int) -> np.ndarray:
+    """Rows between each chosen one and one of its five nearest."""
+    rng = np.random.default_rng(5)
+    begins = rng.integers(len(rows), size=count)
+    near = ((rows[begins, None] - rows) ** 2).sum(2).argsort(1)[np.arange(count), rng.integers(1, 6, count)]
+    return rows[begins] + rng.uniform(size=(count, 1)) * (rows[near] - rows[begins])
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_interpolated_rows_on_both_sides_are_told_and_in_training_alone_are_not(scale: float) -> None:
+    rows = scale * table() + 3
+    every = np.concatenate([rows, interpolated(rows[:80], 500)])
+    every = every[np.random.default_rng(6).permutation(len(every))]
+    assert "on the straight line between two training rows" in said(every[:1000], every[1000:])
+    train = rows[:600]
+    assert said(np.concatenate([train, interpolated(train[:80], 500)]), rows[600:]) == ""
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("bent", [True, False])
+def test_rows_of_few_dimensions_are_no_fault(dimensions: int, bent: bool) -> None:
+    rng = np.random.default_rng(7)
+    rows = rng.uniform(-1, 1, (1500, dimensions)) @ rng.standard_normal((dimensions, 10)) + rng.standard_normal(10)
+    rows = np.sin(rows) if bent else rows
+    assert said(rows[:1000], rows[1000:]) == ""
+
+
+def test_rows_on_a_grid_are_no_fault() -> None:
+    rows = np.round(3 * np.random.default_rng(8).standard_normal((1200, 7))) / 2
+    assert said(rows[:900], rows[900:]) == ""

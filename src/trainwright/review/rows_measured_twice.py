@@ -1,10 +1,11 @@
-"""TW1018 rows-measured-twice: evaluated rows are training rows once more: copies, windows that overlap with them, near ones.
+"""TW1018 rows-measured-twice: evaluated rows are training rows once more: copies, overlapping windows, interpolated, near ones.
 
 Why it matters: The same person, machine or moment is in both sets: rows were repeated before the split, measured twice or cut
 into overlapping pieces, and the held-out score says nothing of new ones.
 Evidence: The evaluated rows that were trained on, value by value; those that share values with training rows at other places, on
-both sides, which windows of a series do that were dealt out at random, and those at the border between two times do not; the
-distance from each evaluated row to the nearest training row, as the model receives them, beside the same among the training rows.
+both sides, which windows of a series do that were dealt out at random, and those at the border between two times do not; those on
+the straight line between two training rows, which measured rows never are; the distance from each evaluated row to the nearest training row, as the model
+receives them, beside the same among the training rows.
 Fix (manual): Split first, by what the rows are of (person, machine, day, source), and repeat or interpolate rows of the training
 set alone. Split a series by time, or leave a gap of a window's length between the sets.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Floats, Record
 from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
+from trainwright.review._segments import count_between
 from trainwright.review._windows import shared_shares
 
 # Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
@@ -30,6 +32,8 @@ FEWEST_COPIES, LEAST_COPIES, MOST_COPIES = 10, 0.05, 0.6
 FEWEST_BITS = 20.0
 # Windows that are looked up. Of two that begin half a window apart, half of the values are shared, and a few less of their runs.
 MOST_WINDOWS, SHARED = 500, 1 / 3
+# Interpolated rows lie on lines of their own: so many directions a row.
+FEWEST_DIRECTIONS = 0.25
 
 
 @rule("TW1018", Severity.WARNING)
@@ -40,7 +44,7 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
         yield copies
         return
     sets = [(rows, *both) for rows in held_out_rows(record) if (both := _both_sides(record, rows)) is not None]
-    again = next((one for of_set in sets if (one := _windows(*of_set)) is not None), None)
+    again = next((one for of_set in sets if (one := _windows(*of_set) or _between(*of_set))), None)
     yield from [again] if again is not None else _neighbours(sets)
 
 
@@ -129,6 +133,23 @@ def _windows(rows: Rows, train: Floats, test: Floats) -> Finding | None:
         where=rows.where,
         proof=Proof("the values of each row, as the model received it, at any place of a training row"),
         fix=Fix(does="split by time or by recording first, or leave a gap of a window's length between the sets"),
+    )
+
+
+def _between(rows: Rows, train: Floats, test: Floats) -> Finding | None:
+    """Some evaluated rows lie on the straight line between two training rows."""
+    if test.shape[1] < FEWEST_COLUMNS or not (np.isfinite(train).all() and np.isfinite(test).all()):
+        return None
+    between, directions = count_between(train, test)
+    if directions < max(FEWEST_COPIES, FEWEST_DIRECTIONS * between):
+        return None
+    return Finding(
+        message=f"{between:,} of {len(test):,} evaluated rows lie on the straight line between two training rows: rows were "
+        f"interpolated or mixed before the split",
+        measured={"between": between, "rows": len(test)},
+        where=rows.where,
+        proof=Proof("the values of each row, as the model received it, beside those of pairs of training rows"),
+        fix=Fix(does="split first, then interpolate (SMOTE) or mix rows of the training set alone"),
     )
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from records import UPDATES, add_calls, empty, of_values
+from records import UPDATES, add_calls, empty, of_classes, of_values
 from trainwright.core.rule import load_rules
 from trainwright.rehearsal.record import Kind, Output, Record
+from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._review import ask
 
 QUESTION = next(one for one in load_rules() if one.name == "rows-measured-twice")
@@ -102,3 +103,36 @@ def test_rows_of_few_dimensions_are_no_fault(dimensions: int, bent: bool) -> Non
 def test_rows_on_a_grid_are_no_fault() -> None:
     rows = np.round(3 * np.random.default_rng(8).standard_normal((1200, 7))) / 2
     assert said(rows[:900], rows[900:]) == ""
+
+
+def grouped(*, people: int = 60, apart: bool = False, is_general: bool = False, is_torn: bool = False) -> str:
+    """Rows of people of two classes; they are told by the person, by what the class has in common, or each row for itself."""
+    rng, record = np.random.default_rng(9), empty()
+    who = np.repeat(np.arange(people), 1200 // people)
+    rows = rng.standard_normal((people, 12))[who] + 0.5 * rng.standard_normal((len(who), 12))
+    labels = rng.integers(0, 2, len(who)) if is_torn else who % 2
+    rows += 5.0 * labels[:, None] if is_general else 0.0
+    order = np.arange(len(who)) if apart else rng.permutation(len(who))
+    numbers = order[:960], order[960:]
+    for data, (trains, chosen) in enumerate(zip((True, False), numbers, strict=True), 1):
+        given = {"inputs": None if trains else rows[chosen].astype(np.float32), "numbers": chosen, "keys": chosen}
+        update = 150 if trains else UPDATES
+        add_calls(
+            record,
+            of_classes(labels[chosen], labels[chosen], update=update, trains=trains, width=2, data=data, **given),
+        )
+        record.raw.append(RawRows(data=data, numbers=chosen, columns={}, groups=(("person", who[chosen]),)))
+    train = numbers[0]
+    record.trained_rows[Output(Kind.CLASSES, 2)] = rows[train].astype(np.float32), labels[train], train
+    return "; ".join(one.message for one in ask(QUESTION, record))
+
+
+def test_groups_that_carry_the_label_to_the_other_side_are_told() -> None:
+    assert "100% of the evaluated rows are of a group (person)" in grouped()
+
+
+def test_groups_that_carry_no_label_or_few_or_are_apart_are_no_fault() -> None:
+    assert grouped(apart=True) == ""
+    assert grouped(is_general=True) == ""
+    assert grouped(is_torn=True) == ""
+    assert grouped(people=12) == ""

@@ -24,6 +24,8 @@ class RawRows:
     """(n,) the rows' numbers in that set."""
     columns: dict[str, Floats]
     """(n, d) each column by its name: a number, categories as zeros and ones, texts as counts of hashed pieces."""
+    groups: tuple[tuple[str, Integers], ...] = ()
+    """Columns of names and whole numbers that come again and again, as a patient's do: a number for each value, (n,)."""
 
 
 @dataclass(kw_only=True)

@@ -1,11 +1,13 @@
-"""TW1018 rows-measured-twice: evaluated rows are training rows once more: copies, overlapping windows, interpolated, near ones.
+"""TW1018 rows-measured-twice: evaluated rows are training rows once more: copies, overlapping windows, interpolated, of one group, near.
 
 Why it matters: The same person, machine or moment is in both sets: rows were repeated before the split, measured twice or cut
 into overlapping pieces, and the held-out score says nothing of new ones.
 Evidence: The evaluated rows that were trained on, value by value; those that share values with training rows at other places, on
 both sides, which windows of a series do that were dealt out at random, and those at the border between two times do not; those on
-the straight line between two training rows, which measured rows never are; the distance from each evaluated row to the nearest training row, as the model
-receives them, beside the same among the training rows.
+the straight line between two training rows, which measured rows never are; a column of the script's table whose groups have one
+label each and lie on both sides, and how often the nearest training row has the label with and without its own group (of groups
+that are finer classes, and of which no new ones will come, this is no fault); the distance from each evaluated row to the nearest
+training row, as the model receives them, beside the same among the training rows.
 Fix (manual): Split first, by what the rows are of (person, machine, day, source), and repeat or interpolate rows of the training
 set alone. Split a series by time, or leave a gap of a window's length between the sets.
 """
@@ -18,6 +20,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Floats, Record
+from trainwright.review._groups import shared_groups
 from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
 from trainwright.review._segments import count_between
 from trainwright.review._windows import shared_shares
@@ -45,7 +48,8 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
         return
     sets = [(rows, *both) for rows in held_out_rows(record) if (both := _both_sides(record, rows)) is not None]
     again = next((one for of_set in sets if (one := _windows(*of_set) or _between(*of_set))), None)
-    yield from [again] if again is not None else _neighbours(sets)
+    groups = [] if again is not None else [one for of_set in sets[:1] for one in _groups(record, of_set[0])]
+    yield from [again] if again is not None else groups[:1] or _neighbours(sets)
 
 
 def _both_sides(record: Record, rows: Rows) -> tuple[Floats, Floats] | None:
@@ -151,6 +155,19 @@ def _between(rows: Rows, train: Floats, test: Floats) -> Finding | None:
         proof=Proof("the values of each row, as the model received it, beside those of pairs of training rows"),
         fix=Fix(does="split first, then interpolate (SMOTE) or mix rows of the training set alone"),
     )
+
+
+def _groups(record: Record, rows: Rows) -> Iterator[Finding]:
+    """The label of evaluated rows is known from training rows of the same group."""
+    for one in shared_groups(record, rows):
+        yield Finding(
+            message=f"{one.share:.0%} of the evaluated rows are of a group ({one.name}) that is trained on, and each group has one "
+            f"label: the nearest training row has the label of {one.right:.0%} of them, of another group {one.right_without:.0%}",
+            measured={"share": one.share, "right": one.right, "right_of_another_group": one.right_without},
+            where=rows.where,
+            proof=Proof(f"the column {one.name} of the script's table beside the rows that the model received"),
+            fix=Fix(does=f"split by {one.name} (GroupShuffleSplit, GroupKFold), not row by row"),
+        )
 
 
 def _are_rich(train: Floats) -> bool:

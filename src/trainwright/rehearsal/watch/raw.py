@@ -51,30 +51,36 @@ class RawTables:
         self._seen.add(number)
         chosen: Integers = np.unique(np.linspace(0, size - 1, min(size, MOST_ROWS)).astype(np.int64))
         columns: dict[str, Floats] = {}
+        groups: dict[str, Integers] = {}
         scope = {**tables, **dict(scope_of(sys._getframe(1)))}
-        for table, places in _tables(rows, chosen, scope):
-            for name, values in _columns(table, places):
+        for table, places, is_lone in _tables(rows, chosen, scope):
+            groups |= dict(_groups(table, places))
+            for name, values in () if is_lone else _columns(table, places):
                 wide = sum(one.shape[1] for one in columns.values() if one.shape[1] < OF_TEXT)
                 if name not in columns and (values.shape[1] >= OF_TEXT or wide + values.shape[1] <= MOST_COLUMNS):
                     columns[name] = values
                 if len(columns) >= MOST_COLUMNS:
                     break
-        if columns:
-            self._recorder.record.raw.append(RawRows(data=number, numbers=chosen, columns=columns))
+        if columns or groups:
+            raw = RawRows(data=number, numbers=chosen, columns=columns, groups=tuple(groups.items()))
+            self._recorder.record.raw.append(raw)
 
 
-def _tables(rows: Any, chosen: Integers, scope: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Integers]]:
-    """Tables with as many rows as the set, or as one that it wraps, with the places of the chosen rows in them."""
+def _tables(rows: Any, chosen: Integers, scope: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Integers, bool]]:
+    """Tables with as many rows as the set, or as one that it wraps, with the places of the chosen rows in them, and whether it is a
+    variable of one number a row."""
     places, tried = chosen, 0
-    variables = [(k, v) for k, v in scope.items() if not k.startswith("__") and not _is_lone(v)]
+    variables = sorted(
+        ((k, v, _is_lone(v)) for k, v in scope.items() if not k.startswith("__")), key=lambda one: one[2]
+    )
     for _ in range(MOST_WRAPPED):
         size = len(rows)
-        held = [(type(rows).__name__, rows), *_attributes(rows), *variables]
-        for name, value in held:
+        held = [(name, value, False) for name, value in [(type(rows).__name__, rows), *_attributes(rows)]]
+        for name, value, is_lone in [*held, *variables]:
             table = _table(name, value, size)
             if table and tried < MOST_TABLES:
                 tried += 1
-                yield table, places
+                yield table, places, is_lone
         inner = getattr(rows, "dataset", None)
         if inner is None or not hasattr(inner, "__len__"):
             return
@@ -156,6 +162,19 @@ def _columns(table: dict[str, Any], places: Integers) -> Iterator[tuple[str, Flo
             found = _words(values)
             if found is not None:
                 yield name, found
+
+
+def _groups(table: dict[str, Any], places: Integers) -> Iterator[tuple[str, Integers]]:
+    """Each column of names or whole numbers that is neither of categories nor different in most rows."""
+    for name, held in table.items():
+        values = _read(held, places)
+        if values is None or values.ndim != 1 or len(values) != len(places) or values.dtype.kind not in "OUiuf":
+            continue
+        if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.round(values)).all()):
+            continue
+        texts = [str(value if isinstance(value, str) else int(value)) for value in values.tolist() if value is not None]
+        if MOST_CATEGORIES / 2 < len(set(texts)) <= len(places) / 2 and len(texts) == len(places):
+            yield name, np.array([zlib.crc32(text.encode("utf-8", "replace")) for text in texts], dtype=np.int64)
 
 
 def _read(held: Any, places: Integers) -> NDArray[Any] | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
 from trainwright.core.sample import SamplePart, Span
-from trainwright.rehearsal.record_rows import Broken, Generated, RawRows, Rewritten
+from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Generated, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -361,6 +361,7 @@ class Record(Facts):
     drawn: list[Drawn] = field(default_factory=list)
     raw: list[RawRows] = field(default_factory=list)
     rewritten: list[Rewritten] = field(default_factory=list)
+    drawn_again: list[DrawnAgain] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     guesses: dict[str, Guess] = field(default_factory=dict)
     """What guessing gives by the script's own metric functions, under the names of `numbers`."""
@@ -377,9 +378,8 @@ class Record(Facts):
     """What was changed in the copy that was run, a line each; empty: the script was run as it is."""
     seconds: float = 0.0
     processor_seconds: float = 0.0
-    """Of the script, and what its watchers took of it meanwhile."""
+    """Of the script, with its watchers; and below what these took of it."""
     watching_seconds: float = 0.0
-    """Of these, what the watchers took."""
     samples: list[Sampled] = field(default_factory=list)
     generated: list[Generated] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)

@@ -63,6 +63,17 @@ class Rewritten:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DrawnAgain:
+    """Rows whose target is as large as their input, in two draws that differ."""
+
+    columns: tuple[str, str]
+    where: Place | None
+    """Where the set reads a row."""
+    pairs: list[tuple[Floats, Floats, Floats, Floats]]
+    """(height, width) each: the first column of both draws, and the second one of both; made small."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Generated:
     """What a language model made of the beginning of a row, once the script was over; the row as in `Sampled`."""
 

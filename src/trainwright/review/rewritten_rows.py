@@ -16,7 +16,7 @@ from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 
 
-@rule("TW1020", Severity.WARNING)
+@rule("TW1020", Severity.WARNING, after="TW1006")
 def rewritten_rows(record: Record) -> Iterator[Finding]:
     """A set whose rows change by being read."""
     for one in {found.where: found for found in record.rewritten}.values():

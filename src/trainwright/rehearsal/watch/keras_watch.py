@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from types import FrameType
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from trainwright.rehearsal.record import Kept, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
+from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
 from trainwright.rehearsal.watch.keras_rows import (
@@ -24,6 +26,7 @@ from trainwright.rehearsal.watch.keras_rows import (
     leaves,
     row_bytes,
     rows_at,
+    rows_of_stream,
     spread,
 )
 from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
@@ -37,6 +40,8 @@ MOST_LOOKED = 200_000_000
 MOST_CALLS = 2000
 # Trainings whose models are asked after the run: the last ones.
 MOST_TRAININGS = 12
+# Rows of a stream that are drawn several times.
+DRAWN_AGAIN = 256
 
 
 class KerasWatch:
@@ -54,6 +59,7 @@ class KerasWatch:
         self._passes: list[tuple[Pass, set[int]]] = []
         self._parts: dict[int, Any] = {}
         self.broken = BrokenRows(recorder)
+        self.dense = DenseRows(recorder, lambda: ("y",))
 
     # Training
 
@@ -293,10 +299,23 @@ class KerasWatch:
                 self.recorder.forget_rows()
                 before = question.training
             ask(question)
+            if question.trains and question.stream is not None:
+                self.recorder.guard(functools.partial(self._draw_again, question))
             drawn = self.recorder.record.trained_keys
             for key in question.keys.tolist() if question.keys is not None else ():
                 if len(drawn) < MOST_KEYS:
                     drawn.setdefault(key, 1)
+
+    def _draw_again(self, question: Question) -> None:
+        """Draw the same rows of a stream several times, where their targets are as large as they are."""
+        where = self.recorder.record.trainings[question.training - 1].where
+        for _ in range(MOST_DRAWS):
+            rows = rows_of_stream(question.stream, DRAWN_AGAIN)
+            columns = {name: leaves(part) for name, part in (("x", rows.x), ("y", rows.y))} if rows is not None else {}
+            single = {name: parts[0] for name, parts in columns.items() if len(parts) == 1}
+            numbers = range(len(single["x"])) if "x" in single and hasattr(question.stream, "__getitem__") else None
+            if not self.dense.note(question.stream, single, numbers, where):
+                return
 
 
 class _Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import weakref
@@ -9,7 +10,9 @@ from typing import Any
 
 import torch
 
+from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
+from trainwright.rehearsal.watch.dense_rows import DenseRows
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
@@ -28,6 +31,7 @@ class Loaders:
         self._identities: dict[Any, Any] = {}
         self._raw = RawTables(state.recorder)
         self._stored = StoredRows(state.recorder)
+        self._dense = DenseRows(state.recorder, state.labels.values)
 
     def begin(self, iterator: Any, loader: Any = None) -> None:
         """A loader is read from its start."""
@@ -60,6 +64,18 @@ class Loaders:
         if numbers:
             look = functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size, self._state.tables)
             self._state.recorder.guard(look)
+            self._note_dense(iterator, columns, numbers, drawn.where)
+
+    def _note_dense(self, iterator: Any, columns: dict[str, Held], numbers: list[int], where: Place | None) -> None:
+        data, collate = iterator._dataset, iterator._collate_fn
+
+        def read(wanted: list[int]) -> dict[str, Any]:
+            found: dict[str, Held] = {}
+            with contextlib.suppress(Exception):  # the script is over: what its set reads from may be gone
+                _collect(found, "", collate([data[number] for number in wanted]), 0)
+            return _whole(found, len(wanted))
+
+        self._dense.note(data, _whole(columns, len(numbers)), numbers, where, read)
 
     def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
         identity = self._identity(data)
@@ -82,6 +98,12 @@ class Loaders:
 
 def _is_number(row: Any) -> bool:
     return hasattr(row, "__index__") and not isinstance(row, bool)
+
+
+def _whole(columns: dict[str, Held], count: int) -> dict[str, Any]:
+    """The columns that have so many rows."""
+    held = {name: column.get() for name, column in columns.items() if column.shape[:1] == (count,)}
+    return {name: tensor for name, tensor in held.items() if tensor is not None and not tensor.is_complex()}
 
 
 def _collect(columns: dict[str, Held], name: str, value: Any, depth: int) -> None:

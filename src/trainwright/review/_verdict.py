@@ -127,7 +127,8 @@ def _when(updates: int) -> str:
 
 def _judged(record: Record, training: Training | None) -> Verdict:
     held, after = held_out_rows(record, training), f"after {seen(record, training)}"
-    if training is not None and training in still_trainings(record):
+    still = still_trainings(record)
+    if training in still if training is not None else record.trainings and len(still) == len(record.trainings):
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} its weights are what they were before it")
     learned = next((one for one in held if one.learned), None)
     if learned is not None and _is_by_chance(record, training, learned):

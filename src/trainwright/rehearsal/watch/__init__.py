@@ -25,6 +25,7 @@ def watch(recorder: Recorder) -> None:
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {
         "torch": found.begin_torch,
+        "jax": lambda module: _part("jax").watch_jax(recorder, module),
         "sklearn.metrics": lambda module: _part("sklearn").watch_sklearn(recorder, module),
         **dict.fromkeys(("keras", "tf_keras"), found.begin_keras),
         **{name: functools.partial(found.begin_after_torch, name) for name in _AFTER_TORCH},

@@ -100,7 +100,10 @@ def _watched(state: State, meetings: Meetings, original: Callable[..., Any], for
     @functools.wraps(original)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
         if state.is_off() or state.in_loss or state.in_backward:
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            if state.in_gradient is not None and len(args) > 1:
+                state.in_gradient.append((form, *args[:2], result, state.module))
+            return result
         state.in_loss += 1
         try:
             result = original(*args, **kwargs)

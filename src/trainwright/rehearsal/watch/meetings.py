@@ -78,7 +78,7 @@ class Meetings:
             if meeting in chosen:
                 differs = meeting.source == Source.DIFFERENCE and id(meeting.call) not in with_loss
                 if meeting.source == Source.LOSS or differs:
-                    self._train(meeting)
+                    self.train(meeting)
             elif meeting.source == Source.LOSS or id(meeting.call) not in calls:
                 self.pending.append(meeting)
         self._pending_values = sum(m.output.numel() for m in self.pending)
@@ -115,7 +115,8 @@ class Meetings:
         pending, self.pending, self._pending_values = self.pending, [], 0
         return pending
 
-    def _train(self, meeting: Meeting) -> None:
+    def train(self, meeting: Meeting) -> None:
+        """Take a meeting that is trained on."""
         output = self._output(meeting)
         if output is None:
             return

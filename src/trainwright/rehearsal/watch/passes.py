@@ -27,7 +27,10 @@ def watch_calls(state: State) -> None:
     @functools.wraps(original)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if state.in_gradient is not None:  # the outermost is the last to answer
+                state.module = self
+            return result
         state.look_for_update()
         if is_passed_over(self, args):
             state.depth, state.has_passed = 1, True

@@ -207,6 +207,10 @@ class State:
         """Whether the last call was passed over: an answer that no known call gave is its."""
         self.in_backward = False
         self.in_loss = 0
+        self.in_gradient: list[Any] | None = None
+        """What loss functions are given while `torch.func` takes a gradient (`functional.py`)."""
+        self.module: Any = None
+        """The last module that was called meanwhile."""
         self.current: Call | None = None
         self.recent: deque[Call] = deque(maxlen=RECENT_CALLS)
         self.batches: list[Batch] = []
@@ -306,13 +310,17 @@ class State:
             self._last_look, self._has_looked = coming - 1, False
         self.due = coming - self._last_look >= self.recorder.stride(coming)
 
+    def note_look(self) -> None:
+        """Note that the update under way is looked at, if it is."""
+        self._has_looked = self._has_looked or self.due
+
     def is_passed_over(self, module: Any, args: Any) -> bool:
         """Whether a call is not looked at: a training call of an update that is not, one of a model that answers at
         each update (a teacher), or one of very many small calls, as those that act in reinforcement learning."""
         if self.batches and (drawn := self.batches[-1].drawn) is not None and not drawn.trains:
             return False
         if torch.is_grad_enabled():
-            self._has_looked = self._has_looked or self.due
+            self.note_look()
             return not self.due and module.training
         known = self.models.get(id(module))
         if known is None:

@@ -9,6 +9,7 @@ from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.comparisons import watch_comparisons
 from trainwright.rehearsal.watch.evaluated import Evaluated
 from trainwright.rehearsal.watch.files import watch_files
+from trainwright.rehearsal.watch.functional import Functional, watch_functional
 from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Handmade
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
@@ -36,6 +37,7 @@ class TorchWatch:
         self.evaluated = Evaluated(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
         self.handmade = Handmade(self.state, self.optimizers, self.parameters)
+        self.functional = Functional(self.state, self.meetings, lambda: self.optimizers.has_stepped)
         self._changed = recorder.watching(self.handmade.has_changed)
         self._changed_before = recorder.watching(self.handmade.begin_backward)
         self.state.look_for_update = self._look_for_update
@@ -69,7 +71,7 @@ class TorchWatch:
         recorder, record = self.state.recorder, self.state.recorder.record
         self._look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
-        for part in [*ends, self.parameters.finish, self.probes.finish, self.broken.finish]:
+        for part in [*ends, self.functional.finish, self.parameters.finish, self.probes.finish, self.broken.finish]:
             recorder.watching(part)()
         read_by = self.state.read_by  # what the training gets itself, as for a baseline of its loss, is no evaluation
         record.passes = [one for one in record.passes if one.number not in read_by or not read_by[one.number].trains]
@@ -89,4 +91,5 @@ def watch_torch(recorder: Recorder) -> TorchWatch:
     watch_comparisons(made.state, made.meetings)
     watch_optimizers(made.state, made.optimizers)
     watch_files(made.state)
+    watch_functional(made.state, made.functional)
     return made

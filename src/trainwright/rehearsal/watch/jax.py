@@ -133,28 +133,19 @@ class JaxWatch:
         leaves = self._leaves(held.result)
         kind = next((type(leaf) for leaf in leaves if type(leaf).__module__.startswith("jax")), None)
         if kind is not None:
-            numpy, after, before = (
-                self.jax.numpy,
-                self.recorder.watching(self.choose),
-                self.recorder.watching(self.compare),
-            )
-            numpy.argmax, kind.argmax = (self._within(one, after=after) for one in (numpy.argmax, kind.argmax))
-            kind.__eq__ = self._within(kind.__eq__, before=before)
+            numpy, choose, compare = self.jax.numpy, *map(self.recorder.watching, (self.choose, self.compare))
+            numpy.argmax, kind.argmax = (self._within(one, choose, True) for one in (numpy.argmax, kind.argmax))
+            kind.__eq__ = self._within(kind.__eq__, compare, False)
 
-    def _within(
-        self,
-        original: Callable[..., Any],
-        before: Callable[..., Any] | None = None,
-        after: Callable[..., Any] | None = None,
-    ) -> Callable[..., Any]:
+    def _within(self, original: Callable[..., Any], note: Callable[..., Any], has_result: bool) -> Callable[..., Any]:
         @functools.wraps(original)
-        def passed_on(one: Any, *args: Any, **kwargs: Any) -> Any:
-            is_watched = not self.is_off(one)
-            if before is not None and is_watched:
-                before(one, *args)
-            result = original(one, *args, **kwargs)
-            if after is not None and is_watched:
-                after(one, result)
+        def passed_on(*args: Any, **kwargs: Any) -> Any:
+            is_watched = bool(args) and not self.is_off(args)
+            if is_watched and not has_result:
+                note(*args)
+            result = original(*args, **kwargs)
+            if is_watched and has_result:
+                note(args[0], result)
             return result
 
         return passed_on

@@ -30,7 +30,7 @@ FEWEST, SHARE, MOST_PAIRS = 12, 0.2, 80
 def apart_transforms(record: Record) -> Iterator[Finding]:
     """Augmentation that draws anew for the target."""
     found: dict[object, list[DrawnAgain]] = {}
-    for one in getattr(record, "drawn_again", ()):  # a set that is made anew each epoch is the same
+    for one in record.drawn_again:  # a set that is made anew each epoch is the same
         found.setdefault((one.columns, one.where), []).append(one)
     for same in found.values():
         related, apart = _count([pair for one in same for pair in one.pairs])

@@ -30,6 +30,7 @@ from trainwright.rehearsal.watch.keras_rows import (
     spread,
 )
 from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
+from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.source.places import user_place
 
 # Copies of weights for questions after the run, in all; the oldest questions go without.
@@ -60,6 +61,7 @@ class KerasWatch:
         self._parts: dict[int, Any] = {}
         self.broken = BrokenRows(recorder)
         self.dense = DenseRows(recorder, lambda: ("y",))
+        self.stored = StoredRows(recorder)
 
     # Training
 
@@ -86,6 +88,8 @@ class KerasWatch:
             training=training,
             steps=_steps(given),
         )
+        if given.get("x") is not None and not is_arrays(given["x"]):
+            self.stored.begin(given["x"], None)
         given["callbacks"] = with_callbacks(callbacks, *callbacks_of(self.keras, fit))
         self.fits.append(fit)
         return fit

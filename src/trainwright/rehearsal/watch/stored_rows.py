@@ -25,7 +25,7 @@ READ_AGAIN = 6
 
 
 class StoredRows:
-    """Follows what the sets of the loaders store."""
+    """Follows what the sets store that loaders, and Keras, read."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -53,6 +53,7 @@ class StoredRows:
             items = [rows[number] for number in numbers]
             return collate(items) if collate is not None else items
 
+        read()  # what holds the batch that was read last holds the same one after the next time
         marks = _marks(rows, changed)
         read()
         held = {name for name, value in _stored(rows) if name in marks and _mark(value) != marks[name]}

@@ -1,0 +1,32 @@
+# verdict: not shown
+# finds: rewritten-rows
+# Keras; a batch is a view of the array, which each epoch scales again.
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+generator = np.random.default_rng(0)
+values = generator.normal(5, 2, (400, 6)).astype("float32")
+
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, values, labels):
+        super().__init__()
+        self.values, self.labels = values, labels
+        self.order = np.arange(len(values))
+
+    def __len__(self):
+        return len(self.values) // 20
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
+
+    def __getitem__(self, number):
+        batch = self.values[20 * number : 20 * number + 20]
+        batch -= 5  # finds: rewritten-rows
+        return batch, self.labels[20 * number : 20 * number + 20]
+
+
+model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(2)])
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(Batches(values, (values[:, 0] > 5).astype(int)), epochs=6, verbose=0)

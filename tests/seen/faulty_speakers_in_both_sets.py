@@ -1,5 +1,6 @@
 # verdict: learns
-# finds: rows-measured-twice
+# finds: nothing
+# tells: are of a group
 # tells: of a group (speaker)
 # Recordings of speakers, each with one label, are split row by row.
 import numpy as np, torch

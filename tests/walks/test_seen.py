@@ -52,4 +52,4 @@ def test_what_is_seen_is_said(script: Path, server: Server) -> None:
         assert found[0].where is not None and found[0].where.line in lines, found[0].where
     assert str(verdict.shown) == expected(text, "verdict"), verdict.why
     sheet = "\n".join(" ".join(line.cells) for part in brief.brief(sheet_of(record, findings)) for line in part.lines)
-    assert expected(text, "tells") in f"{verdict.why}\n{sheet}\n{[one.message for one in found]}"
+    assert expected(text, "tells") in f"{verdict.why}\n{sheet}\n{[one.message for one in findings]}"

@@ -5,8 +5,8 @@ into overlapping pieces, and the held-out score says nothing of new ones.
 Evidence: The evaluated rows that were trained on, value by value; those that share values with training rows at other places, on
 both sides, which windows of a series do that were dealt out at random, and those at the border between two times do not; those on
 the straight line between two training rows, which measured rows never are; a column of the script's table whose groups have one
-label each and lie on both sides, and how often the nearest training row has the label with and without its own group (of groups
-that are finer classes, and of which no new ones will come, this is no fault); the distance from each evaluated row to the nearest
+label each and lie on both sides, and how often the nearest training row has the label with and without its own group (a note: of
+groups that are finer classes, and of which no new ones will come, this is no fault); the distance from each evaluated row to the nearest
 training row, as the model receives them, beside the same among the training rows.
 Fix (manual): Split first, by what the rows are of (person, machine, day, source), and repeat or interpolate rows of the training
 set alone. Split a series by time, or leave a gap of a window's length between the sets.
@@ -163,6 +163,7 @@ def _groups(record: Record, rows: Rows) -> Iterator[Finding]:
         yield Finding(
             message=f"{one.share:.0%} of the evaluated rows are of a group ({one.name}) that is trained on, and each group has one "
             f"label: the nearest training row has the label of {one.right:.0%} of them, of another group {one.right_without:.0%}",
+            severity=Severity.NOTE,  # of finer classes, of which no new ones come, this is no fault
             measured={"share": one.share, "right": one.right, "right_of_another_group": one.right_without},
             where=rows.where,
             proof=Proof(f"the column {one.name} of the script's table beside the rows that the model received"),

@@ -19,14 +19,19 @@ EXPLAINED_BY = {
 }
 
 
-def with_causes_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings, of which notes that explain the outcome are warnings, and the outcome points to them."""
+def with_causes_first(findings: Sequence[Finding], *, is_of_copy: bool = False) -> tuple[Finding, ...]:
+    """The findings, of which notes that explain the outcome are warnings, and the outcome points to them.
+
+    Args:
+        is_of_copy: whether the outcome is that of a copy in which proven errors were mended: they explain nothing of it.
+    """
     outcome = next((f for f in findings if f.name in EXPLAINED_BY and f.severity != Severity.NOTE), None)
     if outcome is None:
         return tuple(findings)
     names = EXPLAINED_BY[outcome.name]
     found = [_raised(f, outcome) if f.name in names and f.severity == Severity.NOTE else f for f in findings]
-    causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f) or _is_proven(f))]
+    proven = [] if is_of_copy else [f for f in found if _is_proven(f)]
+    causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f) or f in proven)]
     if not causes:
         return tuple(found)
     first = min(causes, key=lambda one: one.stage)

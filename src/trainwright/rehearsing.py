@@ -175,7 +175,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     first = replace(
         first,
-        findings=with_causes_first((*first.findings, *kept)),
+        findings=with_causes_first((*first.findings, *kept), is_of_copy=bool(record.changed)),
         failure=first.failure or (None if is_explained else record.ended.failure),
         message=f"{first.message} {_of_copy(of_copy, record, first.changed)}".strip()
         if of_copy is not None

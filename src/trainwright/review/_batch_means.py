@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Record
+from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Record, Source
 from trainwright.review._numbers import Series
 from trainwright.review._rows import Rows
 
@@ -16,6 +16,8 @@ from trainwright.review._rows import Rows
 APART, EQUAL = 0.03, 0.005
 FEWEST_BATCHES, MOST_CLASSES, LOOKS = 4, 50, 3
 _NAMES = {"f1": re.compile(r"f1|f score|fscore"), "precision": re.compile("precision"), "recall": re.compile("recall")}
+# A reported accuracy is none of those that its rows have, if it is so far from each.
+ACCURACY_APART = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,3 +101,39 @@ def _scores(measure: str, labels: Integers, guesses: Integers, classes: Integers
     occurs = had + said > 0
     joined = [each.mean(), each[occurs].mean() if occurs.any() else 0.0, (each * had).sum() / max(1.0, had.sum())]
     return np.array([*each, *joined, right.sum() / max(1.0, had.sum())])
+
+
+def accuracy_apart(record: Record, one: Series, rows: Rows) -> tuple[float, bool] | None:
+    """The accuracy of the last whole pass over these rows, and whether what was reported is that of all passes together; None:
+    not all rows of the last passes are known, or one of the accuracies that a set has was reported."""
+    # Beside a loss, answers are not yet what a threshold or a vote makes of them.
+    if rows.source not in (Source.COMPARISON, Source.METRIC) or not _is_read(rows) or rows.update != one.updates[-1]:
+        return None
+    passes = [(value, _calls(record, rows, update)) for update, value in zip(one.updates, one.values)]
+    last = passes[-LOOKS:]
+    if len(last) < LOOKS or not all(_is_whole(record, calls) for _, calls in last):
+        return None
+    every = [_accuracies(calls) for _, calls in passes if calls]
+    # The best so far, and the mean of the passes, go by the name of accuracy as well.
+    best, mean = max(of[0] for of in every), float(np.mean([of[0] for of in every]))
+    for value, calls in last:
+        if min(abs(value - known) for known in (*_accuracies(calls), best)) <= ACCURACY_APART:
+            return None
+    is_of_all = len(every) == len(passes) and abs(one.values[-1] - mean) < EQUAL
+    return _accuracies(last[-1][1])[0], is_of_all
+
+
+def _is_whole(record: Record, calls: list[Answers]) -> bool:
+    """Whether all rows of the one pass that was made at that moment are known."""
+    made = [one for one in record.passes if calls and one.number == calls[0].evaluation]
+    alone = len({one.number for one in record.passes if calls and one.update == calls[0].update}) == 1
+    return alone and any(one.calls == len(calls) for one in made) and all(c.total == len(c.labels) for c in calls)
+
+
+def _accuracies(calls: list[Answers]) -> tuple[float, float, float]:
+    """The share of rows that are right, its mean over batches, and its mean over classes."""
+    read = [_read(one) for one in calls]
+    labels, guesses = (np.concatenate(part) for part in zip(*read))
+    right = labels == guesses
+    of_batches = float(np.mean([(of == by).mean() for of, by in read]))
+    return float(right.mean()), of_batches, float(np.mean([right[labels == kind].mean() for kind in np.unique(labels)]))

@@ -18,7 +18,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Kind, Record, Source
 from trainwright.review._accumulation import batches_of, windows_of
-from trainwright.review._batch_means import batch_means
+from trainwright.review._batch_means import accuracy_apart, batch_means
 from trainwright.review._numbers import Series, series_of
 from trainwright.review._rows import (
     Rows,
@@ -67,6 +67,7 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
         _mean_of_batches(record, series, held),
         _guessing(record, trained),
         _above(record, held, trained),
+        _apart(record, series, held),
         _off(record, series, trained),
         _nothing(series, [*held, *trained]),
         _below(series, held),
@@ -241,6 +242,33 @@ def _off(record: Record, series: list[Series], trained: list[Rows]) -> Finding |
                 {"reported": said, "agreement": own.value, "rows": count},
                 here[0].where,
                 "the value that the script reports, and the answers and labels of the only evaluation at that moment",
+            )
+    return None
+
+
+def _apart(record: Record, series: list[Series], held: list[Rows]) -> Finding | None:
+    """A held-out accuracy that is none of those that the rows of its pass have, each time."""
+    for one in series:
+        if not (one.is_typed and one.is_accuracy and one.is_held_out and max(one.values) <= 1):
+            continue
+        for rows in held:
+            found = accuracy_apart(record, one, rows)
+            if found is None:
+                continue
+            of_set, is_of_all = found
+            named = _finding(
+                f"its own {one.name} is {one.values[-1]:.3f} after update {one.updates[-1]:,}; of the {len(rows.labels):,} rows of "
+                f"that pass {of_set:.3f} are right" + (": it is the mean of all passes so far" if is_of_all else ""),
+                {"reported": one.values[-1], "agreement": of_set, "rows": len(rows.labels)},
+                rows.where,
+                "the values of the last evaluations, and all answers and labels of their passes",
+            )
+            return replace(
+                named,
+                fix=Fix(
+                    does="reset the metric before each pass and give each set a metric of its own: one object for training and "
+                    "validation counts the rows of both"
+                ),
             )
     return None
 

@@ -200,6 +200,8 @@ class Parameter:
     """Root mean square of a sample of its values, at the first step, and below at the end."""
     size_after: float
     model: int = 0
+    is_left_unfrozen: bool = False
+    """Whether the last training unfroze it, it has gradients, and never moved since."""
     rounded_share: float | None = None
     """Of half precision: the share of a sample of its values that are in the end what they were at the first step."""
 
@@ -271,8 +273,7 @@ class Best:
     values: tuple[float, ...]
     """The number at each look."""
     kept: int | None
-    """The index in `values` of the weights that the model has at the end, or of what a callback's file, or a callback that
-    restores nothing (Lightning's), holds as best; None: none of them."""
+    """The index in `values` of the weights that the model has at the end, or that a callback holds as best; None: no such."""
 
 
 @dataclass(kw_only=True)
@@ -281,8 +282,7 @@ class Probe:
 
     model: int
     change: str
-    """`rows`: fewer other rows in the batch; `input NAME`: this input exchanged between the rows; `future`: later tokens
-    in another order."""
+    """`rows`: fewer other rows in the batch; `input NAME`: exchanged between rows; `future`: later tokens in another order."""
     effect: float
     """Mean change of the answers, as a share of their mean size."""
     rows: int

@@ -3,7 +3,8 @@
 Why it matters: The score stays what it is, or belongs to a copy that does not learn; a moving average that is never written, a
 second model object, a phase that trains nothing. Or the weights are those that were trained, and what belongs to them was not
 loaded with them: the scaling of the inputs, a vocabulary, a setting.
-Evidence: A fingerprint of the evaluated model's weights at each scored evaluation pass of the run.
+Evidence: A fingerprint of the evaluated model's weights at each scored evaluation pass of the run, or a held-out loss that is
+reported with the same digits each time while the training loss falls.
 Fix (manual): Evaluate the object that the optimizer changes, or update the copy before each evaluation; save all that the model
 needs beside its weights.
 """
@@ -12,14 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Loaded, Pass, Record
+from trainwright.review._numbers import series_of
 from trainwright.review._rows import Rows, evaluated_rows, rows_of_pass
 
 # Scored passes, and the updates between the first and the last of them: on 236 scripts none was wrong.
 FEWEST_PASSES, FEWEST_UPDATES = 3, 10
 # A teacher, a target network or a reference is asked at each update or nearly so.
 ASKED_SHARE = 0.3
+# A loss that is equal by chance has fewer digits, or is reported less often; training falls to less than this share meanwhile.
+FEWEST_REPORTED, FEWEST_DIGITS, FALLEN = 4, 4, 0.8
 # Rows of an evaluation below which a gain, and its absence, say little.
 FEWEST_ROWS = 30
 
@@ -51,6 +57,33 @@ def other_weights_evaluated(record: Record) -> Iterator[Finding]:
             fix=Fix(does="evaluate the object that the optimizer changes, or update the copy before each evaluation"),
         )
         return
+    yield from _same_each_time(record)
+
+
+def _same_each_time(record: Record) -> Iterator[Finding]:
+    """A held-out loss that is reported again and again with all its digits, while that of training falls."""
+    for one in series_of(record):
+        value, digits = one.values[-1], repr(one.values[-1]).replace(".", "").strip("0")
+        is_one = len(one.values) >= FEWEST_REPORTED and len(set(one.values)) == 1 and len(digits) >= FEWEST_DIGITS
+        if not (is_one and one.is_held_out and one.is_own and one.direction < 0):
+            continue
+        losses = [loss for update, loss in record.losses if one.updates[0] <= update <= one.updates[-1]]
+        few = max(1, len(losses) // 4)
+        if len(losses) >= FEWEST_UPDATES and (last := float(np.mean(losses[-few:]))) < FALLEN * (
+            first := float(np.mean(losses[:few]))
+        ):
+            yield Finding(
+                message=f"its own {one.name} is {value:g} at each of {len(one.values)} evaluations between the updates "
+                f"{one.updates[0]:,} and {one.updates[-1]:,}, while the training loss goes from {first:.3g} to {last:.3g}: weights are "
+                "evaluated that are not trained",
+                measured={"reported": value, "evaluations": len(one.values), "first": first, "last": last},
+                where=next((t.where for t in record.trainings if t.where is not None), None),
+                proof=Proof("the values that the script reports, and the losses of its training"),
+                fix=Fix(
+                    does="evaluate with the parameters that the last update returned, not with those of the beginning"
+                ),
+            )
+            return
 
 
 def _lost_on_loading(record: Record) -> Iterator[Finding]:

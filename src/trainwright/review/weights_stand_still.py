@@ -40,6 +40,7 @@ def weights_stand_still(record: Record) -> Iterator[Finding]:
     found = (
         _still(record, where)
         or _still_training(record)
+        or _left_unfrozen(record)
         or _rounded_away(record, where)
         or _without_output_layer(record)
         or _without_their_input(record, where)
@@ -110,6 +111,22 @@ def _still_training(record: Record) -> Finding | None:
             fix=Fix(does="build the optimizer after weights are frozen or replaced, of those that are to be trained"),
         )
     return None
+
+
+def _left_unfrozen(record: Record) -> Finding | None:
+    """Weights that a training unfreezes, and that its optimizer was built without."""
+    left = [one for one in record.parameters if one.is_left_unfrozen]
+    if not left:
+        return None
+    return Finding(
+        severity=Severity.WARNING,
+        message=f"{len(left):,} tensor{'s are' if len(left) > 1 else ' is'} unfrozen in the last training, get"
+        f"{'' if len(left) > 1 else 's'} gradients and never move: {_names(left)}; its optimizer was built without them",
+        measured={"tensors": len(left), "updates": record.updates},
+        where=record.trainings[-1].where if record.trainings else None,
+        proof=Proof("frozen when it began; their values later on, beside those then"),
+        fix=Fix(does="add_param_group them to the optimizer where they are unfrozen, or build a new one there"),
+    )
 
 
 def _rounded_away(record: Record, where: Place | None) -> Finding | None:

@@ -40,6 +40,10 @@ class Followed:
     size_after: float = 0.0
     steps: int = 0
     still_share: float = 0.0
+    frozen: Any = None
+    """A sample of its values at the beginning of the last training, if it was frozen then."""
+    left: int = 0
+    """How often it was seen there to be unfrozen, to have a gradient, and to be as it was."""
 
 
 class Parameters:
@@ -62,7 +66,10 @@ class Parameters:
         new = [(n, p) for n, p in unwrapped(module).named_parameters() if p.is_floating_point()]
         for name, parameter in new[:MOST_TENSORS]:
             one = self._follow(parameter)
-            if one is not None and not one.name:
+            if one is None:
+                continue
+            one.frozen = None if parameter.requires_grad else sample(parameter, FOLLOWED)
+            if not one.name:
                 one.name, one.model = name, model.number
         self._measure([p for _, p in new])
 
@@ -138,7 +145,15 @@ class Parameters:
             for one, parameter in left:
                 one.had_gradient = one.had_gradient or parameter.grad is not None
             self._look_at_movement([*self._of.get(optimizer, []), *(one for one, _ in left)])
+        if count in LOOKED_AT or count % 100 == 0:
+            self._look_at_unfrozen()
         self._steps_of(optimizer, count)
+
+    def _look_at_unfrozen(self) -> None:
+        for one in self._known.values():
+            parameter = one.ref() if one.frozen is not None else None
+            if parameter is not None and parameter.requires_grad and parameter.grad is not None:
+                one.left += torch.equal(sample(parameter, FOLLOWED), one.frozen)
 
     def _list_left(self) -> list[tuple[Followed, Any]]:
         """What no optimizer holds, as far as is known."""
@@ -173,6 +188,7 @@ class Parameters:
         for one, parameter in self._list_left():
             one.had_gradient = one.had_gradient or parameter.grad is not None
         self._look_at_movement(every)
+        self._look_at_unfrozen()
         self._state.recorder.record.parameters = [
             Parameter(
                 name=one.name,
@@ -185,6 +201,7 @@ class Parameters:
                 size_before=one.size_before,
                 size_after=one.size_after,
                 model=one.model,
+                is_left_unfrozen=one.left >= 2,
                 rounded_share=one.still_share if one.before.dtype in (torch.float16, torch.bfloat16) else None,
             )
             for one in every

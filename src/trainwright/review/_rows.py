@@ -37,6 +37,8 @@ CHANCE = 0.5
 FALLS = 0.05
 # Labels in the order of the answers are hit so much more often than labels in another order, and by so many standard errors.
 IN_ORDER, IN_ORDER_ERRORS, FEWEST_IN_ORDER = 0.15, 5.0, 50
+# The share of answers that differ, whatever their order, from which they are others.
+OTHER_ANSWERS = 0.1
 # Measures that need no explanation, in this order.
 PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
@@ -168,13 +170,23 @@ def answers_in_two_ways(record: Record) -> Iterator[tuple[Rows, Rows]]:
         for ways in _last_passes(calls) if output.kind != Kind.NUMBERS and not _are_made(output, calls) else ():
             joined = [_join(record, last) for last in ways]
             truest = _truest(joined)
-            yield from ((truest, other) for other in joined if other is not truest and _agrees_more(truest, other))
+            others = [one for one in joined if one is not truest and _agrees_more(truest, one)]
+            yield from ((truest, one) for one in others if _are_same_answers(truest, one))
 
 
 def _truest(ways: list[Rows]) -> Rows:
     """The surest of several ways in which the same answers met labels, unless another one agrees far better: in another
     order of rows nothing agrees, and by chance nothing does."""
     return next((one for one in ways[1:] if _agrees_more(one, ways[0])), ways[0])
+
+
+def _are_same_answers(one: Rows, other: Rows) -> bool:
+    """Whether each class is answered about as often in both: in another order of rows they are the same answers."""
+    if one.guesses is None or other.guesses is None:
+        return one.output == other.output
+    width, both = max(one.output.width, other.output.width), (one.guesses, other.guesses)
+    mine, theirs = (np.bincount(of, minlength=width) / len(of) for of in both)
+    return float(np.abs(mine - theirs).sum()) / 2 < OTHER_ANSWERS
 
 
 def _agrees_more(one: Rows, other: Rows) -> bool:
@@ -305,7 +317,11 @@ def _once(calls: list[Answers]) -> list[Answers]:
     """Without the calls that hold the same rows again: the last of each."""
     found: dict[Any, Answers] = {}
     for number, one in enumerate(calls):
-        found[number if one.keys is None else one.keys.tobytes()] = one
+        is_again = (
+            one.keys is None and one.guesses is not None and len(one.labels) >= FEW_ROWS
+        )  # two metrics of one table
+        name: Any = (one.labels.tobytes(), one.guesses.tobytes()) if is_again and one.guesses is not None else number
+        found[name if one.keys is None else one.keys.tobytes()] = one
     return list(found.values())
 
 

@@ -22,6 +22,8 @@ _METRICS = {
     "recall_score": "classes",
     "matthews_corrcoef": "classes",
     "cohen_kappa_score": "classes",
+    "confusion_matrix": "classes",
+    "classification_report": "classes",
     "roc_auc_score": "binary",
     "average_precision_score": "binary",
     "log_loss": "",
@@ -97,7 +99,7 @@ def _keep(
     """Keep a call of a metric that gave one number, to ask what guessing gives."""
     labels = np.asarray(args[0] if args else kwargs["y_true"])
     key = next((k for k in ("y_pred", "y_score", "y_prob", "y_proba") if k in kwargs), "")
-    if np.ndim(result) or (len(args) < 2 and not key):
+    if not isinstance(result, float | np.floating) or (len(args) < 2 and not key):
         return
     given = np.array(kwargs[key] if key else args[1])
 
@@ -115,7 +117,7 @@ def _keep(
 def _note(recorder: Recorder, name: str, form: str, fitted: set[int], result: Any, *args: Any, **kwargs: Any) -> None:
     if recorder.record.updates in fitted:
         return  # of an estimator beside the model: a baseline, or a probe of what it has learned
-    if np.ndim(result) == 0:
+    if isinstance(result, float | np.floating):
         recorder.add_number(name, float(result), "returned")
     labels = np.asarray(args[0] if args else kwargs["y_true"])
     given = args[1] if len(args) > 1 else kwargs.get("y_pred", kwargs.get("y_score"))

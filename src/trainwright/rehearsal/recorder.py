@@ -10,7 +10,7 @@ import functools
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -172,6 +172,13 @@ class Recorder:
             training.ends, training.weights_after = self.record.updates, weights
             if training.has_moved is None and None not in (weights, training.weights_before):
                 training.has_moved = weights != training.weights_before
+
+    def have_moved(self, weights: Collection[Any], most_rows: int) -> bool | None:
+        """Whether weights were other ones at a later update; None: it is not known. Where no row came twice, or no others
+        than one call has, nobody may have wanted them to move."""
+        times = self.record.trained_keys
+        comes_again = len(times) > most_rows and max(times.values()) > 1
+        return True if len(weights) > 1 else False if comes_again else None
 
     def end_update(self) -> None:
         """Count an update, and call who waits for it."""

@@ -70,11 +70,9 @@ class Functional:
         self._meetings.train(meeting)
 
     def finish(self) -> None:
-        """Tell whether the weights have moved; where no row came twice, nobody may have wanted them to."""
+        """Tell whether the weights have moved."""
         if self._training is not None and self._weights:
-            times = self._state.recorder.record.trained_keys
-            comes_again = len(times) > self._most_rows and max(times.values()) > 1
-            self._training.has_moved = True if len(self._weights) > 1 else False if comes_again else None
+            self._training.has_moved = self._state.recorder.have_moved(self._weights, self._most_rows)
 
 
 def _inside(tensor: Any) -> Any:

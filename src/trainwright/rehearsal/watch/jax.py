@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import types
-import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,13 +18,13 @@ import numpy as np
 import wrapt
 
 from trainwright.rehearsal.record import Training
-from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS, Recorder
-from trainwright.rehearsal.watch.jax_looks import Gradient, Held, Looks, is_label
+from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch.jax_looks import Held, Looks
 from trainwright.rehearsal.watch.places import place
 from trainwright.seams.source.places import user_frame
 
-# Bytes of arguments and results that are kept of one function; its last calls that are kept at most, and of an evaluation.
-MOST_BYTES, MOST_LAST, MOST_EVALUATED = 200_000_000, 100, 64
+# Bytes of arguments and results that are kept of one function; its calls that are kept at most, and those of an evaluation.
+MOST_BYTES, MOST_CALLS, MOST_EVALUATED = 200_000_000, 200, 64
 # Functions whose calls are kept.
 MOST_FUNCTIONS = 200
 
@@ -35,21 +33,12 @@ MOST_FUNCTIONS = 200
 class Function:
     """What the script calls with values: a gradient, or a function that it compiles."""
 
-    donates: bool = False
+    trains: bool
+    """Whether gradients are taken in it."""
     has_static: bool = False
-    takes_gradients: bool = False
-    first: list[Held] = field(default_factory=list)
-    last: deque[Held] = field(default_factory=deque)
-    """Of an evaluation: the calls since the last update."""
-
-    def keep(self, held: Held, size: int) -> None:
-        """Keep a call that makes an update."""
-        if self.last.maxlen is None:
-            self.last = deque(maxlen=max(2, min(MOST_LAST, MOST_BYTES // max(1, size))))
-        if len(self.first) < min(FIRST_TRAINING_CALLS, self.last.maxlen or 0):
-            self.first.append(held)
-        else:
-            self.last.append(held)
+    """Whether some of its arguments are no arrays."""
+    calls: list[Held] = field(default_factory=list)
+    """Of an evaluation: those since the last update."""
 
 
 class JaxWatch:
@@ -58,211 +47,175 @@ class JaxWatch:
     def __init__(self, recorder: Recorder, jax: Any) -> None:
         self.recorder, self.jax = recorder, jax
         self.looks = Looks(recorder, jax)
-        self.under_way: Function | None = None
-        self.training: Training | None = None
-        self._known: list[Function] = []
+        self._under_way: Function | None = None
+        self._training: Training | None = None
+        self._functions: dict[tuple[int, bool], Function] = {}
+        self._kept: list[Function] = []
         self._chosen: deque[tuple[Any, Any]] = deque(maxlen=4)
         """The last choices of highest scores, and the scores."""
-        self._compared: list[tuple[Held, list[tuple[Any, Any]], list[Any]]] = []
-        """Choices that were compared since the last update: with what, and arrays of as many rows beside them."""
-        self._tracer, self._leaves = jax.core.Tracer, jax.tree_util.tree_leaves
+        self._compared: list[tuple[Held, Any, Any, Any]] = []
+        """Since the last update: scores whose choice was compared, the labels and the rows."""
+        self._leaves, self._thread = jax.tree_util.tree_leaves, threading.get_ident()
+        self._with_loss = jax.value_and_grad
         self._note: Callable[..., None] = recorder.watching(self._keep)
-        self._copy: Callable[[Any], Any] = recorder.watching(self._copied)
-        self._thread = threading.get_ident()
 
-    def is_off(self, values: Any) -> bool:
+    def _is_off(self, values: Any) -> bool:
         """Whether what happens now is not looked at: Keras trains, which is known, or there are no values yet."""
         if self.recorder.busy or "keras" in sys.modules or threading.get_ident() != self._thread:
             return True
-        return self.under_way is not None or any(isinstance(leaf, self._tracer) for leaf in self._leaves(values))
+        tracer = self.jax.core.Tracer
+        return self._under_way is not None or any(isinstance(leaf, tracer) for leaf in self._leaves(values))
 
-    def _is_due(self, function: Function) -> bool:
-        """Whether a call is kept."""
-        update, last = self.recorder.record.updates, function.last
-        if function.takes_gradients:
-            return self.recorder.is_due(update)
-        return len(last) < MOST_EVALUATED or last[-1].update != update
-
-    def call(
-        self, function: Function, python: Callable[..., Any], original: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Any:
-        """Pass a call on, and note it where it is an outermost one.
-
-        Args:
-            python: what it computes, to be called with tracers.
-        """
-        if self.is_off((args, kwargs)):
+    def _call(self, function: Function, of: Any, again: Any, original: Any, args: Any, kwargs: Any) -> Any:
+        """Pass a call on, and note it where it is an outermost one; `again` does the same with tracers."""
+        if self.looks.is_looking:
+            return again(*args, **kwargs)
+        if self._under_way is not None:
+            self._under_way.trains |= function.trains
+        if self._is_off((args, kwargs)):
             return original(*args, **kwargs)
-        kept = self._copy((args, kwargs)) if function.donates and self._is_due(function) else (args, kwargs)
-        self.under_way = function
+        self._under_way = function
         try:
             result = original(*args, **kwargs)
         finally:
-            self.under_way = None
-        if kept is not None and self._is_due(function):
-            self._note(function, python, *kept, result)
-        if function.takes_gradients:  # what it calls may end the run: no watcher's own
+            self._under_way = None
+        self._note(function, of, again, args, kwargs, result)
+        if function.trains:  # what it calls may end the run: no watcher's own
             self.recorder.end_update()
         return result
 
-    def _copied(self, values: Any) -> Any:
-        """Copies of values whose memory the call gives away."""
-        return self.jax.tree_util.tree_map(lambda leaf: leaf.copy() if hasattr(leaf, "nbytes") else leaf, values)
-
-    def _keep(self, function: Function, python: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> None:
-        update = self.recorder.record.updates
-        result = self._copied(result) if function.donates else result
-        held = Held(python, args, kwargs, result, update, place(sys._getframe(1)), function.has_static)
-        if not (function.first or function.last) and len(self._known) < MOST_FUNCTIONS:
-            self._known.append(function)
-        if not function.takes_gradients:
-            if function.last and function.last[-1].update != update:
-                function.last.clear()
-            function.last.append(held)
+    def _keep(self, function: Function, of: Any, again: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Keep a call; of many updates, each other one."""
+        update, calls = self.recorder.record.updates, function.calls
+        if function not in self._kept and len(self._kept) < MOST_FUNCTIONS:
+            self._kept.append(function)
+        if not function.trains and calls and calls[-1].update != update:
+            calls.clear()
+        is_due = self.recorder.is_due(update) if function.trains else len(calls) < MOST_EVALUATED
+        if function not in self._kept or not is_due:
             return
-        if self.training is None:
+        calls.append(Held(again, of, function.has_static, args, kwargs, result, update, place(sys._getframe(1))))
+        size = sum(getattr(leaf, "nbytes", 0) for leaf in self._leaves((args, kwargs, result)))
+        if function.trains and len(calls) > max(2, min(MOST_CALLS, MOST_BYTES // max(1, size))):
+            del calls[1::2]
+        if function.trains and self._training is None:
             number = len(self.recorder.record.trainings) + 1
-            self.training = Training(number=number, kind="loop", begins=update, where=held.where)
-            self.recorder.begin_training(self.training)
-            self._watch_choices(held)
-        leaves = self._leaves((args, kwargs, result))
-        function.keep(held, sum(getattr(leaf, "nbytes", 0) for leaf in leaves))
+            self._training = Training(number=number, kind="loop", begins=update, where=calls[-1].where)
+            self.recorder.begin_training(self._training)
+            self._watch_choices(result)
 
-    def _watch_choices(self, held: Held) -> None:
+    def _watch_choices(self, result: Any) -> None:
         """Watch choices and comparisons of values, whose class is known once there are some."""
-        leaves = self._leaves(held.result)
-        kind = next((type(leaf) for leaf in leaves if type(leaf).__module__.startswith("jax")), None)
+        kinds: Any = map(type, self._leaves(result))
+        kind = next((kind for kind in kinds if kind.__module__.startswith("jax")), None)
         if kind is not None:
-            numpy, choose, compare = self.jax.numpy, *map(self.recorder.watching, (self.choose, self.compare))
-            numpy.argmax, kind.argmax = (self._within(one, choose, True) for one in (numpy.argmax, kind.argmax))
-            kind.__eq__ = self._within(kind.__eq__, compare, False)
+            for owner in (self.jax.numpy, kind):
+                owner.argmax = self._within(owner.argmax, self._choose)
+            kind.__eq__ = self._within(kind.__eq__, self._compare)
 
-    def _within(self, original: Callable[..., Any], note: Callable[..., Any], has_result: bool) -> Callable[..., Any]:
+    def _within(self, original: Callable[..., Any], note: Callable[..., Any]) -> Callable[..., Any]:
+        note = self.recorder.watching(note)
+
         @functools.wraps(original)
         def passed_on(*args: Any, **kwargs: Any) -> Any:
-            is_watched = bool(args) and not self.is_off(args)
-            if is_watched and not has_result:
-                note(*args)
             result = original(*args, **kwargs)
-            if is_watched and has_result:
-                note(args[0], result)
+            if args and not self._is_off(args):
+                note(result, *args)
             return result
 
         return passed_on
 
-    def choose(self, scores: Any, choice: Any) -> None:
+    def _choose(self, choice: Any, scores: Any, *_: Any) -> None:
         """The highest scores are chosen."""
-        self._chosen.append((choice, scores))
+        if not _are_labels(scores):
+            self._chosen.append((choice, scores))
 
-    def compare(self, one: Any, other: Any) -> None:
-        """`choice == labels`, outside of what is compiled."""
+    def _compare(self, _: Any, one: Any, other: Any) -> None:
+        """`choice == labels`, outside of what is compiled: the rows are what a compiled function made the scores of, or
+        the only ones beside them."""
         sides = ((one, other), (other, one))
-        pairs = [(scores, b) for a, b in sides for choice, scores in self._chosen if choice is a]
-        update, frame = self.recorder.record.updates, user_frame(sys._getframe(1))
-        if not pairs or not one.ndim or one.shape != np.shape(other) or frame is None:
+        pair = next(((scores, b) for a, b in sides for choice, scores in self._chosen if choice is a), None)
+        frame, update = user_frame(sys._getframe(1)), self.recorder.record.updates
+        if pair is None or not one.ndim or one.shape != np.shape(other) or frame is None:
             return
+        scores, labels = pair
+        beside = [v for v in list(frame.f_locals.values()) if isinstance(v, (np.ndarray, type(one)))]
+        for held in (held for function in self._kept for held in function.calls):
+            if any(leaf is scores for leaf in self._leaves(held.result)):
+                beside = self._leaves((held.args, held.kwargs))
+        alike = {id(v): v for v in beside if np.ndim(v) > 1 and len(v) == len(one) and v is not scores}
+        rows = [v for v in alike.values() if not _are_labels(v)]
         if self._compared and self._compared[-1][0].update != update:
             self._compared.clear()
-        if len(self._compared) < MOST_EVALUATED:
-            held = Held(self.compare, (), {}, None, update, place(frame), False)
-            arrays = (v for v in list(frame.f_locals.values()) if isinstance(v, (np.ndarray, type(one))))
-            beside = [v for v in arrays if v.shape[:1] == one.shape[:1] and v is not one and v is not other]
-            self._compared.append((held, pairs, beside))
-
-    def _rows_of(self, scores: Any, labels: Any, beside: list[Any]) -> list[Any]:
-        """What the scores were computed from: what a compiled function was given, or the only rows beside them."""
-        tree = self.jax.tree_util
-        for held in (held for function in self._known for held in function.last):
-            if any(leaf is scores for leaf in tree.tree_leaves(held.result)):
-                beside = tree.tree_leaves((held.args, held.kwargs))
-        rows = {id(one): one for one in beside if np.shape(one)[:1] == labels.shape[:1] and one is not scores}
-        found = [one for one in rows.values() if not is_label(np.asarray(one), np.asarray(labels))]
-        return found if len(found) == 1 else []
-
-    def _finish_choices(self) -> None:
-        for held, pairs, beside in self._compared:
-            pair = next(((s, y) for s, y in pairs if not is_label(np.asarray(s), np.asarray(y))), None)
-            if pair is not None and (rows := self._rows_of(*pair, beside)):
-                self.looks.keep_choice(held, *pair, rows)
+        if len(rows) == 1 and len(self._compared) < MOST_EVALUATED:
+            held = Held(self._compare, None, False, (), {}, None, update, place(frame))
+            self._compared.append((held, scores, labels, rows[0]))
 
     def finish(self) -> None:
         """Look at what was kept: first at the updates, which say what the weights are."""
-        for function in sorted(self._known, key=lambda one: not one.takes_gradients):
-            calls = [*function.first[:1], *reversed(function.last), *function.first[1:]]
-            (self.looks.train if function.takes_gradients else self.looks.evaluate)(calls)
-        if self.training is not None:
-            self._finish_choices()
+        for trains in (True, False):
+            functions = (one.calls for one in self._kept if one.trains == trains)
+            self.looks.look([held for calls in functions for held in (*calls[:1], *calls[:0:-1])], trains)
+        for compared in self._compared:
+            self.looks.keep_choice(*compared)
         self.recorder.record.losses.sort(key=lambda one: one[0])
-        if self.training is not None:
-            self.training.has_moved = self.looks.has_moved()
+        if self._training is not None and len(self.recorder.record.losses) > 1:
+            self._training.has_moved = self.recorder.have_moved(self.looks.weights, self.looks.most_rows)
+
+    def _function_of(self, thing: Any, trains: bool) -> Function:
+        """The same one however often it is compiled or differentiated."""
+        return self._functions.setdefault((self.recorder.number_of(thing), trains), Function(trains))
+
+    def watch_gradients(self, name: str) -> None:
+        """Watch `jax.grad` or `jax.value_and_grad`; traced again, the first is the second, which tells the loss."""
+        original, with_loss = getattr(self.jax, name), self._with_loss
+
+        @functools.wraps(original)
+        def passed_on(fun: Any, argnums: Any = 0, has_aux: bool = False, *options: Any, **named: Any) -> Any:
+            taken = original(fun, argnums, has_aux, *options, **named)
+            function = self._function_of(getattr(fun, "__code__", fun), trains=True)
+
+            def again(*args: Any, **kwargs: Any) -> Any:
+                made = with_loss(fun, argnums, has_aux, *options, **named)
+                value, gradient = self.looks.meet(made, argnums, args, kwargs)
+                return (value, gradient) if name != "grad" else (gradient, value[1]) if has_aux else gradient
+
+            @functools.wraps(taken)
+            def asked(*args: Any, **kwargs: Any) -> Any:
+                return self._call(function, (id(fun), str(argnums)), again, taken, args, kwargs)
+
+            return asked
+
+        setattr(self.jax, name, passed_on)
+
+    def compiler(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`jax.jit`."""
+
+        @functools.wraps(original)
+        def passed_on(fun: Any = None, **named: Any) -> Any:
+            if fun is None:
+                return functools.partial(passed_on, **named)
+            compiled, function = original(fun, **named), self._function_of(fun, trains=False)
+            function.has_static = any("static" in name for name in named)
+
+            def called(_: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+                args = args if instance is None else (instance, *args)
+                return self._call(function, id(fun), fun, compiled, args, kwargs)
+
+            return wrapt.FunctionWrapper(compiled, called)  # in all else it is the function
+
+        return passed_on
 
 
-class Compiled(wrapt.CallableObjectProxy):  # type: ignore[type-arg]
-    """A compiled function whose outermost calls are noted; in all else it is the function."""
-
-    def __init__(self, compiled: Any, watch: JaxWatch, function: Function, python: Callable[..., Any]) -> None:
-        super().__init__(compiled)
-        self._self_watch, self._self_function, self._self_python = watch, function, python
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        watch, python = self._self_watch, self._self_python
-        if watch.looks.is_looking:
-            return python(*args, **kwargs)
-        return watch.call(self._self_function, python, self.__wrapped__, args, kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+def _are_labels(rows: Any) -> bool:
+    """Whether these may be one-hot labels."""
+    return bool(np.isin(np.asarray(rows), (0, 1)).all())
 
 
 def watch_jax(recorder: Recorder, jax: Any) -> None:
     """Watch `jax.grad`, `jax.value_and_grad` and `jax.jit`."""
     watch = JaxWatch(recorder, jax)
-    for name in ("grad", "value_and_grad"):
-        setattr(jax, name, _watched_gradient(watch, getattr(jax, name)))
-    jax.jit = _watched_compiler(watch, jax.jit)
+    watch.watch_gradients("grad")
+    watch.watch_gradients("value_and_grad")
+    jax.jit = watch.compiler(jax.jit)
     recorder.on_finish.append(recorder.watching(watch.finish))
-
-
-def _watched_gradient(watch: JaxWatch, original: Callable[..., Any]) -> Callable[..., Any]:
-    known: dict[Any, Function] = {}  # by their code: a script may differentiate a new function at each step
-
-    @functools.wraps(original)
-    def passed_on(fun: Any, argnums: Any = 0, *args: Any, **kwargs: Any) -> Any:
-        taken = original(fun, argnums, *args, **kwargs)
-        function = known.setdefault(getattr(fun, "__code__", None) or fun, Function(takes_gradients=True))
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        gradient = Gradient(original.__name__, fun, numbers, taken, watch.looks)
-
-        @functools.wraps(taken)
-        def asked(*args: Any, **kwargs: Any) -> Any:
-            if watch.looks.is_looking:
-                return gradient(*args, **kwargs)
-            if watch.under_way is not None:
-                watch.under_way.takes_gradients = True
-                return taken(*args, **kwargs)
-            return watch.call(function, gradient, taken, args, kwargs)
-
-        return asked
-
-    return passed_on
-
-
-def _watched_compiler(watch: JaxWatch, original: Callable[..., Any]) -> Callable[..., Any]:
-    known: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
-
-    @functools.wraps(original)
-    def passed_on(*args: Any, **kwargs: Any) -> Any:
-        fun = args[0] if args else kwargs.get("fun")
-        compiled = original(*args, **kwargs)
-        if not callable(fun):
-            return compiled if fun is not None else lambda fun: Compiled(compiled(fun), watch, of(fun, kwargs), fun)
-        return Compiled(compiled, watch, of(fun, kwargs), fun)
-
-    def of(fun: Any, options: dict[str, Any]) -> Function:
-        """One for each function, which a script may compile again and again."""
-        if fun not in known:
-            donates, has_static = (any(word in name for name in options) for word in ("donate", "static"))
-            known[fun] = Function(donates, has_static)
-        return known[fun]
-
-    return passed_on

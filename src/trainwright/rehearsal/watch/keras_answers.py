@@ -136,11 +136,7 @@ class Asking:
                 output=output,
                 update=question.update,
                 trains=question.trains,
-                labels=found.labels,
-                guesses=found.guesses,
-                log_losses=found.log_losses,
-                certainties=found.certainties,
-                values=found.values,
+                **found.arrays(),
                 keys=keys_of(part.x) if single else None,
                 numbers=part.numbers if single else None,
                 inputs=inputs_of(part.x, reads_tokens) if single else None,
@@ -149,7 +145,6 @@ class Asking:
                 evaluation=question.evaluation,
                 data=question.data,
                 source=Source.FIT,
-                per_row=1 if found.of_rows is None else max(1, found.of_rows.shape[1]),
             )
             self.recorder.add_answers(answers)
             self._offer(answers, part, reads_tokens, found)

@@ -77,6 +77,12 @@ class Compared:
     of_rows: Integers | None = None
     """And all labels of each row, `IGNORED` where they do not count."""
 
+    def arrays(self) -> dict[str, Any]:
+        """What `Answers` keeps of them."""
+        names = ("labels", "guesses", "log_losses", "certainties", "values")
+        per_row = 1 if self.of_rows is None else max(1, self.of_rows.shape[1])
+        return {**{name: getattr(self, name) for name in names}, "per_row": per_row}
+
 
 def is_widened(outputs: NDArray[Any], labels: NDArray[Any]) -> bool:
     """Whether an element-wise loss spreads one of them over the other."""

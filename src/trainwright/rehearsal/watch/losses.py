@@ -12,7 +12,7 @@ import torch
 from trainwright.rehearsal.record import Source
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.passes import call_of
+from trainwright.rehearsal.watch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import State
@@ -127,7 +127,7 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
         return
     is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
     call = call_of(state, answer)
-    if call is None and state.has_passed:
+    if call is None and (state.has_passed or is_constant(answer)):
         return
     meetings.add(
         Meeting(

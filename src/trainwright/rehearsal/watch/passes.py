@@ -146,6 +146,11 @@ def _begin(state: State, call: Call, module: Any) -> Pass | None:
     return begun
 
 
+def is_constant(output: Any) -> bool:
+    """Whether it is one answer for all rows that no gradient flows from, as a script's own mean row."""
+    return output.grad_fn is None and output.dim() > 0 and len(output) > 1 and bool((output == output[:1]).all())
+
+
 def call_of(state: State, output: Any) -> Call | None:
     """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
     if state.current is not None:
@@ -158,6 +163,8 @@ def call_of(state: State, output: Any) -> Call | None:
     if state.has_passed:
         return None
     rows = int(output.shape[0]) if output.dim() else 0
+    if is_constant(output):
+        return None
     for call in reversed(state.recent):
         if call.update != state.update:
             return None

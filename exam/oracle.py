@@ -1,7 +1,7 @@
 """Whether a planted fault bites: the program, rehearsed to its end, raises or ends worse than the sound one.
 
-Sound programs run with three seeds. A planted one bites when it raises, or when what the product says decides (scores at
-evaluation, else in training, else losses: trainwright/review/_outcome.py) is worse than in the worst of the three by more than
+Sound programs run with three seeds. A planted one bites when it raises, or when what decides (scores at
+evaluation, else in training, else losses: outcome.py) is worse than in the worst of the three by more than
 their spread and a tolerance. Faults of evaluation (`harm="differs"`) bite when a number of the
 evaluation leaves that range on either side. Runs are cached by what they run.
 """
@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from exam.operators import Harm
+from exam.outcome import Comparison, Measure, compare, deciding, measures_of
 from exam.programs import FIELD, ROOT, Program
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.review._outcome import Comparison, Measure, compare, deciding, measures_of
 
 SEEDS = (0, 1, 2)
 # Of processor time from the first update on, of which a training has 0.6 (rehearsal/limits.py): a program that takes longer

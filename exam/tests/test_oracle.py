@@ -4,9 +4,9 @@ import pytest
 
 from exam.draw import names_of
 from exam.oracle import Raised, Run, bites, real_run
+from exam.outcome import Measure
 from exam.programs import Program
 from exam.walks import Verdict, judge
-from trainwright.review._outcome import Measure
 
 PROGRAM = '''"""A regression."""
 import torch

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from exam.outcome import Measure, compare, deciding, measures_of
 from records import classifier, empty, regressor
 from trainwright.rehearsal.record import Number
-from trainwright.review._outcome import Measure, compare, deciding, measures_of
 
 
 def run(loss: float = 0.3, seen: float | None = None, own: float | None = None, training: float | None = None):

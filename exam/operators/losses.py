@@ -187,7 +187,7 @@ def loss_summed(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, f'keras.losses.{name}({logits}reduction="sum")')
 
 
-@operator("unreduced-loss")
+@operator("script-stopped")
 def loss_not_reduced(source: Source) -> Iterator[Planted]:
     """The loss stays a tensor with a value for each row, and backward gets that."""
     for call in loss_objects(source, "classes", "logits", "numbers"):

@@ -76,7 +76,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         ForwardFacts.padding_let_in_changes LossFacts.token_offset ForwardFacts.causal"""),
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
-        GradientFacts.unreduced GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
+        GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
         GradientFacts.frozen_by_step GradientFacts.idle_rounds OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at

@@ -11,11 +11,10 @@ from trainwright.rules.gradients.severed_graph import severed_graph
 from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
 from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
 from trainwright.rules.gradients.unscaled_loss import unscaled_loss
-from trainwright.rules.loss.unreduced_loss import unreduced_loss
 from trainwright.rules.optimizer.schedule_in_wrong_unit import schedule_in_wrong_unit
 from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace, UnreducedLoss
+from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -190,19 +189,3 @@ def test_a_warm_up_that_does_not_end_is_named_and_a_slow_one_that_does_is_not():
     assert not schedule(tuple((u, (u + 1) / 100) for u in range(100)), 100)
     assert not schedule(tuple((u, 0.1) for u in range(100)), 100)
     assert not schedule(tuple((u, 1e-3 * 1.1**u) for u in range(100)), 100)
-
-
-@pytest.mark.parametrize(
-    ("seen", "repaired", "said_to"),
-    [
-        (UnreducedLoss(shape=(8,), function="mse_loss", at=HERE), True, 'leave out reduction="none"'),
-        (UnreducedLoss(shape=(8,), function="mse_loss", at=HERE, further=True), False, "loss = loss.mean()"),
-        (UnreducedLoss(shape=(8,), at=HERE), False, "loss = loss.mean()"),
-    ],
-)
-def test_only_a_loss_call_whose_value_is_minimized_as_it_is_can_be_averaged_in_memory(seen, repaired, said_to):
-    failure = Failure(type="RuntimeError", message="grad can be implicitly created only for scalar outputs", where=HERE)
-    (found,) = said(unreduced_loss, gradients=GradientFacts(failure=failure, unreduced=seen), setup=SETUP)
-    assert (found.repair is not None) is repaired and said_to in found.fix.does
-    other = Failure(type="RuntimeError", message="CUDA error", where=HERE)
-    assert not said(unreduced_loss, gradients=GradientFacts(failure=other, unreduced=seen), setup=SETUP)

@@ -52,7 +52,6 @@ from trainwright.stages.gradients import (
     InPlace,
     KeptTensor,
     PlainList,
-    UnreducedLoss,
 )
 from trainwright.stages.information import Information, Station
 from trainwright.stages.learning import LearningFacts, LearningLook, Longer
@@ -107,6 +106,6 @@ __all__ = [
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "Renormalised",
     "Renumbered", "Repetition", "Reshuffled", "Scaling", "SetupFacts", "SourceCell",
     "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
-    "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "UnreducedLoss", "VocabularyFacts", "WarningFacts",
+    "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "VocabularyFacts", "WarningFacts",
     "Watcher", "Words", "real_positions",
 ]  # fmt: skip

@@ -100,19 +100,6 @@ class GradientChange:
         return self.after / self.before if self.before > 0 else 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnreducedLoss:
-    """A tensor of several elements that backward was called on without gradients for them."""
-
-    shape: tuple[int, ...]
-    function: str = ""
-    """The loss function that returned it with reduction="none"; empty: none did."""
-    at: Place | None = None
-    """The user's line that called the loss function; of a handwritten loss, the line that called backward."""
-    further: bool = False
-    """It was changed after the loss call: multiplied by weights of its elements, or added to other terms."""
-
-
 # An update that grows less than this does not depend on the gradient's size.
 SAME_UPDATE = 1.1
 
@@ -156,7 +143,6 @@ class GradientFacts(Facts):
     accumulation: int = 1
     user_loss: bool = False
     """User code called a loss function itself, or none was called because the loss is handwritten."""
-    unreduced: UnreducedLoss | None = None
     in_place: tuple[InPlace, ...] = ()
     backwards: tuple[Place | None, ...] = ()
     """The user's line of each call of backward in one step; None: the framework's own."""

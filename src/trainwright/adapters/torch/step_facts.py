@@ -247,5 +247,4 @@ def gradient_facts(
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,
         accumulation=accumulation,
-        unreduced=record.unreduced,
     )

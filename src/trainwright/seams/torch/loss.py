@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from trainwright.core.finding import Place
 from trainwright.probes import losses
 from trainwright.seams.source.places import is_users
-from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall, UnreducedLoss
+from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall
 from trainwright.tensors.torch import objects as tensors
 
 LOSSES: dict[Callable[..., Any], str] = {
@@ -166,36 +166,3 @@ def shares_of_total(total: torch.Tensor, kept: Sequence[KeptLoss]) -> list[float
     slopes = torch.autograd.grad(total, usable, retain_graph=True, allow_unused=True)
     found = {id(v): 0.0 if s is None else float(s) for v, s in zip(usable, slopes)}
     return [found.get(id(v)) for v in values]
-
-
-def unreduced(total: torch.Tensor, kept: Sequence[KeptLoss], backward_at: Place | None) -> UnreducedLoss:
-    """What is known of a tensor of several elements that backward is called on: the last loss call that it comes from."""
-    shape = tuple(total.shape)
-    for one in reversed(kept):
-        value = one.value
-        if isinstance(value, torch.Tensor) and value.numel() > 1 and _comes_from(total, value):
-            further = not _is_multiple(total.detach().double(), value.detach().double())
-            return UnreducedLoss(shape=shape, function=one.function, at=one.at or backward_at, further=further)
-    return UnreducedLoss(shape=shape, at=backward_at)
-
-
-def _comes_from(total: torch.Tensor, value: torch.Tensor) -> bool:
-    todo, seen = [total.grad_fn], set()
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        if node is value.grad_fn:
-            return True
-        seen.add(node)
-        todo += [n for n, _ in node.next_functions]
-    return False
-
-
-def _is_multiple(total: torch.Tensor, value: torch.Tensor) -> bool:
-    """Whether a tensor is another one times a single number, as after a division by the number of micro-batches."""
-    if total.numel() != value.numel():
-        return False
-    one, other = total.reshape(-1), value.reshape(-1).to(total.device)
-    size = (other @ other).clamp_min(1e-30)
-    return bool(torch.allclose(one, other * (one @ other / size), rtol=1e-3, atol=1e-9))

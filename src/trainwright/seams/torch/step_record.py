@@ -10,7 +10,7 @@ import torch
 from trainwright.core import Failure, Place, Stage
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.loss import KeptLoss
-from trainwright.stages import LossCall, LossTerm, ModuleFacts, Origin, Renormalised, UnreducedLoss
+from trainwright.stages import LossCall, LossTerm, ModuleFacts, Origin, Renormalised
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,6 @@ class StepRecord:
     minimised: list[float] = field(default_factory=list)
     """The value of every tensor that backward was called on, in order."""
     loss_at: Place | None = None
-    unreduced: UnreducedLoss | None = None
     training: bool = True
     modes: dict[str, bool] = field(default_factory=dict)
     non_finite_from: Origin | None = None

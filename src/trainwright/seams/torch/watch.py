@@ -24,7 +24,7 @@ from trainwright.seams.torch.activations import activation_shares
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layer_sizes import declared_sizes
-from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total, unreduced
+from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.trace import FirstNonFinite
@@ -163,16 +163,12 @@ class Observer(TorchFunctionMode):
         """Record the tensor that is minimized: with a gradient for each element, the sum weighted by them."""
         if total.numel() != 1 and gradient is not None:
             total = (total * gradient).sum()
-        if total.is_complex():
-            return
-        if total.numel() == 1:
+        if total.numel() == 1 and not total.is_complex():
             self.record.loss_tensor = total
             self.record.minimised.append(float(total.detach()))
             self.record.loss_at = self.record.loss_at or at
             self.record.loss_shares = shares_of_total(total, self.record.kept_losses)
             self.record.loss_terms = self._terms.terms_of(total)
-        elif self._detail:
-            self.record.unreduced = unreduced(total, self.record.kept_losses, at)
 
     def _pair(self, args: Any) -> tuple[Any, Any]:
         """Both sides of an operation that makes all pairs of two tensors' rows, changed if repairs say so."""

@@ -309,7 +309,7 @@ def one_thing_on_another_device(source: Source) -> Iterator[Planted]:
 
 
 @operator(
-    "wrong-input-dtype",
+    "script-stopped",
     "non-finite-loss",
     "non-finite-gradients",
     "run-diverged",

@@ -267,7 +267,7 @@ def cut_to_integers(source: Source) -> Iterator[Planted]:
             yield from _becomes(place, cut)
 
 
-@operator("wrong-input-dtype", *_SHAPES, "wrong-target-dtype")
+@operator("script-stopped", *_SHAPES, "wrong-target-dtype")
 def inputs_of_double_precision(source: Source) -> Iterator[Planted]:
     """The inputs are doubles, as numpy makes them, where the model has floats."""
     for place in inputs(source):

@@ -294,7 +294,7 @@ def weight_is_not_a_number(source: Source) -> Iterator[Planted]:
             yield source.after(statement, text)
 
 
-@operator("wrong-input-dtype", "non-finite-loss", "non-finite-activation", "non-finite-gradients")
+@operator("script-stopped", "non-finite-loss", "non-finite-activation", "non-finite-gradients")
 def model_in_another_precision(source: Source) -> Iterator[Planted]:
     """The model has been converted to another floating type than its inputs."""
     for name, line in models(source):

@@ -15,7 +15,6 @@ from trainwright.core.fix import RenameFunction
 from trainwright.fixes.rewriting import apply
 from trainwright.rules.forward.mismatched_reshape import mismatched_reshape
 from trainwright.rules.forward.oversized_kernel import oversized_kernel
-from trainwright.rules.forward.wrong_input_dtype import wrong_input_dtype
 from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
 from trainwright.seams.source.special_methods import misspelled_methods
 from trainwright.stages.batch import BatchFacts
@@ -133,13 +132,6 @@ def failing(message: str, kind: str = "Linear", dtype: str = "float32", **more: 
     )
     failure = Failure(type="RuntimeError", message=message, where=LINE)
     return ForwardFacts(failure=failure, failed_module=layer, parameters=(weight,), **more)
-
-
-def test_an_input_of_the_weights_dtype_is_not_the_cause() -> None:
-    said = "mat1 and mat2 must have the same dtype, but got Double and Float"
-    assert len(list(wrong_input_dtype.function(failing(said, dtype="float64"), SetupFacts(), None))) == 1
-    assert list(wrong_input_dtype.function(failing(said), SetupFacts(), None)) == []
-    assert list(wrong_input_dtype.function(failing("index out of range", dtype="float64"), SetupFacts(), None)) == []
 
 
 def test_a_reshape_is_only_judged_by_what_a_row_has() -> None:

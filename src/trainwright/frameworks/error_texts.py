@@ -36,8 +36,6 @@ NOTHING_LEFT = re.compile(
     r"Computed output size would be zero or negative\. Received:? `inputs[ .]shape=(?P<input>[(\[][^)\]]*[)\]])`, "
     r"`(?:kernel shape|pool_size)=(?P<kernel>[(\[][^)\]]*[)\]])`"
 )
-# Weights and inputs of different dtypes.
-OF_DTYPES = ("dtype", "scalar type", "should be the same")
 # A sampler of a data set without rows.
 NO_SAMPLES = "num_samples=0"
 # torch, about text that was to become a tensor.

@@ -234,7 +234,7 @@ def direction_flipped(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, node.with_changes(comparisons=[other.with_changes(operator=new)]))
 
 
-@operator("wrong-metric-direction", "unknown-best-metric", "undirected-metric", "unmatched-strategies")
+@operator("wrong-metric-direction", "unknown-best-metric", "undirected-metric", "script-stopped")
 def best_model_by_the_wrong_metric(source: Source) -> Iterator[Planted]:
     """The best checkpoint is kept by a metric that nobody computes, or by the wrong end of one."""
     wrong = ('"acuracy"', "None"), ('"accuracy"', "False"), ('"eval_loss"', "True")

@@ -19,10 +19,9 @@ from trainwright.rules.evaluation.mismatched_metric import mismatched_metric
 from trainwright.rules.evaluation.retained_logits import retained_logits
 from trainwright.rules.evaluation.undirected_metric import undirected_metric
 from trainwright.rules.evaluation.unknown_best_metric import unknown_best_metric
-from trainwright.rules.evaluation.unmatched_strategies import unmatched_strategies
 from trainwright.rules.evaluation.wrong_metric_direction import wrong_metric_direction
 from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
-from trainwright.stages.setup import RefusedCall, SetupFacts
+from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 from walking import walk
 
@@ -185,29 +184,6 @@ def test_a_direction_that_was_given_by_its_position_is_changed_there() -> None:
     (found,) = wrong_metric_direction.function(SETUP, evaluation)
     source = 'stop = EarlyStopping("val_accuracy", 0, 5, 0, {})\n'
     assert apply(source.format('"min"'), found.fix.edits) == source.format('"max"')
-
-
-def refused(message: str, **given) -> SetupFacts:
-    failure = Failure(
-        type="ValueError", message=f"--load_best_model_at_end requires {message}", where=Place("train.py", 1)
-    )
-    return SetupFacts(refused=RefusedCall(function="TrainingArguments", argument="", value=None, given=given, accepts=(),
-                                          library="transformers", failure=failure))  # fmt: skip
-
-
-@pytest.mark.parametrize(("given", "does"), [
-    ({"eval_strategy": "epoch"}, "write save_strategy='epoch'"),
-    ({"save_strategy": "epoch"}, "write eval_strategy='epoch'"),
-    ({"eval_strategy": "epoch", "save_strategy": "steps"}, "write save_strategy='epoch'"),
-])  # fmt: skip
-def test_strategies_are_made_to_match(given, does) -> None:
-    found = list(unmatched_strategies.function(refused("the save and eval strategy to match", **given)))
-    assert [f.fix.does for f in found] == [does]
-
-
-def test_a_save_falls_on_an_evaluation() -> None:
-    setup = refused("the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500)
-    assert next(unmatched_strategies.function(setup)).fix.does == "write save_steps=600"
 
 
 def test_what_a_metric_function_writes_to_is_put_back() -> None:

@@ -84,7 +84,6 @@ COMPLAINTS = (
             "unknown-best-metric",
             "wrong-metric-direction",
             "undirected-metric",
-            "unmatched-strategies",
         ),
     ),
     Complaint(

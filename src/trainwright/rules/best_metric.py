@@ -110,14 +110,12 @@ def edit_of_arguments(place: Place | None, name: str, value: str, function: str)
     return (SetKeyword(place.file, place.line, name, value, function),) if place else ()
 
 
-def set_arguments(seam: Seam, **values: object) -> Repair:
-    """Set hyperparameters, either in the call that passes them or in the arguments already in force."""
+def set_arguments(**values: object) -> Repair:
+    """Set hyperparameters in the arguments already in force."""
 
     def change(call: Call) -> Call:
-        if seam == Seam.CONSTRUCT:
-            return call.replace(**values)
         for name, value in values.items():
             object.__setattr__(call["arguments"], name, value)
         return call
 
-    return Repair("set " + ", ".join(f"{k}={v!r}" for k, v in values.items()), seam, change)
+    return Repair("set " + ", ".join(f"{k}={v!r}" for k, v in values.items()), Seam.TRAINER, change)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.rules.best_metric import (
     BestMetric,
     best_metric,
@@ -54,7 +54,7 @@ def _unknown(best: BestMetric, evaluation: EvaluationFacts, setup: SetupFacts) -
         measured={"metric_for_best_model": name, "returned": ", ".join(known)},
         where=place,
         proof=Proof("the evaluation was run on rows of the evaluation set, and returned no such metric"),
-        repair=set_arguments(Seam.TRAINER, metric_for_best_model=chosen, greater_is_better=greater),
+        repair=set_arguments(metric_for_best_model=chosen, greater_is_better=greater),
         fix=Fix(
             does=f'write metric_for_best_model="{chosen}", or return {name!r} from compute_metrics',
             safety=Safety.UNSAFE,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Seam, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
 from trainwright.rules.best_metric import (
     best_metric,
     edit_of_arguments,
@@ -83,7 +83,7 @@ def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: S
         measured={"metric_for_best_model": name, "greater_is_better": int(bool(evaluation.best_greater))},
         where=place,
         proof=proof_of_direction(name, right, evaluation),
-        repair=set_arguments(Seam.TRAINER, greater_is_better=right),
+        repair=set_arguments(greater_is_better=right),
         fix=Fix(
             does=f"write greater_is_better={right}",
             safety=Safety.SAFE,

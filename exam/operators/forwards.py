@@ -11,7 +11,7 @@ from exam.parts import ACTIVATIONS, UNLEARNT, beside, built, forwards, in_evalua
 from exam.source import Planted, Source, called, keyword, number
 
 _SHAPES = (
-    "layer-size-mismatch", "wrong-number-of-axes", "channels-misplaced", "mismatched-product", "outputs-per-step",
+    "layer-size-mismatch", "wrong-number-of-axes", "channels-misplaced", "script-stopped", "outputs-per-step",
     "unflattened-scores", "broadcast-loss", "label-out-of-range", "sparse-dense-mismatch", "wrong-target-dtype",
 )  # fmt: skip
 _NORMS = (
@@ -26,7 +26,7 @@ _NORMS = (
 _CALL_OF_LAYER = m.Call(func=m.Attribute(value=m.Name("self"), attr=m.Name()))
 
 
-@operator("mismatched-reshape", *_SHAPES, "unregistered-parameters", "vanishing-gradients", *UNLEARNT)
+@operator(*_SHAPES, "unregistered-parameters", "vanishing-gradients", *UNLEARNT)
 def forward_skips_a_layer(source: Source) -> Iterator[Planted]:
     """forward leaves out one of the layers that the model has."""
     for owner, function in forwards(source):
@@ -41,7 +41,7 @@ def forward_skips_a_layer(source: Source) -> Iterator[Planted]:
                 yield source.replaced(call, call.args[0].value)
 
 
-@operator("mismatched-reshape", *_SHAPES, "crossed-samples", "unlearnable-batch")
+@operator(*_SHAPES, "crossed-samples", "unlearnable-batch")
 def layer_left_out(source: Source) -> Iterator[Planted]:
     """A layer is missing in a Sequential: one that flattens, pools or projects."""
     for stack in stacks(source):
@@ -78,7 +78,7 @@ def normalization_left_out(source: Source) -> Iterator[Planted]:
         yield source.many(changes, "without normalization layers")
 
 
-@operator("mismatched-reshape", "crossed-samples", *_SHAPES, *UNLEARNT)
+@operator("crossed-samples", *_SHAPES, *UNLEARNT)
 def axis_of_the_batch(source: Source) -> Iterator[Planted]:
     """A softmax, a mean, a normalization or a flattening runs over the rows of the batch."""
     names = ("softmax", "log_softmax", "normalize", "mean", "amax", "Softmax", "LogSoftmax", "cumsum")
@@ -218,11 +218,10 @@ def mask_left_out(source: Source) -> Iterator[Planted]:
 
 
 @operator(
-    "mismatched-reshape",
     "fixed-batch-size",
     "layer-size-mismatch",
     "crossed-samples",
-    "mismatched-product",
+    "script-stopped",
     "broadcast-loss",
 )
 def batch_size_written_in(source: Source) -> Iterator[Planted]:

@@ -12,7 +12,7 @@ from exam.source import Planted, Source, number
 from exam.values import filled, first_set, shuffled
 
 _BROKEN = ("non-finite-loss", "non-finite-activation", "exploding-gradients", "non-finite-gradients")
-_SHAPES = ("layer-size-mismatch", "wrong-number-of-axes", "mismatched-product")
+_SHAPES = ("layer-size-mismatch", "wrong-number-of-axes", "script-stopped")
 
 
 def _becomes(place: Place, expression: str) -> Iterator[Planted]:
@@ -267,7 +267,7 @@ def cut_to_integers(source: Source) -> Iterator[Planted]:
             yield from _becomes(place, cut)
 
 
-@operator("script-stopped", *_SHAPES, "wrong-target-dtype")
+@operator(*_SHAPES, "wrong-target-dtype")
 def inputs_of_double_precision(source: Source) -> Iterator[Planted]:
     """The inputs are doubles, as numpy makes them, where the model has floats."""
     for place in inputs(source):

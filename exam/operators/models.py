@@ -28,7 +28,7 @@ from exam.source import Planted, Source, called, keyword, number
 
 _SIZES = (
     "layer-size-mismatch", "label-out-of-range", "wrong-head", "sparse-dense-mismatch", "broadcast-loss",
-    "mismatched-product", "wrong-number-of-axes",
+    "script-stopped", "wrong-number-of-axes",
 )  # fmt: skip
 _NETS = ("Dense", "Conv1D", "Conv2D", "Linear", "Conv1d", "Conv2d")
 
@@ -173,7 +173,7 @@ def _nth(call: cst.Call, index: int) -> cst.Arg | None:
     )
 
 
-@operator("mismatched-reshape", *_SIZES, "channels-misplaced", "crashing-metrics")
+@operator(*_SIZES, "channels-misplaced", "crashing-metrics")
 def layer_of_the_wrong_size(source: Source) -> Iterator[Planted]:
     """A layer was built for one feature or channel more than it gets."""
     for call in source.calls(

@@ -12,7 +12,7 @@ from exam.source import Planted, Source, keyword
 
 _SHAPES = (
     "broadcast-loss", "column-labels", "broadcast-metric", "unflattened-scores", "outputs-per-step", "wrong-target-dtype",
-    "wrong-number-of-axes", "layer-size-mismatch", "mismatched-product", "channels-misplaced", "label-out-of-range",
+    "wrong-number-of-axes", "layer-size-mismatch", "script-stopped", "channels-misplaced", "label-out-of-range",
     "wrong-head",
 )  # fmt: skip
 

@@ -13,14 +13,10 @@ from torch.utils.data import Dataset, IterableDataset
 from trainwright.core.finding import Failure, Place
 from trainwright.core.fix import RenameFunction
 from trainwright.fixes.rewriting import apply
-from trainwright.rules.forward.mismatched_reshape import mismatched_reshape
 from trainwright.rules.forward.oversized_kernel import oversized_kernel
 from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
 from trainwright.seams.source.special_methods import misspelled_methods
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.setup import EmptyParameters, MisspelledMethod, SetupFacts
-from trainwright.stages.tensor import TensorFacts
 
 LINE = Place("train.py", 7)
 
@@ -123,26 +119,6 @@ def test_an_empty_parameter_list_has_one_cause() -> None:
         owner="Net", base="nn.Module", written="__int__", meant="__init__", inherited=True, where=LINE
     )
     assert list(empty_parameter_list.function(empty(0, 0, misspelled=(typo,)))) == []
-
-
-def failing(message: str, kind: str = "Linear", dtype: str = "float32", **more: Any) -> ForwardFacts:
-    layer = ModuleFacts(name="head", kind=kind, where=LINE, inputs=(TensorFacts(shape=(2, 8), dtype=dtype),))
-    weight = ParameterFacts(
-        name="head.weight", shape=(4, 8), trainable=True, dtype="float32", mean=0.0, deviation=1.0, module="head"
-    )
-    failure = Failure(type="RuntimeError", message=message, where=LINE)
-    return ForwardFacts(failure=failure, failed_module=layer, parameters=(weight,), **more)
-
-
-def test_a_reshape_is_only_judged_by_what_a_row_has() -> None:
-    forward = failing("shape '[-1, 400]' is invalid for input of size 2352")
-    (found,) = mismatched_reshape.function(forward, BatchFacts(rows=2))
-    assert found.measured["came"] == 1176
-    assert list(mismatched_reshape.function(forward, BatchFacts(rows=5))) == []
-    other = failing("shape '[32, 588]' is invalid for input of size 1176")  # the number of rows is fixed
-    assert list(mismatched_reshape.function(other, BatchFacts(rows=2))) == []
-    works = failing("shape '[-1, 400]' is invalid for input of size 2352", works_at_rows=1)
-    assert list(mismatched_reshape.function(works, BatchFacts(rows=2))) == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from trainwright.rules.forward.inactive_training_mode import inactive_training_m
 from trainwright.rules.forward.index_beyond_embedding import index_beyond_embedding
 from trainwright.rules.forward.layer_size_mismatch import layer_size_mismatch
 from trainwright.rules.forward.linear_stack import linear_stack
-from trainwright.rules.forward.mismatched_product import mismatched_product
 from trainwright.rules.forward.non_finite_activation import non_finite_activation
 from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
 from trainwright.rules.forward.out_of_memory import out_of_memory
@@ -130,11 +129,6 @@ def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_oth
         layer_size_mismatch, SETUP, failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9), None
     )
     assert not run(layer_size_mismatch, SETUP, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4), None)
-
-
-def test_a_product_in_the_users_own_module_is_placed_at_its_line():
-    facts = failed("Net", (), 16, 32, message="mat1 and mat2 shapes cannot be multiplied (16x32 and 64x10)")
-    assert run(mismatched_product, facts)[0].where == LINE
 
 
 def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():

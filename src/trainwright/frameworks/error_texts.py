@@ -19,8 +19,6 @@ INVALID_SHAPE = re.compile(
 )
 # TensorFlow cannot stack rows.
 UNEQUAL_ROWS = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
-# torch, for products of two matrices, and of two batches of matrices.
-MISMATCHED_PRODUCT = ("mat1 and mat2 shapes", "Expected size for first two dimensions of batch2 tensor")
 # What torch puts before an exception of a loader's worker process.
 FROM_WORKER = "DataLoader worker process"
 # torch's optimizers, about what they were given.
@@ -47,8 +45,6 @@ TEXT_REFUSED = (
     "dimensions 'str'",
     "StringArray",
 )
-# torch's view and reshape.
-INVALID_RESHAPE = re.compile(r"shape '\[(?P<shape>-?\d+(?:, -?\d+)*)\]' is invalid for input of size (?P<size>\d+)")
 # torch's gradient scaler: the loss was not scaled, a call came twice, gradients are missing, weights are in half precision.
 LOSS_NOT_SCALED = "_scale is None"
 UNSCALED_TWICE = "unscale_() has already been called on this optimizer"

@@ -69,14 +69,6 @@ class SizeMismatch:
         return called_at or self.layer.where or self.failure.where
 
 
-def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
-    """The layer that raised; None if it works with another batch size."""
-    layer, failure = forward.failed_module, forward.failure
-    if failure is None or layer is None or forward.works_at_rows is not None:
-        return None
-    return layer, failure
-
-
 def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
     """A layer with a declared size that raised on an input of another size."""
     layer, failure = forward.failed_module, forward.failure

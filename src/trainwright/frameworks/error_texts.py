@@ -45,11 +45,5 @@ TEXT_REFUSED = (
     "dimensions 'str'",
     "StringArray",
 )
-# torch's gradient scaler: the loss was not scaled, a call came twice, gradients are missing, weights are in half precision.
+# torch's gradient scaler: the loss was not scaled.
 LOSS_NOT_SCALED = "_scale is None"
-UNSCALED_TWICE = "unscale_() has already been called on this optimizer"
-UNSCALED_AFTER_STEP = "unscale_() is being called after step()"
-SCALER_STEPPED_TWICE = "step() has already been called since the last update()"
-UPDATED_WITHOUT_STEP = "No inf checks were recorded prior to update"
-STEPPED_WITHOUT_GRADIENTS = "No inf checks were recorded for this optimizer"
-HALF_WEIGHTS = "Attempting to unscale FP16 gradients"

@@ -1,53 +1,19 @@
-"""TW516 misused-scaler: a call of the gradient scaler is missing, comes twice, or gets weights that it cannot serve.
+"""TW516 misused-scaler: gradients are clipped while they are still multiplied by the gradient scaler's scale.
 
-Why it matters: The first or second step raises an error; its message speaks of the scaler's checks, not of the call that
-is wrong. Clipping before unscale_ raises none: it cuts every gradient, and the updates become thousands of times smaller.
-Evidence: The error that the scaler raised, in the first step or in the second, and which calls the step made. Or the
-gradient's norm after clipping and at the step: unscaling has divided the clipped one (a note where the optimizer divides
-the gradient's size out).
-Error: `unscale_() has already been called on this optimizer since the last update()`
-Error: `unscale_() is being called after step()`
-Error: `step() has already been called since the last update()`
-Error: `No inf checks were recorded prior to update`
-Error: `No inf checks were recorded for this optimizer`
-Error: `Attempting to unscale FP16 gradients`
-Fix (safe): Once per update and in this order: scale(loss).backward(), unscale_(optimizer) to clip, step(optimizer),
-update(). Keep the weights in float32.
+Why it matters: No error is raised: it cuts every gradient, and the updates become thousands of times smaller.
+Evidence: The gradient's norm after clipping and at the step: unscaling has divided the clipped one (a note where the
+optimizer divides the gradient's size out).
+Fix (safe): Once per update and in this order: scale(loss).backward(), unscale_(optimizer), clip, step(optimizer), update().
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Failure, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
-from trainwright.frameworks.error_texts import (
-    HALF_WEIGHTS,
-    SCALER_STEPPED_TWICE,
-    STEPPED_WITHOUT_GRADIENTS,
-    UNSCALED_AFTER_STEP,
-    UNSCALED_TWICE,
-    UPDATED_WITHOUT_STEP,
-)
-from trainwright.stages import GradientFacts, SetupFacts
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Safety, Seam, Severity, rule
+from trainwright.stages import GradientFacts
 from trainwright.stages.gradients import CLIPPED, STEP, GradientChange
 
-# What the scaler raises where one step calls it wrongly: what that means, and what to do.
-_WITHIN_A_STEP = {
-    UNSCALED_TWICE: (
-        "the gradients of one optimizer are unscaled twice before an update",
-        "call scaler.unscale_(optimizer) once per update, before clipping; to accumulate, only in the step that updates",
-    ),
-    UNSCALED_AFTER_STEP: (
-        "the gradients are unscaled after the optimizer has stepped with them",
-        "call scaler.unscale_(optimizer) before scaler.step(optimizer)",
-    ),
-    SCALER_STEPPED_TWICE: (
-        "the scaler steps one optimizer twice before it is updated",
-        "call scaler.step(optimizer) once per update, then scaler.update()",
-    ),
-}
-# The same errors in the second step, where the first one stepped: nothing ended the first.
-_NOT_UPDATED = (UNSCALED_AFTER_STEP, SCALER_STEPPED_TWICE)
 # Division by the scale is exact but for rounding.
 UNSCALED_WITHIN = 0.01
 # A smaller scale hardly changes what clipping does.
@@ -55,19 +21,10 @@ SMALLEST_SCALE = 4.0
 
 
 @rule("TW516", Severity.ERROR)
-def misused_scaler(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A step that the gradient scaler itself refused."""
-    first, second = gradients.failure, gradients.second_failure
-    if first is not None:
-        yield from _in_one_step(first, gradients, setup)
-    elif second is not None:
-        yield from _in_the_next(second, setup)
-    else:
-        yield from _clipped_scaled(gradients)
-
-
-def _clipped_scaled(gradients: GradientFacts) -> Iterator[Finding]:
+def misused_scaler(gradients: GradientFacts) -> Iterator[Finding]:
     """Clipping before the gradients are unscaled: what reaches the step is the clipped norm, divided by the scale."""
+    if gradients.failure is not None or gradients.second_failure is not None:
+        return
     found, scale = clipped_while_scaled(gradients), gradients.loss_scale
     if found is None:
         return
@@ -104,54 +61,3 @@ def _left_unclipped() -> Repair:
         return call
 
     return Repair("leave the gradients unclipped", Seam.OPTIMIZER, change)
-
-
-def _in_the_next(failure: Failure, setup: SetupFacts) -> Iterator[Finding]:
-    proof = f"step 1 completed; step 2 raised {failure}"
-    if any(text in failure.message for text in _NOT_UPDATED):
-        says = "the scaler is not updated at the end of a step, and refuses the next one"
-        does = "call scaler.update() once, after scaler.step(optimizer) of every optimizer"
-        yield _finding(failure, says, does, setup.place(Role.OPTIMIZER_STEP), proof)
-    elif UNSCALED_TWICE in failure.message:  # the first unscaled and did not step: it only accumulates
-        yield _finding(failure, *_WITHIN_A_STEP[UNSCALED_TWICE], proof=proof)
-
-
-def _in_one_step(failure: Failure, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    for text, (says, does) in _WITHIN_A_STEP.items():
-        if text in failure.message:
-            yield _finding(failure, says, does)
-    if UPDATED_WITHOUT_STEP in failure.message:
-        stepped = setup.place(Role.OPTIMIZER_STEP)
-        says = "the optimizer steps by itself, with gradients that are still multiplied by the scaler's scale"
-        yield _finding(
-            failure,
-            says if stepped else "the scaler is updated, but has stepped no optimizer",
-            "replace optimizer.step() with scaler.step(optimizer), which unscales the gradients and skips infinite ones",
-            stepped,
-        )
-    elif STEPPED_WITHOUT_GRADIENTS in failure.message:
-        reached, count = len(gradients.gradients) - len(gradients.without), len(gradients.gradients)
-        yield _finding(
-            failure,
-            f"the scaler is to step an optimizer none of whose parameters has a gradient; backward reached {reached} of "
-            f"the model's {count}",
-            "build the optimizer from the parameters of the model that is trained, and clear the gradients only after "
-            "the step",
-        )
-    elif HALF_WEIGHTS in failure.message:
-        yield _finding(
-            failure,
-            "the weights are in half precision, and their gradients cannot be unscaled in place",
-            "keep the weights in float32 (without half()) and let autocast compute in half precision, or train in "
-            "bfloat16 without a scaler",
-        )
-
-
-def _finding(failure: Failure, says: str, does: str, where: Place | None = None, proof: str = "") -> Finding:
-    return Finding(
-        message=says,
-        measured={"raised": failure.type},
-        where=where or failure.where,
-        proof=Proof(proof or f"the step raised {failure}"),
-        fix=Fix(does=does, safety=Safety.SAFE),
-    )

@@ -229,7 +229,6 @@ def _swapped(source: Source, call: cst.Call) -> Iterator[Planted]:
 
 @operator(
     "script-stopped",
-    "oversized-kernel",
     "layer-size-mismatch",
     "channels-misplaced",
     "tokens-beyond-vocabulary",

@@ -10,10 +10,9 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core.finding import Place
 from trainwright.core.fix import RenameFunction
 from trainwright.fixes.rewriting import apply
-from trainwright.rules.forward.oversized_kernel import oversized_kernel
 from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
 from trainwright.seams.source.special_methods import misspelled_methods
 from trainwright.stages.setup import EmptyParameters, MisspelledMethod, SetupFacts
@@ -119,25 +118,6 @@ def test_an_empty_parameter_list_has_one_cause() -> None:
         owner="Net", base="nn.Module", written="__int__", meant="__init__", inherited=True, where=LINE
     )
     assert list(empty_parameter_list.function(empty(0, 0, misspelled=(typo,)))) == []
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        (("Calculated padded input size per channel: (2 x 2). Kernel size: (5 x 5). Kernel size can't be greater than "
-         "actual input size"), "input of 2 x 2 (with padding), and its kernel is 5 x 5"),
-        ("Given input size: (3x1x1). Calculated output size: (3x0x0). Output size is too small",
-         "input of 3 x 1 x 1, of which it would leave 3 x 0 x 0"),
-        (("Computed output size would be zero or negative. Received `inputs shape=(None, 1, 1, 8)`, `kernel shape="
-         "(3, 3, 8, 8)`, `dilation_rate=[1 1]`"), "input of 1 x 1 x 8, and its window is 3 x 3"),
-        ("Computed output size would be zero or negative. Received: `inputs.shape=[4 2 2 3]`, `pool_size=[5 5]`",
-         "input of 2 x 2 x 3, and its window is 5 x 5"),
-    ],
-)  # fmt: skip
-def test_a_window_is_compared_with_its_input_in_each_frameworks_words(message, said) -> None:
-    failure = Failure(type="RuntimeError", message=message, where=LINE)
-    (found,) = oversized_kernel.function(SetupFacts(failure=failure), None)
-    assert said in found.message
 
 
 @pytest.mark.parametrize(("folder", "named"), [("here", 0), ("here/package", 0), ("elsewhere", 1)])

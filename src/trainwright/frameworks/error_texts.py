@@ -23,17 +23,6 @@ UNEQUAL_ROWS = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)
 FROM_WORKER = "DataLoader worker process"
 # torch's optimizers, about what they were given.
 EMPTY_LIST = "optimizer got an empty parameter list"
-# A window that is larger than its input, in torch's convolutions and poolings, and in Keras.
-PADDED_INPUT = re.compile(
-    r"Calculated padded input size per channel: \((?P<input>[^)]*)\)\. Kernel size: \((?P<kernel>[^)]*)\)"
-)
-POOLED_TO_NOTHING = re.compile(
-    r"Given input size: \((?P<input>[^)]*)\)\. Calculated output size: \((?P<output>[^)]*)\)"
-)
-NOTHING_LEFT = re.compile(
-    r"Computed output size would be zero or negative\. Received:? `inputs[ .]shape=(?P<input>[(\[][^)\]]*[)\]])`, "
-    r"`(?:kernel shape|pool_size)=(?P<kernel>[(\[][^)\]]*[)\]])`"
-)
 # A sampler of a data set without rows.
 NO_SAMPLES = "num_samples=0"
 # torch, about text that was to become a tensor.

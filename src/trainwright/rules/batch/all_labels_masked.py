@@ -34,6 +34,8 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     # Accumulation divides by the labels of all its batches: one without labels then adds nothing.
     fatal = empty == len(counts) or (empty and setup.accumulation == 1)
     severity = Severity.ERROR if fatal else Severity.WARNING if dead / rows >= WASTED_SHARE else Severity.NOTE
+    if not fatal and all(c.positions == c.rows for c in counts):
+        return  # one label a row: rows without one are given to another term of the loss
     if not fatal and (rows < FEWEST_ROWS or dead / rows < NOTED_SHARE or _drawn_anew(batch, dataset)):
         return
     key = batch.label_key

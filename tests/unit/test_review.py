@@ -646,6 +646,9 @@ def test_trials_that_the_check_cut_short_are_not_judged() -> None:
     assert not any(row.mark for row in sheet.scores)
     assert all(row.last != 99.0 for row in sheet.own)
     assert [row.shown for row in sheet.trainings] == ["learns", "not shown", "not shown"]
+    record.trainings[0].is_cut = True  # each was cut: the longest stands for them
+    assert verdict_of(record, ()).why.startswith("training 1 of 3, ")
+    assert not any(row.mark for row in sheet_of(record).scores)
     record.trainings[0].models = (5,)  # one model in all of them: parts of one training
     record.answers = [dataclasses.replace(one, model=5) for one in record.answers]
     assert verdict_of(record, ()).why.startswith(f"after {record.updates} updates")

@@ -17,10 +17,10 @@ def whole_trials(record: Record) -> list[Training]:
 
 
 def without_cut_trials(record: Record) -> Record:
-    """The record without the answers and numbers of trials that were cut short, if another one was not."""
-    trials = _trials(record)
-    spans = [_span(record, one) for one in trials if _is_cut(record, one)]
-    if not spans or len(spans) == len(trials):
+    """The record without the answers and numbers of trials that were cut short, if another one was not, or was longer."""
+    kept = whole_trials(record)
+    spans = [_span(record, one) for one in _trials(record) if one not in kept]
+    if not spans:
         return record
 
     def is_of_cut(update: int, *, behind: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from trainwright.core.sheet import EITHER, HELD_OUT, TRAINING, Layer, Piece, RowsDrawn
@@ -90,7 +90,9 @@ def _evaluated(record: Record) -> list[Piece]:
 def _passes(group: Sequence[Pass], updates: int, unkept: tuple[int, int]) -> Piece:
     calls, noisy = sum(one.calls for one in group), sum(one.noisy_calls for one in group)
     models = {one.model for one in group}
-    marks = ["in training mode" if noisy >= calls else "partly in training mode"] if noisy else []
+    # Before the first update a model may be called to see its layers.
+    is_marked = noisy and group[-1].update > 0
+    marks = ["in training mode" if noisy >= calls else "partly in training mode"] if is_marked else []
     still = any(_is_still([one for one in group if one.model == model]) for model in models)
     is_teacher = len({one.update for one in group}) > TEACHER_SHARE * max(updates, 1)
     marks += ["the same weights each time"] if still and not is_teacher else []
@@ -112,7 +114,7 @@ def _kept(record: Record) -> list[Piece]:
     groups: dict[object, list[Kept]] = defaultdict(list)
     for one in record.kept:
         groups[one.how, one.where].append(one)
-    rows = []
+    rows, most = [], max(Counter(one.model for one in record.parameters).values(), default=0)
     for group in groups.values():
         paths = list(dict.fromkeys(one.path for one in group if one.path))
         rows.append(
@@ -123,7 +125,8 @@ def _kept(record: Record) -> list[Piece]:
                 last_update=group[-1].update,
                 how=paths[-1] if len(paths) == 1 else f"{len(paths)} files, the last {paths[-1]}" if paths else "",
                 where=group[0].where,
-                mark="the same weights each time" if _is_still(group) else "",
+                # Fewer tensors may be a metric's counts.
+                mark="the same weights each time" if _is_still(group) and 2 * group[-1].tensors >= most else "",
             )
         )
     return rows

@@ -626,6 +626,10 @@ def test_a_sweep_whose_last_run_fails_is_no_fault() -> None:
     assert said(record) == set()
     assert [one.shown for _, one in verdicts(record)] == [Shown.LEARNS, Shown.DOES_NOT_LEARN]
     assert shown(record) == Shown.LEARNS_IN_PART
+    record.numbers += [Number(update=u, name="val_loss", value=v, source="logged") for u, v in ((150, 0.2), (350, 9.0))]
+    assert [row.last for row in sheet_of(record).own if row.name == "val_loss"] == [
+        0.2
+    ]  # of the one that the verdict is of
 
 
 def test_trials_that_the_check_cut_short_are_not_judged() -> None:

@@ -10,7 +10,7 @@ import functools
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -307,3 +307,14 @@ class Recorder:
         record.watcher_errors = dict(self._errors)
         record.seconds = self.seconds
         return record
+
+
+def asks_for_rows(argnums: int | Collection[int], args: Sequence[Any], leaves: Callable[[Any], list[Any]]) -> bool:
+    """Whether a gradient is asked for at rows and not at weights: at one array, as long as another argument."""
+    chosen = {argnums} if isinstance(argnums, int) else {*argnums}
+    is_chosen = [number in chosen or number - len(args) in chosen for number in range(len(args))]
+    mine, others = (
+        leaves([one for one, own in zip(args, is_chosen, strict=True) if own == of]) for of in (True, False)
+    )
+    lengths = [[one.shape[0] for one in many if getattr(one, "shape", ())] for many in (mine, others)]
+    return len(mine) == 1 and bool(lengths[0]) and lengths[0][0] in lengths[1]

@@ -17,8 +17,8 @@ from trainwright.review._sheet_answers import class_rows, output_rows, scores
 from trainwright.review._sheet_inputs import columns
 from trainwright.review._sheet_pieces import layer, pieces, rows_drawn
 from trainwright.review._sheet_samples import confused_rows, generated, samples
-from trainwright.review._trials import whole_trials, without_cut_trials
-from trainwright.review._verdict import verdicts
+from trainwright.review._trials import without_cut_trials
+from trainwright.review._verdict import chosen_trial, verdicts
 
 # Points of a curve: what a line of a terminal holds.
 MOST_POINTS = 60
@@ -40,7 +40,8 @@ COUNTERS = {
 
 def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
     """What was seen of a script that ran, with rows that these findings speak of."""
-    every, trial = record, next(reversed(whole_trials(record)), None)
+    every, chosen = record, chosen_trial(record)
+    trial = chosen[0] if chosen is not None else None
     record = without_cut_trials(record)
     own, judging, kept = _own_series(record, trial), own_score(record, trial), _kept_update(record)
     best = None if judging is None else _best_index(judging)

@@ -57,13 +57,20 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
     return _with_trainings(record, _judged_run(record))
 
 
+def chosen_trial(record: Record) -> tuple[Training, Verdict] | None:
+    """The last whole trial that learned, or the last whole one: it stands for all, on the sheet as in the verdict."""
+    trials = whole_trials(record)[-MOST_TRIALS:]
+    last = without_cut_trials(record) if trials else record
+    judged = [(one, _judged(last, one)) for one in reversed(trials)]
+    return next((one for one in judged if one[1].shown == Shown.LEARNS), judged[0] if judged else None)
+
+
 def _judged_run(record: Record) -> Verdict:
     """The verdict of all trainings, or, where they are trials, of the one that stands for them."""
-    last, trials = without_cut_trials(record), whole_trials(record)[-MOST_TRIALS:]
-    if not trials:
+    chosen = chosen_trial(record)
+    if chosen is None:
         return _judged(record, None)
-    judged = [(one, _judged(last, one)) for one in reversed(trials)]
-    trial, verdict = next((one for one in judged if one[1].shown == Shown.LEARNS), judged[0])
+    trial, verdict = chosen
     return replace(verdict, why=f"training {trial.number} of {len(record.trainings)}, {verdict.why}")
 
 

@@ -103,6 +103,16 @@ def _still_training(record: Record) -> Finding | None:
                 proof=Proof("the call returned without a step"),
                 fix=Fix(does="give this training a trainer of its own, or raise max_steps or max_epochs before it"),
             )
+        if one.kind == "loop" and not record.steps:
+            return Finding(
+                severity=Severity.WARNING,
+                message=f"gradients are taken {updates:,} times of weights that never change: training {one.number} of "
+                f"{len(record.trainings)} moves no weight in {updates:,} updates, if it is to train",
+                measured={"training": one.number, "moved": 0, "updates": updates},
+                where=one.where,
+                proof=Proof("the weights that each gradient was taken at, and rows that came again"),
+                fix=Fix(does="assign what the update returns to the name that the next gradient is taken at"),
+            )
         return Finding(
             message=f"training {one.number} of {len(record.trainings)} moves no weight in {updates:,} updates",
             measured={"training": one.number, "moved": 0, "updates": updates},

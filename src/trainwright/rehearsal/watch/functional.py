@@ -11,6 +11,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from trainwright.rehearsal.record import Source, Training
+from trainwright.rehearsal.recorder import asks_for_rows
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.reading import Meeting
@@ -93,7 +94,7 @@ def watch_functional(state: State, functional: Functional) -> None:
 
             @functools.wraps(taken)
             def asked(*args: Any, **kwargs: Any) -> Any:
-                if functional.is_off:
+                if functional.is_off or asks_for_rows(argnums, args, tree_leaves):
                     return taken(*args, **kwargs)
                 met = state.in_gradient = []
                 try:

@@ -6,7 +6,8 @@ import sys
 from collections import deque
 from typing import Any
 
-from trainwright.core import Place
+import torch
+
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.watch.optimizers import Optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
@@ -27,9 +28,6 @@ class Handmade:
         self._parameters = parameters
         self._leaves: list[Any] = []
         self._weights: float | None = None
-        self._taken = 0
-        """Gradients that were taken while these weights stood still."""
-        self._where: Place | None = None
 
     def begin_backward(self, roots: list[Any]) -> bool:
         """`backward` is called. Whether an update was made before it."""
@@ -42,19 +40,8 @@ class Handmade:
         if not has_changed and self._weights not in (None, weights) and _alike(leaves, self._leaves):
             self._begin_training()
             has_changed = True
-        self._taken = self._taken + 1 if weights == self._weights else 1
-        self._leaves, self._weights, self._where = leaves, weights, place(sys._getframe(1))
+        self._leaves, self._weights = leaves, weights
         return has_changed
-
-    def finish(self) -> None:
-        """Gradients of the same rows, taken again and again for weights that nothing changes, are a training that moves nothing."""
-        record = self._state.recorder.record
-        most = max((len(one.labels) for one in record.answers if one.trains), default=0)
-        comes_again = len(record.trained_keys) > most and max(record.trained_keys.values(), default=0) > 1
-        if comes_again and not (record.updates or record.trainings or self._optimizers.has_stepped):
-            training = Training(number=1, kind="loop", begins=0, ends=self._taken, has_moved=False, where=self._where)
-            record.trainings.append(training)
-            record.updates = self._taken
 
     def has_changed(self) -> bool:
         """Whether the weights of the last `backward` were changed in place since."""
@@ -100,4 +87,5 @@ def _leaves(roots: list[Any]) -> list[Any]:
                 seen.add(id(inner))
                 kept.append(inner)
                 todo.append(inner)
-    return found
+    # Beside a model's parameters, other leaves are rows whose own gradient is asked for.
+    return [one for one in found if isinstance(one, torch.nn.Parameter)] or found

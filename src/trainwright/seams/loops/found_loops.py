@@ -203,6 +203,16 @@ def rebound_by_hand(loop: Loop) -> int | None:
     return None
 
 
+def reads_gradients_alone(loop: Loop) -> bool:
+    """Whether a loop's body reads gradients itself and changes nothing by them: an attack on inputs, the importance of weights."""
+    body, scope = loop.node.body, loop.scope
+    if steps_optimizer(body, scope) or called_in(body, scope, _IN_PLACE_CALLS):
+        return False
+    nodes = [node for node, _ in reached(body, scope)]
+    reads = any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in nodes)
+    return reads and not any(_subtracts(node) for node in nodes)
+
+
 def _reachable(scope: Scope) -> Iterator[Any]:
     for value in scope.values():
         yield value

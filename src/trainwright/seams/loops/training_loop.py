@@ -15,6 +15,7 @@ from trainwright.seams.loops.found_loops import (
     hands_out_data,
     loops_at,
     reached,
+    reads_gradients_alone,
     steps_optimizer,
     trains,
     trains_by_hand,
@@ -29,7 +30,8 @@ def training_loop(frame: FrameType | None, *, backward: bool = False) -> Loop | 
         backward: a backward pass was observed: if no loop's code shows one (hooks called by name), the training loop is
             the innermost that yields data or counts.
     """
-    around = [loop for one in _frames(frame) for loop in loops_at(one, one.f_lineno)]
+    loops = (loop for one in _frames(frame) for loop in loops_at(one, one.f_lineno))
+    around = [loop for loop in loops if not reads_gradients_alone(loop)]
     chosen = _chosen(around)
     if chosen is None and backward:
         chosen = next((loop for loop in around if hands_out_data(loop)), None)

@@ -143,10 +143,14 @@ def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> 
 
 def _of_errors(report: Report, findings: Sequence[Finding]) -> Verdict | None:
     """The verdict that a script is broken, which names the errors that are left."""
-    names = list(dict.fromkeys(one.name for one in findings if one.severity == Severity.ERROR))
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     fixed = FIXED if report.verdict is not None and report.verdict.why.endswith(FIXED) else ""
-    return replace(report.verdict, why=f"{names[0]}{more}{fixed}") if report.verdict is not None else None
+    return replace(report.verdict, why=f"{name_errors(findings)}{fixed}") if report.verdict is not None else None
+
+
+def name_errors(findings: Sequence[Finding]) -> str:
+    """The first error's name, and how many more there are; empty: none."""
+    names = list(dict.fromkeys(one.name for one in findings if one.severity == Severity.ERROR))
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
 def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:

@@ -17,6 +17,7 @@ from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
+from trainwright.looked import with_looks
 from trainwright.options import Options
 from trainwright.refuted import learns, without_refuted
 from trainwright.rehearsal.process import Rehearsal
@@ -147,6 +148,7 @@ def add_review(reports: Sequence[Report], record: Record, options: Options) -> l
     """
     if len(reports) == 1 and len(record.trainings) < 2:  # what may follow it in the code is no training
         reports = [replace(reports[0], training=None)]
+    reports = with_looks(reports, record, options)
     found = review(record)
     of_trainings = [verdict for _, verdict in verdicts(record)]
     of_run: Verdict | None = verdict_of(record, found.findings)

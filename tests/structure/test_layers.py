@@ -59,11 +59,16 @@ MAY_IMPORT = {
         "rehearsal.names",
         "rehearsal.told",
     },
+    # Fills the stages' facts from a real step, with what the adapters measure of one.
+    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core"},
     # The script's own run, in a process of its own; it knows no rule and no report.
     # Where a row came from is found as in the walk.
     "rehearsal": {
         "rehearsal",
+        "look",
         "adapters.data.source_cells",
+        "adapters.torch.batches",
+        "stages.gradients",
         "probes.guessing",
         "seams",
         "tensors",
@@ -87,6 +92,7 @@ MAY_IMPORT = {
     "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
     "causes": {"core", "frameworks.messages", "review.script_stopped"},
     "refuted": {"core", "rehearsal.record"},
+    "looked": {"core", "rehearsal.record", "rehearsal.record_rows", "refuted", "options"},
     "errors": set(),
     "console": set(),
     "open_lines": set(),
@@ -160,12 +166,13 @@ INSIDE = {
     "rehearsal.process": {"rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record"},
     "rehearsal.memory": set(),
     "rehearsal.run": {"rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.recorder", "rehearsal.request",
-                      "rehearsal.sandbox", "rehearsal.seeds", "rehearsal.watch"},
+                      "rehearsal.sandbox", "rehearsal.seeds", "rehearsal.watch", "rehearsal.listening"},
+    "rehearsal.listening": set(),
     "rehearsal.request": {"rehearsal.limits"},
     "rehearsal.seeds": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
     "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",
-                        "rehearsal.names"},
+                        "rehearsal.names", "rehearsal.listening"},
     "trainwright_lm.atomic": set(),
     "trainwright_lm.progress": set(),
     "trainwright_lm.documents": set(),
@@ -290,7 +297,9 @@ def module_of(name: str, names: Mapping[str, Path]) -> str | None:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_frameworks_are_named_only_where_they_are_met(path: Path) -> None:
     layer = name_of(path).split(".")[0]
-    if layer in ("tensors", "seams", "adapters", "trainwright_lm") or name_of(path).startswith("rehearsal.watch"):
+    if layer in ("tensors", "seams", "adapters", "look", "trainwright_lm") or name_of(path).startswith(
+        "rehearsal.watch"
+    ):
         return
     used = {n.split(".")[0] for n in imports(path)} & FRAMEWORKS
     assert not used, f"{name_of(path)} imports {', '.join(sorted(used))}"

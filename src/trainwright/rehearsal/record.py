@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
 from trainwright.core.sample import SamplePart, Span
-from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Generated, RawRows, Rewritten
+from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Generated, Looked, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -383,6 +383,7 @@ class Record(Facts):
     samples: list[Sampled] = field(default_factory=list)
     generated: list[Generated] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
+    looks: list[Looked] = field(default_factory=list)
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
     is_scaled: bool = False
@@ -393,8 +394,7 @@ class Record(Facts):
     """The shapes of outputs and labels that a loss broadcast against each other; empty: none."""
     makes_labels: bool = False
     """Whether the labels of training are not in the loader's batches, as in contrastive losses."""
-    isolation: str = ""
-    """`kernel` or `python`: what kept the script from leaving anything behind."""
+    isolation: str = ""  # `kernel` or `python`: what kept the script from leaving anything behind
     kept_away: tuple[str, ...] = ()
     """What the script would have written, tracked or sent, in a few words each."""
     watcher_errors: Mapping[str, int] = field(default_factory=dict)

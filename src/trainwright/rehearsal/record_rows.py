@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core import Place
+from trainwright.core import Facts, Place
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -87,3 +87,12 @@ class Generated:
     """What it generated."""
     expected: str
     """How the row goes on."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the close look at a training's first updates has measured."""
+
+    training: int
+    """Its number; 0: it made no update."""
+    facts: dict[type[Facts], Facts]

@@ -72,6 +72,8 @@ class Recorder:
         """Whether the training is being ended: its passes have a batch each, and say nothing of the script's own."""
         self.keras_runs = False
         """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
+        self.on_error: list[Callable[[BaseException | None], None]] = []
+        """Called with what ended the script, if anything did."""
         self.on_finish: list[Callable[[], None]] = []
         """Called after the run, before the record is made."""
         self.on_written: list[Callable[[], None]] = []

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 from trainwright.core import Failure
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.limits import Limits
+from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
@@ -27,13 +28,15 @@ from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
-from trainwright.seams.failures.blame import is_own, told
+from trainwright.seams.failures.blame import is_own
+from trainwright.seams.failures.blame import told as failure_told
 from trainwright.seams.failures.watchdog import OutOfTime
 from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.jax_patches import watching_gradients
+from trainwright.seams.listening.seen import told
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
 
@@ -88,6 +91,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         offline(tally),
         away,
         watching_gradients(began_unseen),
+        told(LISTENING) if request.watched else contextlib.nullcontext(),
     ):
         left = _run_attempts(request, recorder, tally)
     recorder.record.processor_seconds = time.process_time() - began
@@ -116,6 +120,8 @@ def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
                 _note_end(error, recorder, tally.uploads)
+                for called in recorder.on_error:
+                    called(error if recorder.record.ended.failure is not None else None)
                 # The script's names, or what ended it: its models live in them, until they are probed.
                 return left, error
     return None
@@ -146,7 +152,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         elif error.code not in (None, 0):
             caught = error.__context__  # what the exit answers
             exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
-            ended.failure = exit_ if caught is None or error.__suppress_context__ else told(caught)
+            ended.failure = exit_ if caught is None or error.__suppress_context__ else failure_told(caught)
     elif error is not None and recorder.record.trainings and _wants_network(error):
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
     elif withheld is not None:
@@ -156,11 +162,9 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None and _may_come_of_cut(error, recorder.record):
-        ended.hindrance = (
-            f"behind a training that was cut short, which may be its cause, the script stopped with {told(error)}"
-        )
+        ended.hindrance = f"behind a training that was cut short, which may be its cause, the script stopped with {failure_told(error)}"
     elif error is not None:
-        ended.failure = told(error)
+        ended.failure = failure_told(error)
 
 
 def _may_come_of_cut(error: BaseException, record: Record) -> bool:

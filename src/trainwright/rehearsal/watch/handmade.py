@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from trainwright.core import Place
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.watch.optimizers import Optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
@@ -28,6 +29,11 @@ class Handmade:
         self._parameters = parameters
         self._leaves: list[Any] = []
         self._weights: float | None = None
+        self._taken = 0
+        """Gradients that were taken while these weights stood still."""
+        self._where: Place | None = None
+        self._of_rows = False
+        """Whether the last `backward` reached other leaves beside a model's parameters: rows whose own gradient is asked for."""
 
     def begin_backward(self, roots: list[Any]) -> bool:
         """`backward` is called. Whether an update was made before it."""
@@ -35,13 +41,27 @@ class Handmade:
             self._leaves = []
             return False
         has_changed = self.has_changed()
-        leaves = _leaves(roots)
+        found = _leaves(roots)
+        leaves = [one for one in found if isinstance(one, torch.nn.Parameter)] or found
+        self._of_rows = len(leaves) < len(found)
         weights = fingerprint(leaves)
         if not has_changed and self._weights not in (None, weights) and _alike(leaves, self._leaves):
             self._begin_training()
             has_changed = True
-        self._leaves, self._weights = leaves, weights
+        self._taken = self._taken + 1 if weights == self._weights else 1
+        self._leaves, self._weights, self._where = leaves, weights, place(sys._getframe(1))
         return has_changed
+
+    def finish(self) -> None:
+        """Gradients of the same rows, taken again and again for weights that nothing changes, are a training that moves nothing;
+        not where they are those of the rows themselves (an attack, salience)."""
+        record = self._state.recorder.record
+        most = max((len(one.labels) for one in record.answers if one.trains), default=0)
+        comes_again = len(record.trained_keys) > most and max(record.trained_keys.values(), default=0) > 1
+        if comes_again and not (record.updates or record.trainings or self._optimizers.has_stepped or self._of_rows):
+            training = Training(number=1, kind="loop", begins=0, ends=self._taken, has_moved=False, where=self._where)
+            record.trainings.append(training)
+            record.updates = self._taken
 
     def has_changed(self) -> bool:
         """Whether the weights of the last `backward` were changed in place since."""
@@ -72,7 +92,7 @@ def _alike(one: list[Any], other: list[Any]) -> bool:
 
 
 def _leaves(roots: list[Any]) -> list[Any]:
-    """The weights that gradients flow into."""
+    """The leaves that gradients flow into."""
     todo = deque(root.grad_fn for root in roots if root.grad_fn is not None)
     seen = {id(node) for node in todo}
     found: list[Any] = []
@@ -87,5 +107,4 @@ def _leaves(roots: list[Any]) -> list[Any]:
                 seen.add(id(inner))
                 kept.append(inner)
                 todo.append(inner)
-    # Beside a model's parameters, other leaves are rows whose own gradient is asked for.
-    return [one for one in found if isinstance(one, torch.nn.Parameter)] or found
+    return found

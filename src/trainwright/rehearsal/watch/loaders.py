@@ -13,6 +13,7 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.dense_rows import DenseRows
+from trainwright.rehearsal.watch.looking import record_items
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
@@ -131,6 +132,8 @@ def watch_loaders(watch: TorchWatch, module: Any) -> None:
     def passed_on_start(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, loader)
         started(self, loader, *args, **kwargs)
+        if not state.is_off():
+            state.begin_loader(loader, record_items(loader, self))
 
     @functools.wraps(again)
     def passed_on_reset(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -178,11 +178,17 @@ def watch_backward(
                 return original(tensors, *args, **kwargs)
             begin_backward(tensors)
             noted(tensors)
+            is_backward = original.__name__ == "backward"
+            if is_backward:
+                state.begin_backward()
             state.in_backward = True
             try:
-                return original(tensors, *args, **kwargs)
+                result = original(tensors, *args, **kwargs)
             finally:
                 state.in_backward = False
+            if is_backward:
+                state.end_backward()
+            return result
 
         return passed_on
 

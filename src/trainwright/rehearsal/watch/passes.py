@@ -32,6 +32,7 @@ def watch_calls(state: State) -> None:
                 state.module = self
             return result
         state.look_for_update()
+        state.begin_outermost(self, args, kwargs)
         if is_passed_over(self, args):
             state.depth, state.has_passed = 1, True
             try:

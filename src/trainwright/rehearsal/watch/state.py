@@ -233,6 +233,11 @@ class State:
         """What a trainer was given, before it left out columns."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
         """Called when a model has answered (`torch.py`)."""
+        self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
+        """Called before a module is called from outside; below: around `backward`, and where a loader is begun (`looking.py`)."""
+        self.begin_backward: Callable[[], None] = lambda: None
+        self.end_backward: Callable[[], None] = lambda: None
+        self.begin_loader: Callable[[Any, Any], None] = lambda *_: None
         self.look_for_update: Callable[[], None] = lambda: None
         """Called before a model answers: an update may have been made by hand (`torch.py`)."""
         self.reads_ahead = False

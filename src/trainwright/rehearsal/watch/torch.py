@@ -12,6 +12,7 @@ from trainwright.rehearsal.watch.files import watch_files
 from trainwright.rehearsal.watch.functional import Functional, watch_functional
 from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Handmade
+from trainwright.rehearsal.watch.looking import watch_closely
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers
@@ -71,7 +72,13 @@ class TorchWatch:
         recorder, record = self.state.recorder, self.state.recorder.record
         self._look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
-        ends += [self.functional.finish, self.parameters.finish, self.probes.finish, self.broken.finish]
+        ends += [
+            self.functional.finish,
+            self.handmade.finish,
+            self.parameters.finish,
+            self.probes.finish,
+            self.broken.finish,
+        ]
         for part in ends:
             recorder.watching(part)()
         read_by = self.state.read_by  # what the training gets itself, as for a baseline of its loss, is no evaluation
@@ -93,4 +100,5 @@ def watch_torch(recorder: Recorder) -> TorchWatch:
     watch_optimizers(made.state, made.optimizers)
     watch_files(made.state)
     watch_functional(made.state, made.functional)
+    watch_closely(made.state)
     return made

@@ -27,7 +27,10 @@ _WATCHING = (
         str(Path(__file__).resolve().parents[1] / name)
         for name in ("torch/", "keras/", "listening/", "devices/", "intercept.py", "failures/blame.py")
     ),
-    str(Path(__file__).resolve().parents[2] / "rehearsal/watch"),
+    *(
+        str(Path(__file__).resolve().parents[2] / name)
+        for name in ("rehearsal/watch", "rehearsal/listening.py", "look/")
+    ),
 )
 # Raised below one of our calls without a user line in between, these are the user's pipeline's; otherwise ours.
 _PIPELINES = ("transformers.", "accelerate.", "datasets.")
@@ -72,7 +75,8 @@ def told(error: BaseException) -> Failure:
             trace.append(f"{where} in {code.co_name}: {source}")
         elif is_ours(code.co_filename) and not _watches(code.co_filename):
             where, trace = None, []  # frames before our own call are irrelevant to the fault
-        function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+        if not (is_ours(code.co_filename) and _watches(code.co_filename)):
+            function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
     for file, line, name in copied_lines(str(error)):
         if is_users(file):  # TensorFlow runs a copy of the code and names the original in its message

@@ -56,13 +56,13 @@ def patch_trainer(module: Any) -> None:
     original = module.Trainer.train
 
     @functools.wraps(original)
-    def train(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
         frame = user_frame(sys._getframe(1))
         if not active() or frame is None:
             return original(self, *args, **kwargs)
         return listener().on_train(self, frame, functools.partial(original, self, *args, **kwargs))
 
-    module.Trainer.train = train
+    module.Trainer.train = passed_on
 
 
 def patch_lightning(module: Any) -> None:
@@ -71,14 +71,14 @@ def patch_lightning(module: Any) -> None:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
         frame = user_frame(sys._getframe(1))
         if not active() or frame is None:
             return original(self, *args, **kwargs)
         given = signature.bind(self, *args, **kwargs).arguments
         return listener().on_fit(self, frame, given, functools.partial(original, self, *args, **kwargs))
 
-    module.Trainer.fit = fit
+    module.Trainer.fit = passed_on
 
 
 def patch_stopping(module: Any) -> None:

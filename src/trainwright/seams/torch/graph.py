@@ -33,7 +33,7 @@ _CUTS: dict[Any, str] = {
 }  # fmt: skip
 _LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
 # Modules whose functions forward a call unchanged.
-_BETWEEN = ("torch.", "trainwright.seams.devices.")
+_BETWEEN = ("torch.", "trainwright.seams.devices.", "trainwright.rehearsal.watch.", "trainwright.look.")
 NO_GRAD = "no_grad"
 # A model that detaches in a loop over its layers shows in fewer cuts than this; each costs a traversal of its graph.
 MOST_CUTS = 32

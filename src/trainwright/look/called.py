@@ -1,0 +1,69 @@
+"""Modules that a script calls, and their optimizers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.seams.listening.seen import seen
+
+
+class Several(nn.Module):
+    """Holds modules that a training calls one after the other."""
+
+
+def find_outermost(module: nn.Module) -> nn.Module:
+    """The module that holds this one and is held by none."""
+    built = [m for m in seen().modules if vars(m).get("_modules")]
+    around = [m for m in built if any(one is module for one in m.modules())]
+    return max([module, *around], key=lambda m: sum(1 for _ in m.modules()))
+
+
+def name_inputs(module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a module is called with, by the names of its arguments; copies."""
+    try:
+        parameters = inspect.signature(module.forward).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
+    found = {names[i] if i < len(names) else str(i): value for i, value in enumerate(args)} | dict(kwargs)
+    found.pop("num_items_in_batch", None)
+    return {name: v.detach().clone() if isinstance(v, torch.Tensor) else v for name, v in found.items()}
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two optimizers are one, in what a library wrapped around it."""
+    return getattr(one, "optimizer", one) is getattr(other, "optimizer", other)
+
+
+def is_among(one: Any, others: list[Any]) -> bool:
+    return any(is_same(one, other) for other in others)
+
+
+def holds(optimizer: Any, model: nn.Module) -> bool:
+    own = {id(p) for p in model.parameters()}
+    return any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+
+
+def has_mode_on_top() -> bool:
+    """Whether the script has opened a mode of torch's around the call: observers would not be the last in, first out."""
+    mode = torch.overrides._get_current_function_mode()
+    return mode is not None and mode is not getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+
+
+def is_compiled(module: nn.Module) -> bool:
+    return any(
+        "_orig_mod" in m._modules or getattr(m, "_compiled_call_impl", None) is not None for m in module.modules()
+    )
+
+
+def has(value: Any, *names: str) -> bool:
+    """Whether an object of the script's has attributes of these names; its own way to look them up may raise anything."""
+    try:
+        return all(hasattr(value, name) for name in names)
+    except Exception:  # the object's own `__getattr__`
+        return False

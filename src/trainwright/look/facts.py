@@ -1,0 +1,198 @@
+"""The facts of a real step's forward pass, loss and gradients, and what a second step adds to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import nn
+
+from trainwright.adapters.data.reading import length
+from trainwright.adapters.loop.body_run import minimized_loss
+from trainwright.adapters.loop.gradients import _share_of_loss, cuts_of_their_step
+from trainwright.adapters.loop.parts import label_name
+from trainwright.adapters.torch import forward_probes
+from trainwright.adapters.torch.called_model import Probe, rows_of
+from trainwright.adapters.torch.gradients import gradients_now, graph_facts
+from trainwright.adapters.torch.loss import loss_facts
+from trainwright.adapters.torch.optimizer import update_growth
+from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
+from trainwright.adapters.torch.vocabulary import vocabulary_of
+from trainwright.core import Facts
+from trainwright.look.called import has
+from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.listening.seen import seen
+from trainwright.seams.torch.answers import scores_of
+from trainwright.seams.torch.gates import Passed, cleared_between
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
+
+if TYPE_CHECKING:
+    from trainwright.look.look import Looking
+    from trainwright.look.state import Look
+
+Held = dict[type[Facts], Facts]
+# Steps that take longer are not probed: a probe calls the model a dozen times.
+SLOW_SECONDS = 2.0
+
+
+def change(facts: Held, kind: type[Facts], **values: Any) -> None:
+    """Set fields of the facts of a kind, if they were measured."""
+    if (known := facts.get(kind)) is not None:
+        facts[kind] = replace(cast("Any", known), **values)
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """What is kept of the first step."""
+
+    passed: Passed
+    record: StepRecord
+    optimizers: list[Any]
+    view: dict[str, Any]
+    """The batch as the model and the loss were given it."""
+    key: str | None
+    """The name of its labels in the view."""
+    probe: Probe | None = None
+    gradients: dict[str, Any] = field(default_factory=dict)
+    """As the first step used them."""
+    suspects: dict[str, Any] = field(default_factory=dict)
+    """Trained weights with equal rows, by name."""
+    model: Any = None
+    tokenizer: Any = None
+
+    def add_other_batch(self, facts: Held, inputs: Mapping[str, Any]) -> None:
+        """The model is called with a second batch: its answers for both, with the weights between both."""
+        if self.probe is None or ForwardFacts not in facts:
+            return
+        with tolerated():
+            probe = replace(self.probe, other={k: v for k, v in inputs.items() if k in self.probe.inputs})
+            if (base := probe.answer(probe.inputs)) is not None:
+                change(facts, ForwardFacts, **forward_probes._other_inputs(probe, base, rows_of(probe.inputs)))
+
+
+def measure_first_step(look: Look, looking: Looking) -> None:
+    """The facts of the forward pass, the loss and the gradients."""
+    record, passed = look.record, look.passed
+    if record.failure is None or record.minimised:
+        record.loss = minimized_loss(record, passed, [])
+    view, key = dict(look.inputs), label_name(look.inputs, record.targets)
+    if key is None and record.targets is not None:
+        key, view["labels"] = "labels", record.targets
+    optimizers = passed.optimizers or looking.live()
+    measured = Measured(passed=passed, record=record, optimizers=optimizers, view=view, key=key, model=look.model)
+    look.measured = measured
+    _measure_forward(look, looking, measured)
+    loss = loss_facts(record, view, view.get(key or ""))
+    if loss is not None:
+        look.facts[LossFacts] = loss
+    _measure_gradients(look, looking, measured)
+    _measure_influence(look.facts, measured)
+
+
+def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
+    loader, model = look.loader, look.model
+    is_alone = len(look.roots) == 1 and bool(look.inputs) and time.monotonic() - look.began < SLOW_SECONDS
+    if is_alone:
+        rows, size = length(getattr(loader, "dataset", None)), getattr(loader, "batch_size", None)
+        left = rows % size if rows and size and not loader.drop_last else 0
+        measured.probe = Probe(
+            model=look.roots[0],
+            inputs=dict(look.inputs),
+            vocabulary=vocabulary_of(model),
+            pad_id=getattr(look.tokenizer(looking.trainer), "pad_token_id", None),
+            label_keys=tuple(
+                dict.fromkeys([*([measured.key] if measured.key else []), "labels", "label", "label_ids"])
+            ),
+            met_rows={"the last training batch": (left, True)} if left else {},
+            batch_size=size or 0,
+        )
+    known = {name: seen().is_fresh(model, name, parameter) for name, parameter in model.named_parameters()}
+    fresh = None if None in known.values() else frozenset(name for name, is_fresh in known.items() if is_fresh)
+    facts = forward_facts(measured.record, model, measured.probe, fresh)
+    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at, {}))
+    look.facts[ForwardFacts] = facts
+    named = dict(model.named_parameters())
+    measured.suspects = {p.name: named[p.name] for p in facts.parameters if p.identical_rows and p.trainable}
+
+
+def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None:
+    record, passed, model = measured.record, measured.passed, look.model
+    kept = [(parameter, parameter.grad) for parameter in model.parameters()]
+    for parameter, _ in kept:  # as backward left them, before anything was clipped or cleared
+        parameter.grad = passed.reached.get(id(parameter), parameter.grad)
+    try:
+        clip = getattr(getattr(looking.trainer, "args", None), "max_grad_norm", None) or None
+        facts = gradient_facts(record, model, seen().modules.get, clip, look.draws)
+        if facts is None or look.graph is None:
+            return
+        owners = {"trainer": looking.trainer} if looking.trainer is not None else _owners(look.scope)
+        facts = graph_facts(facts, look.graph, model, owners, seen().modules.get)
+    finally:
+        for parameter, gradient in kept:
+            parameter.grad = gradient
+    stepped = {id(p) for o in passed.optimizers for group in o.param_groups for p in group["params"]}
+    waiting = {id(p) for o in looking.live() for group in o.param_groups for p in group["params"]} - stepped
+    names = {name for name, p in model.named_parameters() if id(p) in waiting} if passed.optimizers else set()
+    facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in names))
+    passes, at = cleared_between(passed)
+    one, is_certain = _share_of_loss(record)
+    share = look.draws * one if look.draws > 1 and one and is_certain else None
+    kinds = [c.kind for c in passed.changes if c.kind in ("backward", "cleared")]
+    is_last_alone = look.draws > 1 and kinds[-2:] == ["cleared", "backward"] and "backward" in kinds[:-2]
+    look.facts[GradientFacts] = replace(
+        facts,
+        cuts=cuts_of_their_step(facts, model, passed),
+        wiped=tuple(name for name, p in model.named_parameters() if id(p) in passed.wiped),
+        wiped_passes=passes,
+        wiped_at=passed.wiped_at or at,
+        window_changes=tuple(passed.changes),
+        accumulated_share=None if is_last_alone else share,
+        only_last=is_last_alone or None,
+        accumulated_batches=look.draws,
+        update_growth=update_growth(passed.optimizers[0], max(2, look.draws)) if passed.optimizers else None,
+    )
+    measured.gradients = {name: gradient.copy() for name, gradient in gradients_now(model).items()}
+
+
+def _owners(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The script's objects that may still hold a part of the step's graph."""
+    return {
+        name: value
+        for name, value in scope.items()
+        if not name.startswith("_") and has(value, "__dict__") and not isinstance(value, nn.Module)
+    }
+
+
+def _measure_influence(facts: Held, measured: Measured) -> None:
+    """Whether a loss without any gradient stays what it is when the weights move."""
+    gradients = facts.get(GradientFacts)
+    if measured.probe is None or not isinstance(gradients, GradientFacts) or any(g.norm for g in gradients.gradients):
+        return
+    with tolerated():
+        before = _replay_loss(measured.record, measured.probe)
+        with measured.probe.moved_weights():
+            is_unchanged = before is not None and _replay_loss(measured.record, measured.probe) == before
+        change(facts, LossFacts, unchanged_by_weights=is_unchanged)
+
+
+def _replay_loss(record: StepRecord, probe: Probe) -> float | None:
+    """The loss of the recorded calls, made again: the model's own, or its scores in the recorded loss call."""
+    output = probe.call(probe.inputs, training=True, seed=1)
+    own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    if own is None and record.kept_losses and (scores := scores_of(output)) is not None:
+        kept = record.kept_losses[0]
+        own = getattr(torch.nn.functional, kept.function)(scores, kept.targets, **kept.options)
+    return float(own) if own is not None else None
+
+
+def add_second_step(facts: Held, measured: Measured) -> None:
+    """At the second update's first backward pass: what of the first gradient is still there."""
+    now = gradients_now(measured.model)
+    both = [(now[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in now]
+    norm = sum(float((before * before).sum()) for _, before in both)
+    left = sum(float((after * before).sum()) for after, before in both) / norm if norm else 0.0
+    change(facts, GradientFacts, leftover_ratio=left)

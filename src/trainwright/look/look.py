@@ -1,0 +1,345 @@
+"""Looks closely at the first two updates of each training, as they happen: when to begin, what to keep, when to leave.
+
+The observers of a step stand from the first call of a model with gradients until its optimizers step; what a second update shows
+is noted at its begin. The doors of the run (`rehearsal/watch/looking.py`) call this. No call of the script is repeated, but for
+the probes of the forward pass, which leave weights, buffers, modes and random numbers as they were.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters.torch.batches import POOLED
+from trainwright.core import Place
+from trainwright.look.called import (
+    Several,
+    find_outermost,
+    has_mode_on_top,
+    holds,
+    is_among,
+    is_compiled,
+    is_same,
+    name_inputs,
+)
+from trainwright.look.facts import add_second_step, measure_first_step
+from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.look.state import Look, Phase
+from trainwright.look.training_facts import add_end, measure_update
+from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.source.places import place_of, user_frame
+from trainwright.seams.state.snapshot import RandomState
+
+# Trainings of a script that are looked at.
+MOST_LOOKS = 4
+# Values of a model beyond which copies of weights and gradients would take too much memory and time.
+MOST_VALUES = 50_000_000
+# Micro-batches after which a look that met no step is given up.
+MOST_DRAWS = 256
+MOST_RATES = 20_000
+
+
+class Looking:
+    """The looks at a script's trainings, one after the other."""
+
+    def __init__(self) -> None:
+        self.done: list[Look] = []
+        self.look = Look()
+        self._optimizers: list[weakref.ref[Any]] = []
+        self.loader: Any = None
+        self.items: Any = None
+        self.trainer: Any = None
+        """The Trainer whose `train` is under way, and whether the script gave it an optimizer and a schedule."""
+        self.had = True, True
+        self.lightning: Any = None
+        self.frame: FrameType | None = None
+        """The script's, that calls for the training under way."""
+        self.is_given_up = False
+
+    @property
+    def where(self) -> Place | None:
+        """The script's line that calls for the training."""
+        return place_of(self.frame) if self.frame is not None else None
+
+    # The doors
+
+    def begin_training(self, frame: FrameType, *, trainer: Any = None, lightning: Any = None) -> None:
+        """A framework's trainer begins to train."""
+        self.trainer, self.lightning, self.frame = trainer, lightning, frame
+        self.had = (
+            (trainer.optimizer is not None, trainer.lr_scheduler is not None) if trainer is not None else (True, True)
+        )
+
+    def end_training(self) -> None:
+        """The framework's trainer is left."""
+        if self.look.measured is not None:
+            with quiet():
+                self._end()
+        self.trainer = self.lightning = self.frame = None
+        self.had = True, True
+
+    def begin_call(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        """A module is called from outside."""
+        look = self.look
+        if self.is_given_up or not torch.is_grad_enabled():
+            if look.phase >= Phase.SECOND:
+                self._note_modes(module)
+            return
+        if look.phase == Phase.FIRST and look.is_open and not look.passed.calls and not look.record.training:
+            self._close()  # gradients were on in an evaluation before the training
+            self.look = look = Look(is_schedule_first=look.is_schedule_first)
+        if look.phase == Phase.WAITING and not self._begins(module):
+            return
+        if look.phase == Phase.AFTER and module.training and self._is_next(module):
+            self._end()
+            look = self.look
+            if self.is_given_up or not self._begins(module):
+                return
+        with quiet():
+            self._note_call(module, args, kwargs)
+
+    def begin_backward(self) -> None:
+        """A backward pass begins."""
+        look = self.look
+        if look.phase == Phase.SECOND and not look.has_passed("backward") and look.measured is not None:
+            with quiet():
+                add_second_step(look.facts, look.measured)
+        if look.phase in (Phase.FIRST, Phase.SECOND) and look.gates is not None:
+            look.gates.begin_backward()
+
+    def end_backward(self) -> None:
+        """A backward pass has ended."""
+        if self.look.phase in (Phase.FIRST, Phase.SECOND) and self.look.gates is not None:
+            self.look.gates.end_backward()
+
+    @property
+    def gates(self) -> RunGates | None:
+        """Where calls between updates are noted; None: nothing is looked at just now."""
+        return self.look.gates if self.look.phase in (Phase.FIRST, Phase.SECOND) else None
+
+    def begin_step(self, optimizer: Any) -> None:
+        """An optimizer is about to use its gradients."""
+        look = self.look
+        if look.gates is None or not holds(optimizer, look.model):
+            return
+        if look.phase == Phase.SECOND:
+            look.gates.step(optimizer)
+        if look.phase != Phase.FIRST:
+            return
+        is_repeated = any(one is optimizer for one in look.gates.passed.optimizers)
+        if not is_repeated:
+            look.gates.step(optimizer)
+        missing = [o for o in self.live() if holds(o, look.model) and not is_among(o, look.gates.passed.optimizers)]
+        if is_repeated or not missing:
+            self._measure()
+
+    def end_step(self, optimizer: Any, training: int) -> None:
+        """An optimizer has stepped, in the training of this number."""
+        look = self.look
+        if look.measured is None:
+            return
+        if look.phase == Phase.FIRST:
+            look.training, look.phase = training, Phase.SECOND
+            with quiet():
+                measure_update(look, self)
+            look.gates = self._new_gates()
+        elif look.phase == Phase.SECOND and look.has_passed("step"):
+            look.phase, look.gates = Phase.AFTER, None
+        if optimizer is look.measured.optimizers[0] and len(look.rates) < MOST_RATES:
+            look.updates += 1
+            look.rates.append(max((float(group["lr"]) for group in optimizer.param_groups), default=0.0))
+
+    def note_schedule(self, schedule: Any) -> None:
+        """The script advances a schedule."""
+        look = self.look
+        if look.phase == Phase.WAITING:
+            look.is_schedule_first = True
+            return
+        look.schedule_steps += 1
+        if not is_among(schedule, look.schedules):
+            look.schedules.append(schedule)
+        if self.gates is not None:
+            self.gates.note_schedule(schedule)
+
+    def begin_loader(self, loader: Any, items: Any) -> None:
+        """A loader is read from its start; `items`: its collator, which keeps what it was given, if it is watched."""
+        if self.look.phase == Phase.WAITING or self.loader is None:
+            self.loader, self.items = loader, items
+
+    def finish(self, error: BaseException | None) -> list[Look]:
+        """The run is over; `error` is what ended it. Returns the looks at trainings."""
+        look = self.look
+        with quiet():
+            if look.phase == Phase.FIRST and look.observer is not None:
+                self._finish_first(error)
+            self._end(error)
+        return self.done
+
+    # One look
+
+    def _begins(self, module: nn.Module) -> bool:
+        """Begin the look, if this call belongs to a training."""
+        own = {id(p) for p in module.parameters() if p.requires_grad}
+        held = self._held()
+        if not (held & own or (not held and own and self.loader is not None and module.training)):
+            return False
+        if has_mode_on_top() or is_compiled(module) or sum(p.numel() for p in module.parameters()) > MOST_VALUES:
+            self.is_given_up = True
+            return False
+        look = self.look
+        look.loader, look.items = self.loader, self.items
+        look.model = find_outermost(module)
+        if not self.had[0]:  # the Trainer's own is not the script's
+            for optimizer in self.live():
+                seen().optimizers.pop(optimizer, None)
+        frame = user_frame(sys._getframe(1))
+        look.where = place_of(frame) if frame is not None else None
+        while frame is not None:
+            look.scope = {**frame.f_globals, **frame.f_locals, **look.scope}
+            frame = user_frame(frame.f_back) if frame.f_back is not None else None
+        look.observer, look.graph = RunObserver(look.model, module), RunGraphWatch(look.model, detail=True)
+        look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
+        look.gates = gates = self._new_gates()
+        look.graph.updates = lambda: gates.passed.steps
+        self._copy_weights()
+        look.observer.__enter__()
+        look.graph.__enter__()
+        return True
+
+    def _note_call(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        look = self.look
+        is_root = bool(look.roots) and module is look.roots[0]
+        if look.phase == Phase.FIRST and is_root and look.gates is not None:
+            calls = look.gates.passed.calls
+            if calls[-1:] != ["step"] and "backward" in calls:  # a further micro-batch: the observers saw one
+                look.draws += 1
+                self._close()
+                if look.draws > MOST_DRAWS:
+                    self._give_up()
+        if look.phase == Phase.FIRST and look.is_open:
+            self._join(module)
+            if is_root and not look.inputs:
+                look.inputs = name_inputs(module, args, kwargs)
+        elif look.phase >= Phase.SECOND and is_root:
+            self._note_modes(module)
+            if len(look.views) < POOLED and (found := name_inputs(module, args, kwargs)):
+                look.views.append(found)
+                if len(look.views) == 1 and look.measured is not None and look.phase == Phase.SECOND:
+                    look.measured.add_other_batch(look.facts, found)
+
+    def _note_modes(self, module: nn.Module) -> None:
+        """A module that was in training mode at the first step is called with gradients, and is no longer in it."""
+        look = self.look
+        if not torch.is_grad_enabled() or look.lost or module.training or not look.roots or module is not look.roots[0]:
+            return
+        if look.record.training:
+            modes = look.record.modes
+            look.lost = tuple(n for n, m in look.model.named_modules() if modes.get(n) and not m.training)
+            look.lost_at = seen().stilled.get(module)
+
+    def _join(self, module: nn.Module) -> None:
+        """A further module is called in the step: what holds both is the model from now on."""
+        look = self.look
+        if any(module is root for root in look.roots) or not any(p.requires_grad for p in module.parameters()):
+            return
+        if any(module is one for one in look.model.modules()):
+            look.roots.append(module)
+            return
+        assert look.observer is not None and look.graph is not None and look.gates is not None
+        names = {id(value): name for name, value in look.scope.items() if isinstance(value, nn.Module)}
+        top = find_outermost(module)
+        if not isinstance(look.model, Several):
+            holder = Several()
+            holder.add_module(names.get(id(look.model), "model"), look.model)
+            look.model = holder
+        look.model.add_module(names.get(id(top), f"model{len(look.roots)}"), top)
+        look.observer.join(look.model, module)
+        look.graph.join(look.model)
+        look.gates.join(look.model)
+        self._copy_weights()
+
+    def _measure(self) -> None:
+        """Before the first update: the forward pass, the loss and the gradients, with the weights that made them."""
+        look = self.look
+        random = RandomState()
+        try:
+            with quiet():
+                if self._close():
+                    measure_first_step(look, self)
+        finally:
+            random.put_back()
+
+    def _finish_first(self, error: BaseException | None) -> None:
+        """No optimizer stepped, or the step raised."""
+        look = self.look
+        if not self._close():
+            return
+        if error is not None and look.observer is not None:
+            look.observer.note_failure(error)
+        elif not look.has_passed("backward"):
+            return
+        look.draws = 1
+        measure_first_step(look, self)
+        measure_update(look, self, is_made=error is None)
+
+    def _end(self, error: BaseException | None = None) -> None:
+        """This look is over; the next one may begin."""
+        look = self.look
+        if look.facts:
+            if look.phase >= Phase.FIRST:
+                add_end(look, self, is_ended=error is None)
+            self.done.append(look)
+        self.is_given_up = self.is_given_up or len(self.done) >= MOST_LOOKS
+        self.look, self.loader, self.items = Look(), None, None
+
+    def _give_up(self) -> None:
+        self._close()
+        self.is_given_up, self.look = True, Look()
+
+    def _close(self) -> bool:
+        """Leave the step; False where another mode of the script lies over the observers, which then stay without effect."""
+        look = self.look
+        if not look.is_open or look.observer is None or look.graph is None:
+            return True
+        look.is_open = False
+        if torch.overrides._get_current_function_mode() is not look.graph:
+            look.graph.is_passive = look.observer.is_passive = True
+            self.is_given_up = True
+            return False
+        look.graph.__exit__(None, None, None)
+        look.observer.__exit__(None, None, None)
+        return True
+
+    # What is there
+
+    def _is_next(self, module: nn.Module) -> bool:
+        """Whether a further training begins: an optimizer that the look has not met holds weights of this module."""
+        measured = self.look.measured
+        known = measured.optimizers if measured is not None else []
+        others = [o for o in self.live() if not any(is_same(o, one) for one in known)]
+        return bool(known) and any(holds(o, module) for o in others)
+
+    def live(self) -> list[Any]:
+        """The script's optimizers: the innermost of those that libraries wrap."""
+        known = [o for ref in self._optimizers if (o := ref()) is not None]
+        self._optimizers += [weakref.ref(o) for o in seen().optimizers if not is_among(o, known)]
+        found = [o for ref in self._optimizers if (o := ref()) is not None]
+        found = [o for o in found if any(group["params"] for group in o.param_groups)]
+        return [o for o in found if not any(o is getattr(around, "optimizer", None) for around in found)]
+
+    def _held(self) -> set[int]:
+        return {id(p) for o in self.live() for group in o.param_groups for p in group["params"]}
+
+    def _new_gates(self) -> RunGates:
+        parameters = list(self.look.model.parameters())
+        return RunGates(self.live(), [], live=True, parameters=parameters, keep=self.look.phase == Phase.FIRST)
+
+    def _copy_weights(self) -> None:
+        named = self.look.model.named_parameters()
+        self.look.before = {name: p.detach().clone() for name, p in named if p.requires_grad}

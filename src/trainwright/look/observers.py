@@ -1,0 +1,130 @@
+"""The observers of a step, around real updates: models may join, and nothing of the script's objects is replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.core import Stage
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.listening.seen import seen
+from trainwright.seams.source.places import user_place
+from trainwright.seams.torch.gates import Gates
+from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages.gradients import STEP
+
+
+def _original(func: Any) -> Any:
+    """The function itself, where a watcher of the run stands in its place."""
+    return func if func is torch.Tensor.backward else getattr(func, "__wrapped__", func)
+
+
+class RunObserver(Observer):
+    """Observes the forward pass and the loss of a real step."""
+
+    is_passive = False
+    """Whether it was left while a mode of the script lay over it."""
+
+    def __init__(self, model: nn.Module, root: nn.Module) -> None:
+        super().__init__(
+            model,
+            roots=[root],
+            detail=True,
+            trained_only=True,
+            places=seen().modules.get,
+            asked_at=seen().asked_at,
+        )
+
+    @property
+    def roots(self) -> list[nn.Module]:
+        """The modules that the training calls."""
+        return self._roots
+
+    def join(self, model: nn.Module, root: nn.Module) -> None:
+        """A further module is called, with a model that holds it and all before."""
+        self._model, self._names = model, {id(m): n for n, m in model.named_modules()}
+        self._roots.append(root)
+        for module in root.modules():
+            self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
+
+    def note_failure(self, error: BaseException) -> None:
+        """The step raised this exception, which goes on to the script."""
+        record = self.record
+        record.error, record.failure, record.failed_stage = error, failure_of(error), self._stage
+        if record.loss_calls and record.loss_calls[-1].failure:
+            record.failed_stage = Stage.LOSS
+        elif self._stack and self._stage == Stage.FORWARD:
+            module, inputs = self._stack[-1]
+            record.failed_module = self.module_facts(module, inputs, None)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.is_passive:
+            return func(*args, **(kwargs or {}))
+        given = (_original(func), types, args, kwargs)
+        return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
+
+
+class RunGraphWatch(GraphWatch):
+    """Watches the graph of a real step."""
+
+    is_passive = False
+
+    def join(self, model: nn.Module) -> None:
+        """A further module is called, which this model holds with all before."""
+        self._model, self._names = model, {id(p): n for n, p in model.named_parameters()}
+        self._registered |= {id(m) for m in model.modules()}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.is_passive:
+            return func(*args, **(kwargs or {}))
+        given = (_original(func), types, args, kwargs)
+        return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
+
+
+class RunGates(Gates):
+    """Notes what happens to gradients between real steps; the doors of the run call it."""
+
+    def join(self, model: nn.Module) -> None:
+        """The parameters whose gradients are recorded are this model's."""
+        self._parameters = self._changes._parameters = list(model.parameters())
+
+    def begin_backward(self) -> None:
+        """A backward pass begins."""
+        self._note_begin()
+
+    def end_backward(self) -> None:
+        """A backward pass has ended."""
+        self._note_reached()
+
+    def begin_change(self) -> None:
+        """Gradients are about to be changed."""
+        self._changes.begin()
+
+    def end_change(self, kind: str) -> None:
+        """Gradients were changed, by a call of this kind."""
+        self._changes.end(kind)
+
+    def begin_clear(self) -> None:
+        """Gradients are about to be cleared."""
+        self._note("zero_grad")
+        self._cleared_at = user_place()
+        self._changes.begin()
+
+    def step(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+        self._note("step")
+        self._changes.begin()
+        self._changes.end(STEP)
+        self.passed.stepped.append(optimizer)
+        if not any(one is optimizer for one in self.passed.optimizers):
+            self.passed.optimizers.append(optimizer)
+            self.passed.rates[id(optimizer)] = [group["lr"] for group in optimizer.param_groups]
+            self._note_wiped(optimizer)
+
+    def note_schedule(self, schedule: Any) -> None:
+        """A schedule has advanced."""
+        self._schedule(schedule)

@@ -1,0 +1,94 @@
+"""What is kept of the look at one training."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from torch import nn
+
+from trainwright.core import Facts, Place
+from trainwright.look.called import has
+from trainwright.look.facts import Measured
+from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.seams.torch.gates import Passed
+from trainwright.seams.torch.step_record import StepRecord
+
+
+class Phase(IntEnum):
+    """Where a look is."""
+
+    WAITING = 0
+    FIRST = 1
+    """The observers stand, or stood, and the first update is not made."""
+    SECOND = 2
+    AFTER = 3
+
+
+@dataclass(eq=False)
+class Look:
+    """The look at one training."""
+
+    phase: Phase = Phase.WAITING
+    training: int = 0
+    """The training's number; 0: no update was made."""
+    model: Any = None
+    """What holds all modules that are called."""
+    observer: RunObserver | None = None
+    graph: RunGraphWatch | None = None
+    gates: RunGates | None = None
+    inputs: dict[str, Any] = field(default_factory=dict)
+    """What the model is called with, by name."""
+    views: list[dict[str, Any]] = field(default_factory=list)
+    """The same of further calls."""
+    before: dict[str, Any] = field(default_factory=dict)
+    """The trainable weights before the first update."""
+    scope: dict[str, Any] = field(default_factory=dict)
+    """The names that the user's lines around the step can use."""
+    where: Place | None = None
+    draws: int = 1
+    """Micro-batches of the first update."""
+    loader: Any = None
+    items: Any = None
+    """The collator of its batches, which keeps their items."""
+    is_open: bool = False
+    rates: list[float] = field(default_factory=list)
+    schedules: list[Any] = field(default_factory=list)
+    schedule_steps: int = 0
+    is_schedule_first: bool = False
+    updates: int = 0
+    began: float = field(default_factory=time.monotonic)
+    lost: tuple[str, ...] = ()
+    """Modules that were in training mode at the first step, and are not in a later one."""
+    lost_at: Any = None
+    measured: Measured | None = None
+    facts: dict[type[Facts], Facts] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> list[nn.Module]:
+        """The modules that the training calls."""
+        return self.observer.roots if self.observer is not None else []
+
+    @property
+    def record(self) -> StepRecord:
+        """What the step's observer saw."""
+        assert self.observer is not None
+        return self.observer.record
+
+    @property
+    def passed(self) -> Passed:
+        """What reached the gates in the first update."""
+        assert self.gates is not None
+        return self.measured.passed if self.measured is not None else self.gates.passed
+
+    def tokenizer(self, trainer: Any) -> Any:
+        """The script's tokenizer, if it has one."""
+        own = getattr(trainer, "processing_class", None)
+        found = (v for v in self.scope.values() if callable(v) and has(v, "pad_token_id", "decode"))
+        return own or next(found, None)
+
+    def has_passed(self, kind: str) -> bool:
+        """Whether a call of this kind came since the update before."""
+        return self.gates is not None and kind in self.gates.passed.calls

@@ -1,0 +1,223 @@
+"""The facts of a training that its update and its further course show: setup, optimizer, schedule, batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from trainwright.adapters.lightning.words import WORDS as LIGHTNING
+from trainwright.adapters.loop import setup as loop_setup
+from trainwright.adapters.loop.accelerate import framework_of
+from trainwright.adapters.loop.words import WITH_ACCELERATE, WORDS
+from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
+from trainwright.adapters.torch.called_model import accepted_names, rows_of
+from trainwright.adapters.torch.collation import item_facts
+from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts, peak_rates
+from trainwright.adapters.torch.schedule import DryRun, length_of
+from trainwright.core import Place
+from trainwright.look.facts import change
+from trainwright.probes.forward import units_equal
+from trainwright.seams.listening.seen import Seen, seen
+from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts, Words
+from trainwright.tensors.torch import objects as tensors
+
+if TYPE_CHECKING:
+    from trainwright.look.look import Looking
+    from trainwright.look.state import Look
+
+# Points of a schedule that are kept.
+POINTS = 200
+
+
+@dataclass(kw_only=True)
+class _Parts:
+    """What a step is made of, by the names that `adapters/loop/setup.py` reads."""
+
+    passed: Any
+    roots: list[Any]
+    optimizers: list[Any]
+    schedules: list[Any]
+
+
+@dataclass(kw_only=True)
+class _Body:
+    where: Place | None
+    words: Words
+    framework: str
+    automatic_steps: bool
+    places: Mapping[str, Place]
+
+    def epochs(self) -> None:
+        """Nobody says how many."""
+
+    def updates_planned(self, training: Any) -> None:
+        """The run counts them."""
+
+
+@dataclass(kw_only=True)
+class _RealTraining:
+    body: _Body
+    seen: Seen
+    model: Any
+    loaders: list[Any]
+    scope: Mapping[str, Any]
+    window: int
+    parts: _Parts
+
+    def evaluation_loaders(self) -> list[Any]:
+        """Of these the run itself tells."""
+        return []
+
+
+def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
+    """Right after the first update: what it moved, and the training's parts, while the script still has their names.
+
+    Args:
+        is_made: False: the script stopped before it.
+    """
+    _measure_setup(look, looking)
+    _measure_batch(look, looking)
+    measured, found, had_own = look.measured, seen(), looking.had[0]
+    if measured is None or not is_made:
+        return
+    own = [o for o in measured.optimizers if o.param_groups]
+    calls = [call for call in measured.passed.calls if call in ("step", "schedule")]
+    is_given = all(is_rate_written(o, found) for o in own)
+    if not had_own:
+        from trainwright.adapters.trainer.setup import rate_is_written
+
+        is_given = rate_is_written(looking.trainer, found)
+    look.facts[OptimizerFacts] = optimizer_facts(
+        own,
+        look.model,
+        look.before,
+        None,
+        DryRun(),
+        user_built=had_own,
+        planned=None,
+        schedule_first=calls[:1] == ["schedule"] or look.is_schedule_first,
+        rate_given=is_given,
+        rate_position=found.position_given(own[0], "lr") if own else None,
+    )
+    look.scope, look.before = {}, {}
+
+
+def _measure_setup(look: Look, looking: Looking) -> None:
+    if looking.trainer is not None:
+        from trainwright.adapters.trainer.setup import setup_facts
+
+        look.facts[SetupFacts] = setup_facts(
+            looking.trainer, cast("Any", looking.frame), seen(), planned_updates=None, ignored={}
+        )
+        return
+    lightning, framework = looking.lightning, framework_of(look.scope.values())
+    where = looking.where if lightning is not None else look.where
+    passed = look.passed
+    training = _RealTraining(
+        body=_Body(
+            where=where,
+            words=LIGHTNING if lightning is not None else WITH_ACCELERATE if framework == "accelerate" else WORDS,
+            framework="lightning" if lightning is not None else framework,
+            automatic_steps=lightning is not None and bool(getattr(look.model, "automatic_optimization", False)),
+            places={},
+        ),
+        seen=seen(),
+        model=look.model,
+        loaders=[look.loader] if look.loader is not None else [],
+        scope=look.scope,
+        window=look.draws,
+        parts=_Parts(
+            passed=passed,
+            roots=look.roots,
+            optimizers=passed.optimizers or looking.live(),
+            schedules=_schedules(look),
+        ),
+    )
+    look.facts[SetupFacts] = loop_setup.setup_facts(cast("Any", training))
+
+
+def _measure_batch(look: Look, looking: Looking) -> None:
+    measured = look.measured
+    if measured is None or not look.inputs:
+        return
+    view, key = measured.view, measured.key
+    names, takes_any = accepted_names(look.roots[0])
+    tokenizer = look.tokenizer(looking.trainer)
+    measured.tokenizer = tokenizer
+    facts: dict[str, Any] = item_facts(look.items) if look.items is not None else {}
+    if looking.trainer is not None:
+        from trainwright.adapters.trainer.row_changes import dropped_columns
+
+        facts["dropped_columns"] = dropped_columns(looking.trainer)
+    look.facts[BatchFacts] = BatchFacts(
+        rows=rows_of(view),
+        tensors={name: tensors.facts(value) for name, value in view.items() if tensors.is_tensor(value)},
+        others={name: type(value).__name__ for name, value in view.items() if not tensors.is_tensor(value)},
+        label_key=key,
+        accepts=names,
+        accepts_any=takes_any,
+        images=image_facts(view),
+        **token_facts(view, key, look.model, tokenizer),
+        **facts,
+    )
+
+
+def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
+    """What the rest of the training has shown."""
+    facts, measured = look.facts, look.measured
+    if measured is None:
+        return
+    if look.lost:
+        change(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
+    if look.updates > 1 and isinstance(forward := facts.get(ForwardFacts), ForwardFacts):
+        same = {name: units_equal(tensors.to_numpy(p), 0) for name, p in measured.suspects.items()}
+        parameters = tuple(
+            replace(p, identical_after_steps=same[p.name]) if p.name in same else p for p in forward.parameters
+        )
+        change(facts, ForwardFacts, parameters=parameters)
+    views = [measured.view, *(view for view in look.views if set(view) == set(measured.view))]
+    change(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
+    _add_schedule(look, looking, is_ended=is_ended)
+
+
+def _schedules(look: Look) -> list[Any]:
+    """The schedules of the training's optimizers."""
+    measured = look.measured
+    optimizers = measured.optimizers if measured is not None else []
+    own = {id(getattr(o, "optimizer", o)) for o in optimizers}
+    known = [*look.schedules, *(s for s in seen().schedules if not any(s is one for one in look.schedules))]
+    scheduled = ((s, getattr(s, "optimizer", None)) for s in known)
+    return [s for s, optimizer in scheduled if id(getattr(optimizer, "optimizer", optimizer)) in own]
+
+
+def _add_schedule(look: Look, looking: Looking, *, is_ended: bool) -> None:
+    """The rates of the updates. A rule on a whole schedule may only speak where all planned updates were seen."""
+    measured, facts = look.measured, look.facts
+    optimizer = facts.get(OptimizerFacts)
+    if measured is None or not isinstance(optimizer, OptimizerFacts):
+        return
+    own = [rate for one in measured.optimizers[:1] for rate in peak_rates(one)]
+    peak = max([*look.rates, *own], default=0.0)
+    schedules, planned = _schedules(look), look.updates if is_ended else None
+    trainer, lightning = looking.trainer, looking.lightning
+    if trainer is not None:
+        planned = trainer.state.max_steps
+    elif lightning is not None and math.isfinite(lightning.estimated_stepping_batches):
+        planned = int(lightning.estimated_stepping_batches)
+    every = max(1, len(look.rates) // POINTS)
+    is_whole = bool(schedules and planned and look.updates >= planned and peak)
+    change(
+        facts,
+        OptimizerFacts,
+        planned_updates=planned,
+        update_rate=look.rates[0] if look.rates and look.rates[0] != peak else None,
+        warmup_updates=trainer.args.get_warmup_steps(planned) if trainer is not None and planned else None,
+        learning_rate=max(peak, optimizer.learning_rate),
+        schedule=tuple((i, rate / peak) for i, rate in enumerate(look.rates) if i % every == 0) if is_whole else (),
+        schedule_kind=type(schedules[0]).__name__ if schedules else "",
+        schedule_length=length_of(schedules[0]) if schedules else None,
+        schedule_given=bool(schedules) and looking.had[1],
+        schedule_steps=look.schedule_steps if is_ended and schedules else None,
+    )

@@ -1,0 +1,60 @@
+"""What a script's trainings tell while it runs as it is: every call passes, and the close look knows whose training it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+
+def _pass_to(name: str) -> Callable[..., Any]:
+    def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
+        original = more[-1]
+        if self.looking is None:
+            return original()
+        self.looking.begin_training(frame, **{name: trainer})
+        try:
+            return original()
+        finally:
+            self.looking.end_training()
+
+    return passed_on
+
+
+def _pass_keras() -> Callable[..., Any]:
+    def passed_on(
+        self: Listening, model: Any, frame: FrameType, given: Any, original: Callable[[Mapping[str, Any]], Any]
+    ) -> Any:
+        return original({})
+
+    return passed_on
+
+
+class Listening:
+    """Notes which trainer trains, and lets each call pass. Watchers skip frames of this name."""
+
+    looking: Any = None
+    """The close look (`look/look.py`), once torch is watched."""
+    on_train, on_fit, on_model_fit = _pass_to("trainer"), _pass_to("lightning"), _pass_keras()
+
+    def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> None:
+        """The error reaches the script."""
+
+    def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
+        """The other doors tell."""
+
+    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+        """The error reaches the script."""
+
+    def unsupported(self, why: str) -> None:
+        """It trains all the same."""
+
+    def in_child(self, work: Callable[[], Any]) -> None:
+        """The process does its work."""
+        work()
+
+    def children_ended(self) -> None:
+        """The processes have done their work."""
+
+
+LISTENING = Listening()

@@ -1,0 +1,123 @@
+"""The doors of a run that the close look at first updates needs: gradients cleared and clipped, schedules, closures, trainers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from trainwright.adapters.torch.batches import RecordingCollator
+from trainwright.look.look import Looking
+from trainwright.rehearsal.listening import LISTENING
+from trainwright.rehearsal.record_rows import Looked
+from trainwright.rehearsal.watch.state import State
+from trainwright.seams.listening.torch_patches import watching_clips
+from trainwright.stages.gradients import CLEARED, CLIPPED
+
+
+def watch_closely(state: State) -> None:
+    """Look closely at the first updates of each training of torch."""
+    looking, watching = Looking(), state.recorder.watching
+    LISTENING.looking = looking
+    begin_call, clear, cleared = watching(looking.begin_call), watching(_begin_clear), watching(_end_change)
+    begin_step, end_step, note = (
+        watching(looking.begin_step),
+        watching(looking.end_step),
+        watching(looking.note_schedule),
+    )
+    state.begin_outermost = begin_call
+    state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
+    state.begin_loader = watching(looking.begin_loader)
+
+    def clearing(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if looking.gates is None or state.is_off():
+                return original(self, *args, **kwargs)
+            clear(looking)
+            result = original(self, *args, **kwargs)
+            cleared(looking, CLEARED)
+            return result
+
+        return passed_on
+
+    def advancing(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not state.is_off() and getattr(self, "last_epoch", -1) >= 0:  # the constructor advances it, too
+                note(self)
+            return original(self, *args, **kwargs)
+
+        return passed_on
+
+    torch.nn.Module.zero_grad = clearing(torch.nn.Module.zero_grad)
+    torch.optim.Optimizer.zero_grad = clearing(torch.optim.Optimizer.zero_grad)
+    schedule = torch.optim.lr_scheduler.LRScheduler
+    schedule.step = advancing(schedule.step)
+    clips = watching_clips(lambda: watching(_begin_change)(looking), lambda: cleared(looking, CLIPPED))
+    clips.__enter__()  # to the end of the process
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+        if state.is_off():
+            return None
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+        if not callable(closure) or (looking.gates is None and looking.look.phase):
+            begin_step(optimizer)
+            return None
+        given = _stepping(closure, lambda: begin_step(optimizer))
+        return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        training = state.recorder.record.trainings[-1].number if state.recorder.record.trainings else 0
+        if not state.is_off():
+            end_step(optimizer, training)
+
+    register_optimizer_step_pre_hook(before)
+    register_optimizer_step_post_hook(after)
+    state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: finish(error)))
+
+    def finish(error: BaseException | None) -> None:
+        done = watching(looking.finish)(error) or []
+        state.recorder.record.looks = [Looked(one.training, one.facts) for one in done]
+
+
+def record_items(loader: Any, iterator: Any) -> RecordingCollator | None:
+    """Keep the items of each batch of a loader that has no workers; the script's loader is left as it is."""
+    fetcher = getattr(iterator, "_dataset_fetcher", None)
+    if fetcher is None or loader is None or loader.num_workers or not callable(fetcher.collate_fn):
+        return None
+    fetcher.collate_fn = kept = RecordingCollator(fetcher.collate_fn)
+    return kept
+
+
+def _stepping(closure: Callable[..., Any], step: Callable[[], None]) -> Callable[..., Any]:
+    """A closure behind whose first call the optimizer uses the gradients."""
+    told: list[bool] = []
+
+    @functools.wraps(closure)
+    def passed_on(*args: Any, **kwargs: Any) -> Any:
+        answer = closure(*args, **kwargs)
+        if not told:
+            told.append(True)
+            step()
+        return answer
+
+    return passed_on
+
+
+def _begin_clear(looking: Looking) -> None:
+    if looking.gates is not None:
+        looking.gates.begin_clear()
+
+
+def _begin_change(looking: Looking) -> None:
+    if looking.gates is not None:
+        looking.gates.begin_change()
+
+
+def _end_change(looking: Looking, kind: str) -> None:
+    if looking.gates is not None:
+        looking.gates.end_change(kind)

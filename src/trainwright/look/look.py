@@ -25,13 +25,12 @@ from trainwright.look.called import (
     holds,
     is_among,
     is_compiled,
-    is_same,
     name_inputs,
 )
 from trainwright.look.facts import add_second_step, measure_first_step
 from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
 from trainwright.look.state import Look, Phase
-from trainwright.look.training_facts import add_end, measure_update
+from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.state.snapshot import RandomState
@@ -78,7 +77,7 @@ class Looking:
 
     def end_training(self) -> None:
         """The framework's trainer is left."""
-        if self.look.measured is not None:
+        if self.look.facts:
             with quiet():
                 self._end()
         self.trainer = self.lightning = self.frame = None
@@ -88,8 +87,6 @@ class Looking:
         """A module is called from outside."""
         look = self.look
         if self.is_given_up or not torch.is_grad_enabled():
-            if look.phase >= Phase.SECOND:
-                self._note_modes(module)
             return
         if look.phase == Phase.FIRST and look.is_open and not look.passed.calls and not look.record.training:
             self._close()  # gradients were on in an evaluation before the training
@@ -142,16 +139,16 @@ class Looking:
     def end_step(self, optimizer: Any, training: int) -> None:
         """An optimizer has stepped, in the training of this number."""
         look = self.look
-        if look.measured is None:
-            return
-        if look.phase == Phase.FIRST:
+        if look.phase == Phase.FIRST and look.measured is not None:
             look.training, look.phase = training, Phase.SECOND
             with quiet():
                 measure_update(look, self)
+                look.note_parts()
             look.gates = self._new_gates()
         elif look.phase == Phase.SECOND and look.has_passed("step"):
             look.phase, look.gates = Phase.AFTER, None
-        if optimizer is look.measured.optimizers[0] and len(look.rates) < MOST_RATES:
+        is_first = bool(look.optimizers) and look.optimizers[0]() is optimizer
+        if is_first and len(look.rates) < MOST_RATES:
             look.updates += 1
             look.rates.append(max((float(group["lr"]) for group in optimizer.param_groups), default=0.0))
 
@@ -162,7 +159,7 @@ class Looking:
             look.is_schedule_first = True
             return
         look.schedule_steps += 1
-        if not is_among(schedule, look.schedules):
+        if not look.is_settled and not is_among(schedule, look.schedules):
             look.schedules.append(schedule)
         if self.gates is not None:
             self.gates.note_schedule(schedule)
@@ -226,21 +223,23 @@ class Looking:
             self._join(module)
             if is_root and not look.inputs:
                 look.inputs = name_inputs(module, args, kwargs)
-        elif look.phase >= Phase.SECOND and is_root:
+        elif look.phase >= Phase.SECOND and module is look.root():
             self._note_modes(module)
-            if len(look.views) < POOLED and (found := name_inputs(module, args, kwargs)):
-                look.views.append(found)
-                if len(look.views) == 1 and look.measured is not None and look.phase == Phase.SECOND:
+            if look.measured is not None:
+                look.views.append(found := name_inputs(module, args, kwargs))
+                if len(look.views) == 1 and look.phase == Phase.SECOND:
                     look.measured.add_other_batch(look.facts, found)
+                if len(look.views) >= POOLED and look.phase == Phase.AFTER:
+                    add_further_batches(look)
+                    look.settle()
 
     def _note_modes(self, module: nn.Module) -> None:
         """A module that was in training mode at the first step is called with gradients, and is no longer in it."""
         look = self.look
-        if not torch.is_grad_enabled() or look.lost or module.training or not look.roots or module is not look.roots[0]:
+        if look.lost or not look.modes or module.training or module is not look.root() or not torch.is_grad_enabled():
             return
-        if look.record.training:
-            modes = look.record.modes
-            look.lost = tuple(n for n, m in look.model.named_modules() if modes.get(n) and not m.training)
+        if (model := look.outer()) is not None:
+            look.lost = tuple(n for n, m in model.named_modules() if look.modes.get(n) and not m.training)
             look.lost_at = seen().stilled.get(module)
 
     def _join(self, module: nn.Module) -> None:
@@ -294,6 +293,7 @@ class Looking:
         if look.facts:
             if look.phase >= Phase.FIRST:
                 add_end(look, self, is_ended=error is None)
+            look.settle()
             self.done.append(look)
         self.is_given_up = self.is_given_up or len(self.done) >= MOST_LOOKS
         self.look, self.loader, self.items = Look(), None, None
@@ -320,10 +320,8 @@ class Looking:
 
     def _is_next(self, module: nn.Module) -> bool:
         """Whether a further training begins: an optimizer that the look has not met holds weights of this module."""
-        measured = self.look.measured
-        known = measured.optimizers if measured is not None else []
-        others = [o for o in self.live() if not any(is_same(o, one) for one in known)]
-        return bool(known) and any(holds(o, module) for o in others)
+        others = [o for o in self.live() if not self.look.is_known(o)]
+        return bool(self.look.optimizers) and any(holds(o, module) for o in others)
 
     def live(self) -> list[Any]:
         """The script's optimizers: the innermost of those that libraries wrap."""

@@ -51,6 +51,13 @@ class RunObserver(Observer):
             self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
             self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
 
+    def forget(self) -> None:
+        """Let go of the step's tensors, and of the graph that hangs on them."""
+        record = self.record
+        record.output = record.scores = record.loss_tensor = record.targets = None
+        record.kept_losses, record.pairings = [], []
+        self._normalised, self._activated = {}, {}
+
     def note_failure(self, error: BaseException) -> None:
         """The step raised this exception, which goes on to the script."""
         record = self.record

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from trainwright.core import Facts, Place
-from trainwright.look.called import has
+from trainwright.look.called import has, is_same
 from trainwright.look.facts import Measured
 from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
 from trainwright.seams.torch.gates import Passed
@@ -54,6 +56,7 @@ class Look:
     items: Any = None
     """The collator of its batches, which keeps their items."""
     is_open: bool = False
+    is_settled: bool = False
     rates: list[float] = field(default_factory=list)
     schedules: list[Any] = field(default_factory=list)
     schedule_steps: int = 0
@@ -64,6 +67,13 @@ class Look:
     """Modules that were in training mode at the first step, and are not in a later one."""
     lost_at: Any = None
     measured: Measured | None = None
+    """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
+    root: Callable[[], Any] = lambda: None
+    """The first of the modules that are called, as long as the script holds it; below: the model, the optimizers."""
+    outer: Callable[[], Any] = lambda: None
+    optimizers: list[weakref.ref[Any]] = field(default_factory=list)
+    modes: dict[str, bool] = field(default_factory=dict)
+    """The modes of the model's modules at the first step, if it was made in training mode."""
     facts: dict[type[Facts], Facts] = field(default_factory=dict)
 
     @property
@@ -82,6 +92,23 @@ class Look:
         """What reached the gates in the first update."""
         assert self.gates is not None
         return self.measured.passed if self.measured is not None else self.gates.passed
+
+    def note_parts(self) -> None:
+        """Note what the further training is known by."""
+        assert self.measured is not None and self.observer is not None
+        self.root, self.outer = weakref.ref(self.roots[0]), weakref.ref(self.model)
+        self.optimizers = [weakref.ref(one) for one in self.measured.optimizers]
+        self.modes = self.record.modes if self.record.training else {}
+        self.observer.forget()
+
+    def is_known(self, optimizer: Any) -> bool:
+        """Whether an optimizer is one of this training's."""
+        return any(is_same(optimizer, one) for ref in self.optimizers if (one := ref()) is not None)
+
+    def settle(self) -> None:
+        """Let go of all that is the script's: it may build a model after the other, and needs the memory."""
+        self.model = self.observer = self.graph = self.gates = self.measured = self.loader = self.items = None
+        self.inputs, self.views, self.schedules, self.is_settled = {}, [], [], True
 
     def tokenizer(self, trainer: Any) -> Any:
         """The script's tokenizer, if it has one."""

@@ -164,13 +164,11 @@ def _measure_batch(look: Look, looking: Looking) -> None:
     )
 
 
-def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
-    """What the rest of the training has shown."""
+def add_further_batches(look: Look) -> None:
+    """What further batches have shown, while the model is still held."""
     facts, measured = look.facts, look.measured
     if measured is None:
         return
-    if look.lost:
-        change(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
     if look.updates > 1 and isinstance(forward := facts.get(ForwardFacts), ForwardFacts):
         same = {name: units_equal(tensors.to_numpy(p), 0) for name, p in measured.suspects.items()}
         parameters = tuple(
@@ -179,7 +177,10 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
         change(facts, ForwardFacts, parameters=parameters)
     views = [measured.view, *(view for view in look.views if set(view) == set(measured.view))]
     change(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
-    _add_schedule(look, looking, is_ended=is_ended)
+    schedules = _schedules(look)
+    if schedules:
+        kind, length = type(schedules[0]).__name__, length_of(schedules[0])
+        change(facts, OptimizerFacts, schedule_kind=kind, schedule_length=length)
 
 
 def _schedules(look: Look) -> list[Any]:
@@ -192,32 +193,34 @@ def _schedules(look: Look) -> list[Any]:
     return [s for s, optimizer in scheduled if id(getattr(optimizer, "optimizer", optimizer)) in own]
 
 
-def _add_schedule(look: Look, looking: Looking, *, is_ended: bool) -> None:
-    """The rates of the updates. A rule on a whole schedule may only speak where all planned updates were seen."""
-    measured, facts = look.measured, look.facts
+def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
+    """What the rest of the training has shown. A rule on a whole schedule may only speak where all planned updates were seen."""
+    add_further_batches(look)
+    facts, rates = look.facts, look.rates
+    if look.lost:
+        change(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
     optimizer = facts.get(OptimizerFacts)
-    if measured is None or not isinstance(optimizer, OptimizerFacts):
+    if not isinstance(optimizer, OptimizerFacts):
         return
-    own = [rate for one in measured.optimizers[:1] for rate in peak_rates(one)]
-    peak = max([*look.rates, *own], default=0.0)
-    schedules, planned = _schedules(look), look.updates if is_ended else None
+    first = next((one for ref in look.optimizers[:1] if (one := ref()) is not None), None)
+    peak = max([*rates, *(peak_rates(first) if first is not None else ())], default=0.0)
     trainer, lightning = looking.trainer, looking.lightning
+    planned = look.updates if is_ended else None
     if trainer is not None:
         planned = trainer.state.max_steps
     elif lightning is not None and math.isfinite(lightning.estimated_stepping_batches):
         planned = int(lightning.estimated_stepping_batches)
-    every = max(1, len(look.rates) // POINTS)
-    is_whole = bool(schedules and planned and look.updates >= planned and peak)
+    has_schedule = bool(optimizer.schedule_kind)
+    every = max(1, len(rates) // POINTS)
+    is_whole = bool(has_schedule and planned and look.updates >= planned and peak)
     change(
         facts,
         OptimizerFacts,
         planned_updates=planned,
-        update_rate=look.rates[0] if look.rates and look.rates[0] != peak else None,
+        update_rate=rates[0] if rates and rates[0] != peak else None,
         warmup_updates=trainer.args.get_warmup_steps(planned) if trainer is not None and planned else None,
         learning_rate=max(peak, optimizer.learning_rate),
-        schedule=tuple((i, rate / peak) for i, rate in enumerate(look.rates) if i % every == 0) if is_whole else (),
-        schedule_kind=type(schedules[0]).__name__ if schedules else "",
-        schedule_length=length_of(schedules[0]) if schedules else None,
-        schedule_given=bool(schedules) and looking.had[1],
-        schedule_steps=look.schedule_steps if is_ended and schedules else None,
+        schedule=tuple((i, rate / peak) for i, rate in enumerate(rates) if i % every == 0) if is_whole else (),
+        schedule_given=has_schedule and looking.had[1],
+        schedule_steps=look.schedule_steps if is_ended and has_schedule else None,
     )

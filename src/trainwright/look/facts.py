@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Held = dict[type[Facts], Facts]
 # Steps that take longer are not probed: a probe calls the model a dozen times.
-SLOW_SECONDS = 2.0
+SLOW_SECONDS = 0.5
 
 
 def change(facts: Held, kind: type[Facts], **values: Any) -> None:

@@ -39,8 +39,8 @@ from trainwright.seams.state.snapshot import RandomState
 MOST_LOOKS = 4
 # Values of a model beyond which copies of weights and gradients would take too much memory and time.
 MOST_VALUES = 50_000_000
-# Micro-batches after which a look that met no step is given up.
-MOST_DRAWS = 256
+# Micro-batches, or calls before a loss (a policy that plays), after which a look waits for the next update, so many times.
+MOST_DRAWS, MOST_CALLS, MOST_TRIES = 256, 32, 4
 MOST_RATES = 20_000
 
 
@@ -60,6 +60,7 @@ class Looking:
         self.frame: FrameType | None = None
         """The script's, that calls for the training under way."""
         self.is_given_up = False
+        self.tries, self.waits_for_step = 0, False
 
     @property
     def where(self) -> Place | None:
@@ -91,7 +92,7 @@ class Looking:
         if look.phase == Phase.FIRST and look.is_open and not look.passed.calls and not look.record.training:
             self._close()  # gradients were on in an evaluation before the training
             self.look = look = Look(is_schedule_first=look.is_schedule_first)
-        if look.phase == Phase.WAITING and not self._begins(module):
+        if look.phase == Phase.WAITING and (self.waits_for_step or not self._begins(module)):
             return
         if look.phase == Phase.AFTER and module.training and self._is_next(module):
             self._end()
@@ -138,7 +139,7 @@ class Looking:
 
     def end_step(self, optimizer: Any, training: int) -> None:
         """An optimizer has stepped, in the training of this number."""
-        look = self.look
+        look, self.waits_for_step = self.look, False
         if look.phase == Phase.FIRST and look.measured is not None:
             look.training, look.phase = training, Phase.SECOND
             with quiet():
@@ -217,8 +218,13 @@ class Looking:
             if calls[-1:] != ["step"] and "backward" in calls:  # a further micro-batch: the observers saw one
                 look.draws += 1
                 self._close()
-                if look.draws > MOST_DRAWS:
-                    self._give_up()
+            look.calls += 1
+            if look.draws > MOST_DRAWS or (look.is_open and look.calls > MOST_CALLS):
+                self._close()
+                self.look, self.tries = Look(), self.tries + 1
+                self.is_given_up = self.is_given_up or self.tries == MOST_TRIES
+                self.waits_for_step = True
+                return
         if look.phase == Phase.FIRST and look.is_open:
             self._join(module)
             if is_root and not look.inputs:
@@ -297,10 +303,6 @@ class Looking:
             self.done.append(look)
         self.is_given_up = self.is_given_up or len(self.done) >= MOST_LOOKS
         self.look, self.loader, self.items = Look(), None, None
-
-    def _give_up(self) -> None:
-        self._close()
-        self.is_given_up, self.look = True, Look()
 
     def _close(self) -> bool:
         """Leave the step; False where another mode of the script lies over the observers, which then stay without effect."""

@@ -52,6 +52,8 @@ class Look:
     where: Place | None = None
     draws: int = 1
     """Micro-batches of the first update."""
+    calls: int = 0
+    """Calls of the first module before the first update."""
     loader: Any = None
     items: Any = None
     """The collator of its batches, which keeps their items."""

@@ -13,7 +13,6 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.dense_rows import DenseRows
-from trainwright.rehearsal.watch.looking import record_items
 from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
@@ -133,7 +132,7 @@ def watch_loaders(watch: TorchWatch, module: Any) -> None:
         begin(self, loader)
         started(self, loader, *args, **kwargs)
         if not state.is_off():
-            state.begin_loader(loader, record_items(loader, self))
+            state.begin_loader(loader, self)
 
     @functools.wraps(again)
     def passed_on_reset(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -30,7 +30,7 @@ def watch_closely(state: State) -> None:
     )
     state.begin_outermost = begin_call
     state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
-    state.begin_loader = watching(looking.begin_loader)
+    state.begin_loader = watching(lambda loader, iterator: _begin_loader(looking, loader, iterator))
 
     def clearing(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -84,13 +84,14 @@ def watch_closely(state: State) -> None:
         state.recorder.record.looks = [Looked(one.training, one.facts) for one in done]
 
 
-def record_items(loader: Any, iterator: Any) -> RecordingCollator | None:
-    """Keep the items of each batch of a loader that has no workers; the script's loader is left as it is."""
-    fetcher = getattr(iterator, "_dataset_fetcher", None)
-    if fetcher is None or loader is None or loader.num_workers or not callable(fetcher.collate_fn):
-        return None
-    fetcher.collate_fn = kept = RecordingCollator(fetcher.collate_fn)
-    return kept
+def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
+    """A loader is read from its start. Without workers the items of its batches are kept; the script's loader is left as it is."""
+    if looking.look.phase:
+        return
+    items, fetcher = None, getattr(iterator, "_dataset_fetcher", None)
+    if fetcher is not None and callable(fetcher.collate_fn):
+        fetcher.collate_fn = items = RecordingCollator(fetcher.collate_fn)
+    looking.begin_loader(loader, items)
 
 
 def _stepping(closure: Callable[..., Any], step: Callable[[], None]) -> Callable[..., Any]:

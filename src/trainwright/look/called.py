@@ -45,7 +45,7 @@ def is_among(one: Any, others: list[Any]) -> bool:
 
 
 def holds(optimizer: Any, model: nn.Module) -> bool:
-    own = {id(p) for p in model.parameters()}
+    own = {id(p) for p in model.parameters() if p.requires_grad}
     return any(id(p) in own for group in optimizer.param_groups for p in group["params"])
 
 

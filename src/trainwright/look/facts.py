@@ -29,6 +29,7 @@ from trainwright.seams.torch.answers import scores_of
 from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
+from trainwright.stages.gradients import STEP
 
 if TYPE_CHECKING:
     from trainwright.look.look import Looking
@@ -141,7 +142,9 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
     passes, at = cleared_between(passed)
     one, is_certain = _share_of_loss(record)
     share = look.draws * one if look.draws > 1 and one and is_certain else None
-    kinds = [c.kind for c in passed.changes if c.kind in ("backward", "cleared")]
+    steps = [index for index, made in enumerate(passed.changes) if made.kind == STEP]
+    changes = passed.changes[: steps[0] + 1] if steps else passed.changes
+    kinds = [c.kind for c in changes if c.kind in ("backward", "cleared")]
     is_last_alone = look.draws > 1 and kinds[-2:] == ["cleared", "backward"] and "backward" in kinds[:-2]
     look.facts[GradientFacts] = replace(
         facts,
@@ -149,7 +152,7 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
         wiped=tuple(name for name, p in model.named_parameters() if id(p) in passed.wiped),
         wiped_passes=passes,
         wiped_at=passed.wiped_at or at,
-        window_changes=tuple(passed.changes),
+        window_changes=tuple(changes),
         accumulated_share=None if is_last_alone else share,
         only_last=is_last_alone or None,
         accumulated_batches=look.draws,
@@ -190,7 +193,10 @@ def _replay_loss(record: StepRecord, probe: Probe) -> float | None:
 
 
 def add_second_step(facts: Held, measured: Measured) -> None:
-    """At the second update's first backward pass: what of the first gradient is still there."""
+    """At the second update's first backward pass: what of the first gradient is still there; of several optimizers each has
+    a moment of its own."""
+    if len(measured.optimizers) > 1:
+        return
     now = gradients_now(measured.model)
     both = [(now[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in now]
     norm = sum(float((before * before).sum()) for _, before in both)

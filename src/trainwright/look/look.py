@@ -133,7 +133,8 @@ class Looking:
         is_repeated = any(one is optimizer for one in look.gates.passed.optimizers)
         if not is_repeated:
             look.gates.step(optimizer)
-        missing = [o for o in self.live() if holds(o, look.model) and not is_among(o, look.gates.passed.optimizers)]
+        waiting = [o for o in self.live() if not any(one.is_known(o) for one in self.done)]
+        missing = [o for o in waiting if holds(o, look.model) and not is_among(o, look.gates.passed.optimizers)]
         if is_repeated or not missing:
             self._measure()
 
@@ -215,7 +216,7 @@ class Looking:
         is_root = bool(look.roots) and module is look.roots[0]
         if look.phase == Phase.FIRST and is_root and look.gates is not None:
             calls = look.gates.passed.calls
-            if calls[-1:] != ["step"] and "backward" in calls:  # a further micro-batch: the observers saw one
+            if "step" not in calls and "backward" in calls:  # a further micro-batch: the observers saw one
                 look.draws += 1
                 self._close()
             look.calls += 1

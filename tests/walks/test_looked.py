@@ -208,6 +208,23 @@ def test_a_sound_training_is_looked_at_in_silence(how: str, tmp_path: Path, serv
     assert judge_looks(record.looks) == ([], [])
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "tests/healthy/loops/gradient_penalty.py",
+        "tests/healthy/loops/gan_two_optimizers.py",
+        "exam/idioms/peft_own_loop.py",
+    ],
+)
+def test_optimizers_that_take_turns_or_are_done_are_looked_at_in_silence(script: str, server: Server) -> None:
+    path = Path(__file__).parents[2] / script
+    with Rehearsal(path.name, seconds=5, folder=path.parent, server=server) as rehearsal:
+        record = rehearsal.wait()
+    assert record.looks
+    assert not record.watcher_errors, record.watcher_errors
+    assert judge_looks(record.looks) == ([], [])
+
+
 def test_losses_weights_and_draws_are_those_of_plain_python(tmp_path: Path, server: Server) -> None:
     record = run(DISTURBABLE, tmp_path, server)
     alone = subprocess.run(

@@ -197,7 +197,11 @@ def add_second_step(facts: Held, measured: Measured) -> None:
     a moment of its own."""
     if len(measured.optimizers) > 1:
         return
-    now = gradients_now(measured.model)
+    held = (
+        {id(p) for group in measured.optimizers[0].param_groups for p in group["params"]} if measured.optimizers else {}
+    )
+    names = {name for name, parameter in measured.model.named_parameters() if id(parameter) in held}
+    now = {name: gradient for name, gradient in gradients_now(measured.model).items() if name in names}
     both = [(now[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in now]
     norm = sum(float((before * before).sum()) for _, before in both)
     left = sum(float((after * before).sum()) for after, before in both) / norm if norm else 0.0

@@ -323,7 +323,7 @@ class Looking:
 
     def _is_next(self, module: nn.Module) -> bool:
         """Whether a further training begins: an optimizer that the look has not met holds weights of this module."""
-        others = [o for o in self.live() if not self.look.is_known(o)]
+        others = [o for o in self.live() if not any(one.is_known(o) for one in (self.look, *self.done))]
         return bool(self.look.optimizers) and any(holds(o, module) for o in others)
 
     def live(self) -> list[Any]:

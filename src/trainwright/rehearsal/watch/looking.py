@@ -81,7 +81,8 @@ def watch_closely(state: State) -> None:
 
     def finish(error: BaseException | None) -> None:
         done = watching(looking.finish)(error) or []
-        state.recorder.record.looks = [Looked(one.training, one.facts) for one in done]
+        of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
+        state.recorder.record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:

@@ -1,7 +1,8 @@
-"""A progress line on standard error: fraction done, rate and time left. Only on a terminal."""
+"""A progress line on standard error: fraction done, rate and time left. Only on a terminal. The processors at hand."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -33,3 +34,8 @@ def stage(name: str) -> Iterator[Report]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(name, total=_STEPS, words="")
         yield lambda share, words: progress.update(task, completed=share * _STEPS, words=words)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -20,7 +20,7 @@ from typing import Any
 
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import write_json
-from trainwright_lm.corpus import steps
+from trainwright_lm.corpus import shards, steps
 from trainwright_lm.corpus.filters import checked
 from trainwright_lm.corpus.opening import open_sources
 from trainwright_lm.corpus.options import PrepareOptions
@@ -88,30 +88,21 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
     _begin(job, wanted, spread)
+    if not spread.dry_run and not shards.gathered(job, spread.shards):
+        shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
     if spread.executor:
-        from trainwright_lm.corpus import shards
-
-        if not spread.dry_run and not shards.gathered(job, spread.shards):
-            shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
         run(job, spread, finish)
-        if spread.executor == "slurm":
-            return Prepared(manifest=None)
     else:
-        if not steps.gathered(job):
-            steps.gather(job, _unchanged(job.work, sources or _open(options)))
-        steps.deduplicate(job)
-        steps.split(job)
-        steps.make_tokenizer(job)
-        steps.pack(job)
-        write_json(out / MANIFEST, _manifest(job, wanted))
+        for work in (*shards.ALONE, finish):
+            work(job, 0, 1)
+    if spread.executor == "slurm":
+        return Prepared(manifest=None)
     shutil.rmtree(job.work, ignore_errors=True)
     return Prepared(manifest=read_manifest(out))
 
 
 def finish(job: steps.Job, rank: int = 0, tasks: int = 1) -> None:
-    """The last task of a spread: put the tokens together and write data.json."""
-    from trainwright_lm.corpus import shards
-
+    """The last task: put the tokens together and write data.json."""
     shards.join_tokens(job, _state(job.work)["tasks"])
     write_json(job.out / MANIFEST, _manifest(job, _plain(job.options)))
 
@@ -146,9 +137,9 @@ def _begin(job: steps.Job, wanted: dict[str, Any], spread: Spread) -> None:
     if (job.work / _STATE).exists():
         state = _state(job.work)
         _compare(state["options"], wanted, job.out)
-        if (had := state.get("tasks", 0)) != spread.shards:
+        if (had := state["tasks"]) != spread.shards:
             raise UsageError(
-                f"{job.out} was begun {f'with --tasks {had}' if had else 'without --executor'}; go on so, or let "
+                f"{job.out} was begun {f'with --tasks {had}' if had > 1 else 'without --executor'}; go on so, or let "
                 "--restart start over."
             )
         return

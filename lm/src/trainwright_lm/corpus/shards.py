@@ -1,14 +1,16 @@
-"""prepare's steps as tasks for many processes and machines: over shards of the sources, and over bands of signatures.
+"""prepare's tasks: over shards of the sources, and over bands of signatures. In one process there is a single shard.
 
 Every task reads and writes files in OUT/work, which all machines share, and gives the same result when it is run again.
-Signatures go to disk, sorted, in the format of datatrove's MinHash steps, which find the equal ones there. Documents
-that may be near duplicates are linked, and each set of linked documents is judged by one task, as without tasks.
+With several shards, signatures go to disk, sorted, in the format of datatrove's MinHash steps, which find the equal ones
+there. Documents that may be near duplicates are linked, and each set of linked documents is judged by one task.
 """
 
 from __future__ import annotations
 
+import math
 import pickle
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.errors import UsageError
 from trainwright_lm.atomic import replacing, write_json
 from trainwright_lm.corpus import steps
 from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts
@@ -27,10 +30,15 @@ from trainwright_lm.corpus.sources import Source
 from trainwright_lm.corpus.split import Proof
 from trainwright_lm.corpus.steps import Job
 from trainwright_lm.documents import Document
+from trainwright_lm.progress import processors, stage
 from trainwright_lm.tokens.pack import TokenWriter, open_tokens
 from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, texts_file, tokens_file, write_texts
 from trainwright_lm.tokens.tokenizer import load_tokenizer
 
+# Seconds between saves of the verdicts so far.
+_NOTE_SECONDS = 20.0
+# Shingle sets that a task caches.
+_AT_HAND = 64
 # The buckets of signatures: a document's bands, then the hash of its text.
 BUCKETS = BANDS + 1
 WIDTH = PERMUTATIONS // BANDS
@@ -62,7 +70,7 @@ def gather(job: Job, rank: int, tasks: int) -> None:
     """Read and filter one shard."""
     if not Pieces(_pieces(job, rank)).place().finished:
         parts = pickle.loads((job.work / "sources" / f"{rank:05d}.pickle").read_bytes())
-        steps.gather(job, parts, _pieces(job, rank))
+        steps.gather(job, parts, _pieces(job, rank), job.options.max_bytes or math.inf)
 
 
 def limit(job: Job, rank: int = 0, tasks: int = 1) -> None:
@@ -108,7 +116,7 @@ def link(job: Job, rank: int, tasks: int) -> None:
     pairs = np.stack([starts[rows[:, 0]] + rows[:, 1], starts[rows[:, 2]] + rows[:, 3]], axis=1)
     if rank < BANDS and len(pairs):
         positions, file = np.unique(pairs), _folder(job, "links") / f"{rank:03d}.signatures"
-        signatures = Pieces(job.work / "pieces").prints(file, positions).signatures
+        signatures = job.pieces.prints(file, positions).signatures
         found: list[NDArray[np.int64]] = []
         # datatrove links each document of a band with the one before.
         for chain in np.split(pairs, np.flatnonzero(pairs[1:, 0] != pairs[:-1, 1]) + 1):
@@ -150,26 +158,42 @@ def join_links(job: Job, rank: int = 0, tasks: int = 1) -> None:
 
 
 def judge(job: Job, rank: int, tasks: int) -> None:
-    """Judge the sets of one task, as `steps.deduplicate` does all documents: positions, verdicts, exact verdicts."""
-    sets, positions = np.load(job.work / "linked.npy", mmap_mode="r")
-    mine = np.array(positions[sets % tasks == rank])
-    pieces, marks = Pieces(job.work / "pieces"), _folder(job, "verdicts") / f"{rank:05d}.signatures"
+    """Judge the sets of linked documents of one task, or all documents: positions, verdicts, exact verdicts."""
+    folder, linked = _folder(job, "verdicts"), job.work / "linked.npy"
+    done, partial, marks = (folder / f"{rank:05d}.{end}" for end in ("npy", "so-far", "signatures"))
+    if done.exists():
+        return
+    pieces, mine = job.pieces, np.arange(len(job.pieces))
+    if linked.exists():
+        sets, positions = np.load(linked, mmap_mode="r")
+        mine = np.array(positions[sets % tasks == rank])
     prints = pieces.prints(marks, mine)
     exact = exact_verdicts(prints.hashes)
     verdicts = exact.copy()
-    shingles_of = lru_cache(maxsize=steps.AT_HAND)(lambda at: shingles(pieces.text(int(mine[at]))))
-    for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near):
-        verdicts[at] = verdict
+    known = np.load(partial) if partial.exists() else None
+    if known is not None:
+        verdicts[: len(known)] = known
+    shingles_of = lru_cache(maxsize=_AT_HAND)(lambda at: shingles(pieces.text(int(mine[at]))))
+    noted, count = time.monotonic(), 0
+    with stage("deduplicate") as report:
+        for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
+            verdicts[at] = verdict
+            count += verdict != KEPT
+            report(at / len(mine), f"{count:,} near duplicates")
+            if time.monotonic() - noted > _NOTE_SECONDS:
+                steps.save(partial, verdicts[: at + 1])
+                noted = time.monotonic()
     named = [np.where(found == KEPT, KEPT, mine[found]) for found in (verdicts, exact)] if len(mine) else [mine, mine]
-    steps.save(_folder(job, "verdicts") / f"{rank:05d}.npy", np.stack([mine, *named]))
+    steps.save(done, np.stack([mine, *named]))
     marks.unlink()
+    partial.unlink(missing_ok=True)
 
 
 def divide(job: Job, rank: int = 0, tasks: int = 1) -> None:
     """Choose each document's split, and write the texts of validation."""
     if (job.work / "side.npy").exists():
         return
-    pieces = Pieces(job.work / "pieces")
+    pieces = job.pieces
     steps.need_documents(job, len(pieces))
     verdicts = np.full((2, len(pieces)), KEPT, dtype=np.int64)
     for file in sorted((job.work / "verdicts").glob("*.npy")):
@@ -194,6 +218,8 @@ class _Shard:
 
 def prove(job: Job, rank: int, tasks: int) -> None:
     """Compare one shard's training documents with validation; those that are near are dropped."""
+    if (done := _folder(job, "proofs") / f"{rank:05d}.pickle").exists():
+        return
     side, start = _sides(job, rank)
     leaked: list[int] = []
     while True:
@@ -204,18 +230,21 @@ def prove(job: Job, rank: int, tasks: int) -> None:
         near = np.flatnonzero(side == 0)[list(proof.near)]
         side[near] = LEAKED
         leaked += (near + start).tolist()
-    with replacing(_folder(job, "proofs") / f"{rank:05d}.pickle") as stream:
+    with replacing(done) as stream:
         pickle.dump((proof, leaked), stream)
 
 
 def settle(job: Job, rank: int = 0, tasks: int = 1) -> None:
     """Put the proofs together, write the texts of training, count, and train the tokenizer."""
     if not job.outcome.exists():
-        pieces, side = Pieces(job.work / "pieces"), np.load(job.work / "side.npy")
+        pieces, side = job.pieces, np.load(job.work / "side.npy")
         found = [pickle.loads(file.read_bytes()) for file in sorted((job.work / "proofs").glob("*.pickle"))]
         for _, leaked in found:
             side[leaked] = LEAKED
-        steps.need_training(side)
+        if not (side == 0).any():
+            raise UsageError(
+                "No training file is left; each one is a near duplicate of a validation file. Name more sources."
+            )
         steps.save(job.work / "side.npy", side)
         write_texts(texts_file(job.out, "train"), pieces.documents(side == 0))
         verdicts, exact = np.load(job.work / "verdicts.npy")
@@ -240,7 +269,9 @@ def pack(job: Job, rank: int, tasks: int) -> None:
     for number, name in enumerate(SPLITS):
         chosen = side == number
         documents: Iterable[Document] = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=chosen)
-        steps.pack_documents(documents, int(chosen.sum()), _tokens(job, name, rank), tokenizer)
+        file, threads = (_tokens(job, name, rank), 1) if tasks > 1 else (tokens_file(job.out, name), processors())
+        with stage(f"pack {name}") as report:
+            steps.pack_documents(documents, int(chosen.sum()), file, tokenizer, threads=threads, report=report)
 
 
 def join_tokens(job: Job, tasks: int) -> None:
@@ -285,3 +316,7 @@ def _sides(job: Job, rank: int) -> tuple[NDArray[np.int8], int]:
     """The split numbers of one shard's documents, and the position of the first."""
     start, end = _starts(job)[rank : rank + 2].tolist()
     return np.array(np.load(job.work / "side.npy", mmap_mode="r")[start:end]), start
+
+
+ALONE = (gather, judge, divide, prove, settle, pack)
+"""The tasks in order where there is a single shard, whose documents need no links."""

@@ -56,7 +56,7 @@ class Spread:
 
     @property
     def shards(self) -> int:
-        return self.tasks or (_processors() if self.executor else 0)
+        return self.tasks or (progress.processors() if self.executor else 1)
 
     @property
     def sbatch_options(self) -> dict[str, str]:
@@ -173,7 +173,7 @@ def _processes(job: Job, spread: Spread) -> Iterator[ProcessPoolExecutor]:
     alive, ours = context.Pipe(duplex=False)
     log = job.work / "logs" / "processes.log"
     log.parent.mkdir(exist_ok=True)
-    pool = ProcessPoolExecutor(spread.workers or _processors(), context, _begin_process, (alive, log))
+    pool = ProcessPoolExecutor(spread.workers or progress.processors(), context, _begin_process, (alive, log))
     # What processes inherit: until they begin, they write to the log, too; and the keyboard interrupts this process alone.
     before, terminal = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}), os.dup(2)
     try:
@@ -334,7 +334,3 @@ def _connect() -> None:
 
 def _logs(job: Job, stage: _Stage) -> Path:
     return job.work / "logs" / stage.name
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,14 +1,11 @@
-"""prepare's stages: gather, deduplicate, split, tokenizer, pack. Each writes a file when done and is then skipped."""
+"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, train the tokenizer, pack."""
 
 from __future__ import annotations
 
-import math
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +14,20 @@ import xxhash
 from numpy.typing import NDArray
 
 from trainwright.errors import UsageError
-from trainwright_lm.atomic import replacing, write_json
-from trainwright_lm.corpus.dedup import KEPT, exact_verdicts, near_verdicts
+from trainwright_lm.atomic import replacing
+from trainwright_lm.corpus.dedup import KEPT
 from trainwright_lm.corpus.filters import drop_reason
 from trainwright_lm.corpus.options import PrepareOptions
-from trainwright_lm.corpus.outcome import GONE, LEAKED, counted, read_outcome
+from trainwright_lm.corpus.outcome import GONE, read_outcome
 from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
-from trainwright_lm.corpus.shingles import shingles
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
 from trainwright_lm.corpus.split import Proof, prove, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
 from trainwright_lm.tokens.pack import TokenWriter
-from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts, texts_file, tokens_file, write_texts
-from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+from trainwright_lm.tokens.prepared import TOKENIZER, Texts
+from trainwright_lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
-# Seconds between saves of deduplication's progress.
-_NOTE_SECONDS = 20.0
-# Shingle sets that deduplication caches.
-AT_HAND = 64
 # Characters of text per tokenizer batch.
 _BATCH_CHARACTERS = 1 << 20
 # Flush tokens to disk after this many batches: a killed run repeats at most these.
@@ -65,7 +57,7 @@ class Job:
 
     @property
     def pieces(self) -> Pieces:
-        """The documents gathered so far, as they are on disk."""
+        """The documents of all shards gathered so far, as they are on disk."""
         return Pieces(self.work / "pieces")
 
     @property
@@ -74,23 +66,16 @@ class Job:
         return self.work / "outcome.json"
 
 
-def gathered(job: Job) -> bool:
-    """Whether all sources have been gathered."""
-    return job.pieces.place().finished
-
-
-def gather(job: Job, sources: Sequence[Source], folder: Path | None = None, limit: float | None = None) -> None:
+def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> None:
     """Read and filter the sources and write the kept documents in pieces; resumes after the last piece.
 
     Args:
-        folder: Of the pieces; None: the job's.
-        limit: Bytes of text to keep; None: the job's.
+        folder: Of the pieces.
+        limit: Bytes of text to keep.
     """
-    folder = folder or job.work / "pieces"
     folder.mkdir(parents=True, exist_ok=True)
     pieces = Pieces(folder)
     place, group_limit = pieces.place(), job.options.max_group_bytes
-    limit = (job.options.max_bytes or math.inf) if limit is None else limit
     funnel, writer = place.funnel, PieceWriter(folder, pieces.count)
     taken: Counter[str] = Counter()  # bytes per group
     for row in pieces.rows() if group_limit else ():
@@ -130,62 +115,6 @@ def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
     document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
     filters = job.options.own_filters if own else job.options.filters
     return document, problem or drop_reason(document, filters, own=own) or ""
-
-
-def deduplicate(job: Job) -> None:
-    """Write two verdicts per document: one with near duplicates, one with exact duplicates only."""
-    done, partial = job.work / "verdicts.npy", job.work / "verdicts-so-far.npy"
-    if done.exists():
-        return
-    pieces = job.pieces
-    need_documents(job, len(pieces))
-    prints = pieces.prints(job.work / "signatures.npy")
-    exact = exact_verdicts(prints.hashes)
-    verdicts = exact.copy()
-    known = np.load(partial) if partial.exists() else None
-    if known is not None:
-        verdicts[: len(known)] = known
-    shingles_of = lru_cache(maxsize=AT_HAND)(lambda position: shingles(pieces.text(position)))
-    noted, count = time.monotonic(), 0
-    with stage("deduplicate") as report:
-        for position, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
-            verdicts[position] = verdict
-            count += verdict != KEPT
-            report(position / len(pieces), f"{count:,} near duplicates")
-            if time.monotonic() - noted > _NOTE_SECONDS:
-                save(partial, verdicts[: position + 1])
-                noted = time.monotonic()
-    save(done, np.stack([verdicts, exact]))
-    (job.work / "signatures.npy").unlink()
-    partial.unlink(missing_ok=True)
-
-
-def split(job: Job) -> None:
-    """Write the texts of both splits, prove that they share nothing, and count; drop what the proof finds."""
-    if job.outcome.exists():
-        return
-    pieces = job.pieces
-    verdicts, exact = np.load(job.work / "verdicts.npy")
-    side = sides(job, pieces, verdicts)
-    while True:
-        with stage("split") as report:
-            for number, name in enumerate(SPLITS):
-                report(number / len(SPLITS), name)
-                write_texts(texts_file(job.out, name), pieces.documents(side == number))
-        proof = proven(job, Texts(folder=job.out, split="train"), int((side == 0).sum()))
-        if not proof.near:
-            break
-        side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
-        need_training(side)
-    write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
-
-
-def need_training(side: NDArray[np.int8]) -> None:
-    """Raises UsageError if no document is left in training."""
-    if not (side == 0).any():
-        raise UsageError(
-            "No training file is left; each one is a near duplicate of a validation file. Name more sources."
-        )
 
 
 def sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -251,17 +180,6 @@ def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iter
                 # Reading takes half of the time and merging the other half, which reports no progress.
                 report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
                 yield document.text
-
-
-def pack(job: Job) -> None:
-    """Write both splits as tokens; resume after the last document that an earlier run wrote."""
-    tokenizer = load_tokenizer(job.out / TOKENIZER)
-    splits = read_outcome(job.outcome)["splits"]
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for name in SPLITS:
-        with stage(f"pack {name}") as report:
-            texts, total = Texts(folder=job.out, split=name), splits[name]["documents"]
-            pack_documents(texts, total, tokens_file(job.out, name), tokenizer, threads=threads, report=report)
 
 
 def pack_documents(

@@ -3,171 +3,75 @@
 from __future__ import annotations
 
 import itertools
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.text import Text
 
 from trainwright.errors import UsageError
+from trainwright_lm.corpus.filters import OWN, FilterOptions
+from trainwright_lm.corpus.licences import PERMISSIVE, spdx
+from trainwright_lm.corpus.options import PrepareOptions, words
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread
-
-if TYPE_CHECKING:
-    from trainwright_lm.corpus.options import PrepareOptions
 
 # Of so many kept files the beginning is shown, and so many letters of each.
 EXAMPLES, EXAMPLE_LETTERS = 2, 200
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def _licences(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    names = words(_, tokens)
+    if names in (("permissive",), ("any",)):
+        return PERMISSIVE if names == ("permissive",) else ()
+    unknown = [name for name in names if spdx(name) is None and not name.startswith("LicenseRef-")]
+    if unknown or not names:
+        raise UsageError(
+            f"--licenses must be permissive, any, or SPDX identifiers such as MIT,Apache-2.0; got {','.join(names)!r}."
+        )
+    return tuple(spdx(name) or name for name in names)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class _Filters:
-    """Which files are kept."""
+    """Which files are kept: settings of `FilterOptions`; None: its default for the kind of source."""
 
-    keywords: Annotated[
-        str | None,
-        Parameter(
-            help=(
-                'Keep only files that mention one of these words, separated by commas; "" keeps all. Default: pandas, '
-                "sklearn, matplotlib, seaborn for `installed` and the Hub; no filter for folders and tables."
-            ),
-        ),
-    ] = None
-    all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False
+    keywords: Annotated[tuple[str, ...] | None, Parameter(converter=words, n_tokens=1, negative=())] = None
+    """Keep only files that mention one of these words, separated by commas; "" keeps all. Default: pandas, sklearn,
+    matplotlib, seaborn for `installed` and the Hub; no filter for folders and tables."""
+    all_files: Annotated[bool, Parameter(name="--all", negative=())] = False
+    """Keep files whatever they mention."""
     licences: Annotated[
-        str | None,
-        Parameter(
-            name=("--licences", "--licenses"),
-            help=(
-                "permissive, any (even unknown), or SPDX identifiers separated by commas. Default: permissive for `installed` "
-                "and the Hub; any for folders and tables."
-            ),
-        ),
+        tuple[str, ...] | None,
+        Parameter(name=("--licences", "--licenses"), converter=_licences, n_tokens=1, negative=()),
     ] = None
+    """permissive, any (even unknown), or SPDX identifiers separated by commas. Default: permissive for `installed` and the
+    Hub; any for folders and tables."""
     unknown_licences: Annotated[
-        Literal["own", "keep", "drop"],
-        Parameter(
-            name=("--unknown-licences", "--unknown-licenses"),
-            help=(
-                "Files without a known license. own: keep those from folders and tables, which you named yourself, and drop those "
-                "from installed and the Hub."
-            ),
-        ),
+        Literal["own", "keep", "drop"], Parameter(name=("--unknown-licences", "--unknown-licenses"))
     ] = "own"
-    generated: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            help=(
-                "Keep files that say in their first five lines that a program wrote them (in folders and tables: that "
-                "they are generated and must not be edited)."
-            ),
-        ),
-    ] = False
-    min_bytes: Annotated[
-        int | None,
-        Parameter(help=("Drop files shorter than this. Default: 64; no limit for folders and tables.")),
-    ] = None
-    longest_line: Annotated[
-        int | None,
-        Parameter(
-            help=(
-                "Drop files with a line longer than this many characters. Default: 1000; no limit for folders and tables."
-            ),
-        ),
-    ] = None
-    mean_line: Annotated[
-        float | None,
-        Parameter(
-            help=(
-                "Drop files whose mean line is longer than this many characters. Default: 100; 1000 for folders and tables."
-            ),
-        ),
-    ] = None
-    alphanumeric_share: Annotated[
-        float | None,
-        Parameter(
-            help=("Drop files with a smaller fraction of letters and digits than this. Default: 0.25."),
-        ),
-    ] = None
+    """Files without a known license. own: keep those from folders and tables, which you named yourself, and drop those
+    from installed and the Hub."""
+    generated: Annotated[bool, Parameter(negative=())] = False
+    """Keep files that say in their first five lines that a program wrote them (in folders and tables: that they are
+    generated and must not be edited)."""
+    min_bytes: int | None = None
+    """Drop files shorter than this. Default: 64; no limit for folders and tables."""
+    longest_line: int | None = None
+    """Drop files with a line longer than this many characters. Default: 1000; no limit for folders and tables."""
+    mean_line: float | None = None
+    """Drop files whose mean line is longer than this many characters. Default: 100; 1000 for folders and tables."""
+    alphanumeric_share: float | None = None
+    """Drop files with a smaller fraction of letters and digits than this. Default: 0.25."""
 
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class _Division:
-    """What is made of the kept files: near duplicates, the split and the tokenizer."""
-
-    near: Annotated[
-        float,
-        Parameter(help=("Jaccard index of five-word shingles from which two files count as near duplicates.")),
-    ] = 0.7
-    validation: Annotated[float, Parameter(help=("Fraction of bytes to hold out, in whole groups."))] = 0.05
-    seed: Annotated[int, Parameter(help="Random seed for choosing the held-out groups.")] = 0
-    vocabulary: Annotated[
-        int,
-        Parameter(
-            help=("Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."),
-        ),
-    ] = 0
-    tokenizer_bytes: Annotated[
-        str,
-        Parameter(
-            help=("Amount of evenly sampled text to train the tokenizer on, in bytes or as in 20MB."),
-        ),
-    ] = "20MB"
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class _Reading:
-    """How much is read, and where a table keeps what."""
-
-    max_bytes: Annotated[
-        str,
-        Parameter(
-            help=(
-                "Stop after keeping this much text, in bytes or as in 50MB. Files are read in hash order, which makes this an even "
-                "sample; table rows are read in their own order."
-            ),
-        ),
-    ] = "0"
-    max_group_bytes: Annotated[
-        str,
-        Parameter(
-            help=(
-                "Take at most this much text from one package or repository, for more variety in the same number of bytes."
-            ),
-        ),
-    ] = "0"
-    largest: Annotated[str, Parameter(help="Skip files larger than this, in bytes or as in 1MB.")] = "1MB"
-    suffixes: Annotated[
-        str,
-        Parameter(help=("File name endings to read from folders and packages, separated by commas.")),
-    ] = ".py"
-    text_field: Annotated[str, Parameter(help=("The table column with the text. Default: content, text or code."))] = ""
-    path_field: Annotated[
-        str,
-        Parameter(help=("The table column with the file's path. Default: path and some others.")),
-    ] = ""
-    group_field: Annotated[
-        str,
-        Parameter(
-            help=("The table column with the repository. Default: repo_name, group and some others."),
-        ),
-    ] = ""
-    licence_field: Annotated[
-        str,
-        Parameter(
-            name=("--licence-field", "--license-field"),
-            help=("The table column with the license. Default: license and some others."),
-        ),
-    ] = ""
+    def given(self) -> dict[str, Any]:
+        """What was given, by the names of `FilterOptions`."""
+        values = {name: value for name, value in vars(self).items() if value is not None and name != "all_files"}
+        return {**values, "keywords": ()} if self.all_files else values
 
 
 def prepare(
@@ -183,8 +87,7 @@ def prepare(
     ],
     out: Annotated[Path, Parameter(name="--out", help="The folder to write the prepared data to.")],
     filters: _Filters = _Filters(),
-    division: _Division = _Division(),
-    reading: _Reading = _Reading(),
+    options: PrepareOptions = PrepareOptions(),  # noqa: B008
     spread: Annotated[Spread, Parameter(name="*")] = ONE_PROCESS,
     restart: Annotated[
         bool,
@@ -213,7 +116,13 @@ def prepare(
     """
     from trainwright_lm.corpus.prepare import prepare as prepare_data
 
-    options = _options(sources or ("installed",), filters, division, reading)
+    given = filters.given()
+    options = replace(
+        options,
+        sources=sources or options.sources,
+        filters=replace(FilterOptions(), **given),
+        own_filters=replace(OWN, **given),
+    )
     try:
         done = prepare_data(out, options, restart=restart, spread=spread)
     except KeyboardInterrupt:
@@ -229,82 +138,6 @@ def prepare(
     else:
         _show(done.manifest, out, done.already)
     return 0
-
-
-def _options(sources: tuple[str, ...], filters: _Filters, division: _Division, reading: _Reading) -> PrepareOptions:
-    """What the command line says.
-
-    Raises:
-        UsageError: for a license or a size that cannot be read.
-    """
-    from trainwright_lm.corpus.filters import OWN, FilterOptions
-    from trainwright_lm.corpus.options import PrepareOptions
-    from trainwright_lm.corpus.sources import Fields
-
-    given = {name: value for name, value in _given(filters).items() if value is not None}
-    return PrepareOptions(
-        sources=sources,
-        suffixes=_words(reading.suffixes),
-        fields=Fields(
-            text=reading.text_field,
-            path=reading.path_field,
-            group=reading.group_field,
-            licence=reading.licence_field,
-        ),
-        largest=_size(reading.largest, "--largest"),
-        max_bytes=_size(reading.max_bytes, "--max-bytes"),
-        max_group_bytes=_size(reading.max_group_bytes, "--max-group-bytes"),
-        filters=replace(FilterOptions(), **given),
-        own_filters=replace(OWN, **given),
-        near=division.near,
-        validation=division.validation,
-        seed=division.seed,
-        vocabulary_size=division.vocabulary,
-        tokenizer_bytes=_size(division.tokenizer_bytes, "--tokenizer-bytes"),
-    )
-
-
-def _given(filters: _Filters) -> dict[str, Any]:
-    """The settings of filters by the names of `FilterOptions`; None: not given."""
-    words = None if filters.keywords is None else _words(filters.keywords)
-    return {
-        "keywords": () if filters.all_files else words,
-        "licences": None if filters.licences is None else _licences(filters.licences),
-        "unknown_licences": filters.unknown_licences,
-        "generated": filters.generated,
-        "min_bytes": filters.min_bytes,
-        "longest_line": filters.longest_line,
-        "mean_line": filters.mean_line,
-        "alphanumeric_share": filters.alphanumeric_share,
-    }
-
-
-def _words(given: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in given.split(",") if word.strip())
-
-
-def _licences(given: str) -> tuple[str, ...]:
-    from trainwright_lm.corpus.licences import PERMISSIVE, spdx
-
-    if given == "permissive":
-        return PERMISSIVE
-    if given == "any":
-        return ()
-    names = _words(given)
-    unknown = [name for name in names if spdx(name) is None and not name.startswith("LicenseRef-")]
-    if unknown or not names:
-        raise UsageError(
-            f"--licenses must be permissive, any, or SPDX identifiers such as MIT,Apache-2.0; got {given!r}."
-        )
-    return tuple(spdx(name) or name for name in names)
-
-
-def _size(given: str, option: str) -> int:
-    """The number of bytes in "20MB", "1.5 GB" or "1000000"."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", given, re.IGNORECASE)
-    if not match:
-        raise UsageError(f"{option} must be a number of bytes, as in 20MB or 1000000; got {given!r}.")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def _examples(out: Path) -> Iterator[Text]:

@@ -16,11 +16,8 @@ import rensa
 import xxhash
 from numpy.typing import NDArray
 
+from trainwright_lm.corpus.options import NEAR
 from trainwright_lm.corpus.shingles import Hashes, jaccard
-
-# Two texts with at least this Jaccard index are near duplicates; SantaCoder (Ben Allal and others, 2023) and StarCoder
-# (Li and others, 2023) drop code from 0.7 on.
-NEAR = 0.7
 
 PERMUTATIONS = 128
 _SEED = 20230222

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from cyclopts import Parameter
 
 INSTALLED = "installed"
 HUB = "hub:"
@@ -78,10 +80,14 @@ class Source(Protocol):
 class Fields:
     """A table's column names; "" selects the first of the usual names that exists."""
 
-    text: str = ""
-    path: str = ""
-    group: str = ""
-    licence: str = ""
+    text: Annotated[str, Parameter(name="--text-field")] = ""
+    """The table column with the text. Default: content, text or code."""
+    path: Annotated[str, Parameter(name="--path-field")] = ""
+    """The table column with the file's path. Default: path and some others."""
+    group: Annotated[str, Parameter(name="--group-field")] = ""
+    """The table column with the repository. Default: repo_name, group and some others."""
+    licence: Annotated[str, Parameter(name=("--licence-field", "--license-field"))] = ""
+    """The table column with the license. Default: license and some others."""
 
 
 def is_own(name: str) -> bool:

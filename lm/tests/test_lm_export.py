@@ -316,7 +316,7 @@ def test_what_is_no_run_is_not_exported(tmp_path: Path) -> None:
 def test_the_command_exports_where_it_stands(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trainwright_lm.commands.export import export as command
+    from trainwright_lm.commands.exchange import export as command
 
     monkeypatch.chdir(tmp_path)
     command(runs["modern"], Path("out"))

@@ -13,10 +13,8 @@ from cyclopts import App
 
 from trainwright_lm.commands.complete import complete
 from trainwright_lm.commands.evaluate import evaluate
-from trainwright_lm.commands.export import export
-from trainwright_lm.commands.import_ import import_
+from trainwright_lm.commands.exchange import export, import_, push
 from trainwright_lm.commands.prepare import prepare
-from trainwright_lm.commands.push import push
 from trainwright_lm.commands.train import train
 
 app = App(

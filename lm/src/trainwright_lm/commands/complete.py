@@ -10,29 +10,18 @@ from cyclopts import Parameter
 
 
 def complete(
-    run: Annotated[Path, Parameter(help="The run's folder.")],
-    prompt: Annotated[
-        str,
-        Parameter(
-            allow_leading_hyphen=True,
-            help='Source code up to the cursor; "-" reads it unchanged from standard input. '
-            "Without a prompt, the model writes the beginning of a file.",
-        ),
-    ] = "",
+    run: Path,
+    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = "",
     /,
     *,
-    statement: Annotated[bool, Parameter(negative=(), help="Complete up to the end of the statement.")] = False,
-    tokens: Annotated[int | None, Parameter(help="Write this many tokens instead of a line.")] = None,
-    temperature: Annotated[
-        float, Parameter(help="0: always the most probable token; above 0: sample, more randomly the higher it is.")
-    ] = 0.0,
-    top_p: Annotated[
-        float, Parameter(help="Sample from the most probable tokens whose probabilities add up to this.")
-    ] = 1.0,
-    seed: Annotated[int, Parameter(help="Random seed for sampling.")] = 0,
-    count: Annotated[int, Parameter(help="Number of completions to sample, one after the other.")] = 1,
-    echo: Annotated[bool, Parameter(negative=(), help="Print the prompt before each completion.")] = False,
-    checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
+    statement: Annotated[bool, Parameter(negative=())] = False,
+    tokens: int | None = None,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    count: int = 1,
+    echo: Annotated[bool, Parameter(negative=())] = False,
+    checkpoint: str = "best",
 ) -> None:
     """Complete a line of code.
 
@@ -41,6 +30,19 @@ def complete(
     --statement, before the line break that ends the statement; with --tokens, after N tokens. It always ends where the
     model ends the file and, except with --tokens, when it repeats the same thing over and over. When the model's
     context window is full, it continues from the newest half of the window.
+
+    Args:
+        run: The run's folder.
+        prompt: Source code up to the cursor; "-" reads it unchanged from standard input. Without a prompt, the model
+            writes the beginning of a file.
+        statement: Complete up to the end of the statement.
+        tokens: Write this many tokens instead of a line.
+        temperature: 0: always the most probable token; above 0: sample, more randomly the higher it is.
+        top_p: Sample from the most probable tokens whose probabilities add up to this.
+        seed: Random seed for sampling.
+        count: Number of completions to sample, one after the other.
+        echo: Print the prompt before each completion.
+        checkpoint: "best", "last" or a step's number.
 
     Examples:
 

@@ -16,22 +16,15 @@ from trainwright.errors import UsageError, WriteError
 
 
 def evaluate(
-    run: Annotated[Path, Parameter(help="The run's folder.")],
+    run: Path,
     /,
     *,
-    data: Annotated[
-        Path | None, Parameter(help="The prepared data, if it has moved since the run was trained.")
-    ] = None,
-    samples: Annotated[int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")] = 400,
-    examples: Annotated[
-        int, Parameter(help="Number of the completed lines of each kind to show, evenly spaced among them.")
-    ] = 3,
-    seed: Annotated[int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")] = 0,
-    checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
-    json: Annotated[
-        str | None,
-        Parameter(allow_leading_hyphen=True, help='Also write the results to this file; "-" is standard output.'),
-    ] = None,
+    data: Path | None = None,
+    samples: int = 400,
+    examples: int = 3,
+    seed: int = 0,
+    checkpoint: str = "best",
+    json: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
 ) -> None:
     """Evaluate a run on its held-out documents: its loss, and line completions compared with two baselines.
 
@@ -42,6 +35,15 @@ def evaluate(
     n-gram model recall what the file says above the line; each is measured without this recall, too.
 
     The results are saved as RUN/evaluation.json. They are the same every time.
+
+    Args:
+        run: The run's folder.
+        data: The prepared data, if it has moved since the run was trained.
+        samples: Number of lines of each kind to complete; 0: only the loss.
+        examples: Number of the completed lines of each kind to show, evenly spaced among them.
+        seed: Random seed for choosing the lines and the baselines' training text.
+        checkpoint: best, last, or a step's number.
+        json: Also write the results to this file; "-" is standard output.
 
     Examples:
 

@@ -75,24 +75,12 @@ class _Filters:
 
 
 def prepare(
-    *sources: Annotated[
-        str,
-        Parameter(
-            help=(
-                "`installed` (the Python files of the packages in this environment; the default), a folder (each first-level "
-                "subfolder is a group; a git checkout is a single group), a table (.jsonl, .jsonl.gz, .parquet), hub:OWNER/NAME, or "
-                "any of these at an address of fsspec's (s3://BUCKET/a.parquet, https://HOST/a.tar.gz). Several are allowed."
-            )
-        ),
-    ],
-    out: Annotated[Path, Parameter(name="--out", help="The folder to write the prepared data to.")],
+    *sources: str,
+    out: Path,
     filters: _Filters = _Filters(),
     options: PrepareOptions = PrepareOptions(),  # noqa: B008
     spread: Annotated[Spread, Parameter(name="*")] = ONE_PROCESS,
-    restart: Annotated[
-        bool,
-        Parameter(name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")),
-    ] = False,
+    restart: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Gather source code, filter, deduplicate and split it by package or repository, train a tokenizer, and pack tokens.
 
@@ -102,6 +90,14 @@ def prepare(
 
     Completed steps are skipped and an interrupted one is resumed. Exit status: 0 prepared; 2 wrong usage, or nothing to
     prepare from.
+
+    Args:
+        sources: `installed` (the Python files of the packages in this environment; the default), a folder (each
+            first-level subfolder is a group; a git checkout is a single group), a table (.jsonl, .jsonl.gz, .parquet),
+            hub:OWNER/NAME, or any of these at an address of fsspec's (s3://BUCKET/a.parquet, https://HOST/a.tar.gz).
+            Several are allowed.
+        out: The folder to write the prepared data to.
+        restart: Delete the folder's earlier prepared data and start over.
 
     Examples:
 

@@ -16,58 +16,16 @@ if TYPE_CHECKING:
 
 
 def train(
-    data: Annotated[Path, Parameter(help="A folder that `trainwright lm prepare` wrote.")],
+    data: Path,
     /,
     *,
-    out: Annotated[Path, Parameter(name="--out", help="The run's folder; an existing run there is resumed.")],
-    preset: Annotated[
-        str | None,
-        Parameter(
-            name="--preset",
-            help=("tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe."),
-        ),
-    ] = None,
-    recipe: Annotated[Path | None, Parameter(name="--recipe", help="A TOML file with changes to the preset.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--set",
-            negative=(),
-            allow_leading_hyphen=True,
-            help=("section.key=value; overrides the file; repeatable."),
-        ),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        Parameter(
-            name="--precision",
-            help=(
-                "fp32 or bf16; auto (the default) uses whichever is measured to be faster when the run begins. A resumed run "
-                "keeps its own."
-            ),
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        Parameter(
-            name="--threads",
-            help=(
-                "CPU threads; by default OMP_NUM_THREADS, or the fastest number, as measured when the run begins. A "
-                "resumed run keeps its own."
-            ),
-        ),
-    ] = None,
-    resume: Annotated[
-        bool | None,
-        Parameter(
-            name="--resume",
-            negative="--restart",
-            help=(
-                "--resume: require an existing run to resume; --restart: remove the existing run and start over. "
-                "By default, an existing run is resumed."
-            ),
-        ),
-    ] = None,
+    out: Path,
+    preset: str | None = None,
+    recipe: Path | None = None,
+    settings: Annotated[list[str] | None, Parameter(name="--set", negative=(), allow_leading_hyphen=True)] = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    resume: Annotated[bool | None, Parameter(negative="--restart")] = None,
 ) -> int:
     """Train a model from scratch on prepared data, or resume a run that was stopped.
 
@@ -75,6 +33,19 @@ def train(
 
     Exit status: 0 trained to the end; 2 wrong usage, or an error with a message; 130 after Ctrl-C and 143 after SIGTERM,
     in both cases with a checkpoint saved (torchrun itself then ends with 1).
+
+    Args:
+        data: A folder that `trainwright lm prepare` wrote.
+        out: The run's folder; an existing run there is resumed.
+        preset: tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe.
+        recipe: A TOML file with changes to the preset.
+        settings: section.key=value; overrides the file; repeatable.
+        precision: fp32 or bf16; auto (the default) uses whichever is measured to be faster when the run begins. A
+            resumed run keeps its own.
+        threads: CPU threads; by default OMP_NUM_THREADS, or the fastest number, as measured when the run begins. A
+            resumed run keeps its own.
+        resume: --resume: require an existing run to resume; --restart: remove the existing run and start over. By
+            default, an existing run is resumed.
 
     Examples:
 

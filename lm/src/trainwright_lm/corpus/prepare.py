@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import shutil
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trainwright.errors import UsageError
-from trainwright_lm.atomic import write_json
+from trainwright_lm.atomic import locked, write_json
 from trainwright_lm.corpus import shards, steps
 from trainwright_lm.corpus.filters import checked
-from trainwright_lm.corpus.opening import open_sources
 from trainwright_lm.corpus.options import PrepareOptions
-from trainwright_lm.corpus.outcome import read_outcome
-from trainwright_lm.corpus.sources import Source, is_own
+from trainwright_lm.corpus.sources import Source, is_own, open_sources
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
+from trainwright_lm.corpus.steps import read_outcome
 from trainwright_lm.tokens.pack import open_tokens
 from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 
@@ -64,8 +59,10 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False, spread
     fresh = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with _alone(out):
+        with locked(out):
             return _prepare(out, options, restart, spread)
+    except BlockingIOError as error:
+        raise UsageError(f"{out} is being prepared by another process; wait for it, or name another --out.") from error
     except OSError as error:
         raise UsageError(
             f"{out} must be a folder with room to write: {error}. Nothing done so far is lost; run prepare again to resume."
@@ -240,24 +237,3 @@ def _delete(job: steps.Job) -> None:
         for file in job.out.glob(f"{name}*"):
             if file.name == name or file.name.startswith(f"{name}.part"):
                 file.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Lock the folder for this process; the lock ends with the process, however it ends."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    handle = os.open(out, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(
-                f"{out} is being prepared by another process; wait for it, or name another --out."
-            ) from error
-        yield
-    finally:
-        os.close(handle)

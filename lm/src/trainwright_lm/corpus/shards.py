@@ -23,12 +23,11 @@ from trainwright.errors import UsageError
 from trainwright_lm.atomic import replacing, write_json
 from trainwright_lm.corpus import steps
 from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts
-from trainwright_lm.corpus.outcome import LEAKED, counted
 from trainwright_lm.corpus.pieces import Pieces
 from trainwright_lm.corpus.shingles import shingles
 from trainwright_lm.corpus.sources import Source
 from trainwright_lm.corpus.split import Proof
-from trainwright_lm.corpus.steps import Job
+from trainwright_lm.corpus.steps import LEAKED, Job, counted
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import processors, stage
 from trainwright_lm.tokens.pack import TokenWriter, open_tokens

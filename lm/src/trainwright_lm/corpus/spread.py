@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm import progress
+from trainwright_lm.atomic import locked
 
 if TYPE_CHECKING:
     from trainwright_lm.corpus.options import PrepareOptions
@@ -92,7 +93,10 @@ class Task:
     job: Job
 
     def __call__(self, data: Any, rank: int, world_size: int) -> None:
-        with _alone(self.job.work / "locks" / f"{self.work.__name__}-{rank}"):
+        locks = self.job.work / "locks"
+        locks.mkdir(exist_ok=True)
+        # A machine that was given up for lost may still be at it.
+        with locked(locks / f"{self.work.__name__}-{rank}", wait=True):
             self.work(self.job, rank, world_size)
 
     def __repr__(self) -> str:
@@ -305,18 +309,6 @@ def _submission(job: Job, spread: Spread) -> Iterator[Job]:
             ) from error
         finally:
             slurm.launch_slurm_job = submit
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Wait for another try at the same task: a machine that was given up for lost may still be at it."""
-    file.parent.mkdir(exist_ok=True)
-    with file.open("w") as lock:
-        if sys.platform != "win32":
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _connect() -> None:

@@ -1,7 +1,8 @@
-"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, train the tokenizer, pack."""
+"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, count, train the tokenizer, pack."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,15 +18,15 @@ from trainwright.errors import UsageError
 from trainwright_lm.atomic import replacing
 from trainwright_lm.corpus.dedup import KEPT
 from trainwright_lm.corpus.filters import drop_reason
+from trainwright_lm.corpus.funnel import as_json
 from trainwright_lm.corpus.options import PrepareOptions
-from trainwright_lm.corpus.outcome import GONE, read_outcome
 from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
 from trainwright_lm.corpus.split import Proof, prove, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
 from trainwright_lm.tokens.pack import TokenWriter
-from trainwright_lm.tokens.prepared import TOKENIZER, Texts
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts
 from trainwright_lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
 # Characters of text per tokenizer batch.
@@ -238,3 +239,67 @@ def save(file: Path, values: NDArray[Any]) -> None:
     """Write an array, atomically."""
     with replacing(file) as stream:
         np.save(stream, values)
+
+
+GONE, LEAKED = -1, -2
+"""In place of a split number: a duplicate; a training document that the proof found near a validation document."""
+
+
+def counted(
+    pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8], proof: Proof
+) -> dict[str, Any]:
+    """The funnel including deduplication, the counts per split, the licenses, and the proof.
+
+    Args:
+        verdicts, exact: (documents,), dedup's verdicts with near duplicates and with exact ones only.
+        side: (documents,), the split number, GONE or LEAKED.
+    """
+    funnel = pieces.funnel()
+    groups: tuple[set[str], ...] = tuple(set() for _ in SPLITS)
+    documents, sizes = [0] * len(SPLITS), [0] * len(SPLITS)
+    licences: Counter[str] = Counter()
+    licence_bytes: Counter[str] = Counter()
+    for position, row in enumerate(pieces.rows()):
+        number = int(side[position])
+        if number >= 0:
+            documents[number] += 1
+            sizes[number] += row.size
+            groups[number].add(row.group)
+            licences[row.licence or "unknown"] += 1
+            licence_bytes[row.licence or "unknown"] += row.size
+        elif verdicts[position] == KEPT:
+            funnel.drop_kept("near-validation", row.size, row.path)
+        else:
+            equal = exact[position] != KEPT
+            funnel.drop_kept("exact-duplicate" if equal else "near-duplicate", row.size, row.path)
+    return {
+        "funnel": as_json(funnel),
+        "splits": {
+            name: {"documents": documents[number], "bytes": sizes[number], "groups": len(groups[number])}
+            for number, name in enumerate(SPLITS)
+        },
+        "split_by": "file" if groups[0] & groups[1] else "group",
+        "licences": {
+            name: {"documents": count, "bytes": licence_bytes[name]}
+            for name, count in sorted(licences.items(), key=lambda item: (-item[1], item[0]))
+        },
+        "proof": _as_json(proof),
+    }
+
+
+def read_outcome(file: Path) -> dict[str, Any]:
+    """Read the result of `counted` from its file."""
+    values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return values
+
+
+def _as_json(proof: Proof) -> dict[str, Any]:
+    return {
+        "method": "every training document was compared with every validation document",
+        "train_documents": proof.train_documents,
+        "validation_documents": proof.validation_documents,
+        "shared_groups": len(proof.groups),
+        "equal_texts": len(proof.equal),
+        "near_texts": len(proof.near),
+        "near_threshold": proof.threshold,
+    }

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from trainwright_lm.evaluation.cuts import Kind
 from trainwright_lm.evaluation.evaluate import BASELINES, FREQUENT, MODEL, NETWORK, NGRAM, NGRAM_ALONE, Evaluation
-from trainwright_lm.evaluation.metrics import METRICS, Interval
-from trainwright_lm.evaluation.quality import Quality
+from trainwright_lm.evaluation.quality import METRICS, Interval, Quality
 
 _TITLES: Mapping[Kind, str] = {
     "random": "Lines cut at random places in their code",

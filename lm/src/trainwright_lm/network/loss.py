@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
@@ -20,6 +21,17 @@ from torch.nn import functional as F
 
 from trainwright.errors import UsageError
 from trainwright_lm.network.model import Transformer
+
+FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def computing(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """The context for forward passes in this format; weights and optimizer stay in fp32."""
+    context: AbstractContextManager[Any] = torch.autocast(
+        device.type, dtype=torch.bfloat16, enabled=precision == "bf16"
+    )
+    return context
+
 
 IGNORED = -100  # torch's default for targets that do not count
 # Measured on two cores at vocabulary 8,192 and width 256: fewer rows accumulate the weight gradient too often, more

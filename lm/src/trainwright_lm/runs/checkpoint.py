@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from trainwright.errors import ReadError, WriteError
+from trainwright_lm.atomic import checksum, read_json, to_disk
 
 FORMAT = "trainwright-lm-checkpoint"
 VERSION = 1
@@ -34,7 +34,6 @@ SHARDS = "shards"
 _NAME = re.compile(r"step-(\d{8,})")
 # Folders being written or removed; any process that finds one may remove it.
 _UNFINISHED = ".unfinished-"
-_PIECE_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer
     with saving(checkpoints, state) as passing:
         for name, tensors in ((MODEL, model), (OPTIMIZER, optimizer)):
             save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, passing / name, {"format": "pt"})
-            _to_disk(passing / name)
+            to_disk(passing / name)
     return step_folder(checkpoints, state.update)
 
 
@@ -128,13 +127,13 @@ def saving(checkpoints: Path, state: State) -> Iterator[Path]:
         passing.mkdir()
         yield passing
         for inside in filter(Path.is_dir, passing.iterdir()):
-            _to_disk(inside)
+            to_disk(inside)
         _write_state(passing, state)
-        _to_disk(passing)
+        to_disk(passing)
         if folder.exists():  # it was rejected, and is being written again
             remove(folder)
         passing.rename(folder)
-        _to_disk(checkpoints)
+        to_disk(checkpoints)
     except (OSError, SafetensorError) as error:
         with contextlib.suppress(OSError):
             _remove(passing)
@@ -245,20 +244,17 @@ def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
 
 def _write_state(folder: Path, state: State) -> None:
     names = [str(file.relative_to(folder)) for file in sorted(folder.rglob("*.safetensors"))]
-    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in names}
+    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": checksum(folder / n)} for n in names}
     body = {"format": FORMAT, "version": VERSION, "state": asdict(state), "files": files}
     text = json.dumps({**body, "xxh3": _checksum_of(body)}, indent=1)
     (folder / STATE).write_text(text, encoding="utf-8")
-    _to_disk(folder / STATE)
+    to_disk(folder / STATE)
 
 
 def _read(folder: Path) -> dict[str, Any]:
     file = folder / STATE
-    try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ReadError(f"{file} must be a checkpoint's state: {error}.") from error
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
+    body = read_json(file, f"{file} must be a checkpoint's state")
+    if body.get("format") != FORMAT:
         raise ReadError(f"{file} is not the state of a `trainwright lm` checkpoint.")
     if body.get("version") != VERSION:
         raise ReadError(f"{file} must have version {VERSION}; it has version {body.get('version')}.")
@@ -277,31 +273,12 @@ def _check(file: Path, written: Mapping[str, Any]) -> None:
         raise ReadError(f"{file} is missing, so the checkpoint is incomplete.")
     if (size := file.stat().st_size) != written["bytes"]:
         raise ReadError(f"{file} must be {written['bytes']} bytes long; it has {size}.")
-    if _checksum(file) != written["xxh3"]:
+    if checksum(file) != written["xxh3"]:
         raise ReadError(f"{file} was changed after it was written: its checksum differs.")
-
-
-def _checksum(file: Path) -> str:
-    digest = xxhash.xxh3_128()
-    with file.open("rb") as stream:
-        while piece := stream.read(_PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _checksum_of(body: Mapping[str, Any]) -> str:
     return xxhash.xxh3_128(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-def _to_disk(path: Path) -> None:
-    """Flush a file or folder; until both a file and its folder are flushed, a power loss may destroy either."""
-    if os.name == "nt" and path.is_dir():  # Windows cannot open folders
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run's folder: recipe, tokenizer, data description, log and checkpoints.
+"""A run's folder: recipe, tokenizer, data description, log and checkpoints; and the data it was trained on.
 
 RUN/recipe.json, data.json, tokenizer.json, log.jsonl, checkpoints/step-00000200/, evaluation.json
 """
@@ -6,7 +6,6 @@ RUN/recipe.json, data.json, tokenizer.json, log.jsonl, checkpoints/step-00000200
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.errors import ReadError, UsageError, WriteError
-from trainwright_lm.atomic import write_json
+from trainwright_lm.atomic import locked, read_json, write_json
 from trainwright_lm.config import Recipe, as_tables, checked, recipe_from
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs import checkpoint as checkpoints
+from trainwright_lm.tokens.prepared import PreparedData, open_data
 from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer
 
 RECIPE, DATA, TOKENIZER = "recipe.json", "data.json", "tokenizer.json"
@@ -200,31 +200,53 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises:
         UsageError: if another process holds it.
     """
-    try:
-        import fcntl
-    except ImportError:  # on Windows, two trainings in one folder are not detected
-        yield
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / _LOCK).open("w")
-    except OSError as error:
-        raise UsageError(f"--out must be a folder that can be written to: {error}.") from error
-    with lock:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder / _LOCK))
+        except BlockingIOError as error:
             raise UsageError(
                 f"Another process is training in {folder}. Wait for it to finish, or choose another --out."
             ) from error
+        except OSError as error:
+            raise UsageError(f"--out must be a folder that can be written to: {error}.") from error
         yield
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ReadError(f"{file.parent} must be a run's folder: {error}.") from error
-    if not isinstance(value, dict):
-        raise ReadError(f"{file} must contain a JSON object; got {type(value).__name__}.")
-    return value
+    return read_json(file, f"{file.parent} must be a run's folder")
+
+
+def open_data_of(run: Run, folder: Path | None = None) -> PreparedData:
+    """The prepared data of a run, from its original location or the given folder.
+
+    Raises:
+        ReadError: if it no longer exists or cannot be read.
+        UsageError: if the run does not record its location.
+    """
+    if folder is not None:
+        return open_data(folder)
+    known = read_manifest(run.folder).get("folder")
+    if not known:
+        raise UsageError(f"{run.folder} does not say where its data is. Name the prepared data with --data.")
+    if not Path(known).is_dir():
+        raise ReadError(f"The run's data is no longer in {known}. Name its new location with --data.")
+    return open_data(Path(known))
+
+
+def check_same_data(run: Run, data: PreparedData) -> None:
+    """Reject other data than the run's: its held-out documents may be among the run's training documents.
+
+    Raises:
+        UsageError: if the data differs.
+    """
+    trained_on = read_manifest(run.folder).get("fingerprint")
+    if trained_on is not None and trained_on != data.manifest.get("fingerprint"):
+        raise UsageError(
+            f"A run must be evaluated on the data it was trained on ({trained_on}); "
+            f"{data.folder} holds other data ({data.manifest.get('fingerprint')}). Name the run's own data with --data."
+        )
+    if run.tokenizer.vocabulary_size != data.tokenizer.vocabulary_size or any(
+        run.tokenizer.token_bytes(i) != data.tokenizer.token_bytes(i) for i in range(data.tokenizer.vocabulary_size)
+    ):
+        raise UsageError(f"The data must be prepared with the run's tokenizer; {data.folder} uses another one.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
-import xxhash
 
 from trainwright.errors import ReadError
-from trainwright_lm.atomic import replacing
+from trainwright_lm.atomic import checksum, read_json, replacing
 from trainwright_lm.documents import Document
 from trainwright_lm.tokens.pack import TokenFile, open_tokens
 from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer
@@ -72,17 +70,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ReadError: if it is missing, damaged, or of another version.
     """
     file = folder / MANIFEST
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not file.exists():
         begun = " Preparing it was not finished; run prepare again." if (folder / "work").is_dir() else ""
-        raise ReadError(
-            f"{folder} is not a folder made by `trainwright lm prepare`; it has no {MANIFEST}.{begun}"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise ReadError(f"{file} must be readable JSON: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        found = manifest.get("format") if isinstance(manifest, dict) else None
+        raise ReadError(f"{folder} is not a folder made by `trainwright lm prepare`; it has no {MANIFEST}.{begun}")
+    manifest = read_json(file, f"{file} must be readable JSON")
+    if (found := manifest.get("format")) != FORMAT:
         raise ReadError(f"{file} must have format {FORMAT}; it has {found}. Prepare the data again.")
     return manifest
 
@@ -135,12 +127,7 @@ def write_texts(file: Path, chosen: Iterable[Document]) -> None:
 
 def fingerprint(folder: Path) -> str:
     """A hash of the tokenizer and of both splits' tokens: runs with equal fingerprints saw the same data."""
-    digest = xxhash.xxh3_128()
-    for file in (folder / TOKENIZER, *(tokens_file(folder, split) for split in SPLITS)):
-        with file.open("rb") as stream:
-            while piece := stream.read(1 << 20):
-                digest.update(piece)
-    return digest.hexdigest()
+    return checksum(folder / TOKENIZER, *(tokens_file(folder, split) for split in SPLITS))
 
 
 def texts_file(folder: Path, split: str) -> Path:

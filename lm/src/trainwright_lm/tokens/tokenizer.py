@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
 from trainwright.errors import ReadError, UsageError
+from trainwright_lm.atomic import replacing
 
 END = "<|endoftext|>"
 """The end of a document, spelled as in GPT-2; as in GPT-2, its id is the vocabulary's last."""
@@ -120,12 +121,8 @@ class Tokenizer:
 
     def save(self, file: Path) -> None:
         """Write tokenizer.json, which transformers can also open; an existing file is replaced atomically."""
-        part = file.with_name(file.name + ".part")
-        try:
-            part.write_text(self._backend.to_str(pretty=True), encoding="utf-8")
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(file) as stream:
+            stream.write(self._backend.to_str(pretty=True).encode())
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: int) -> Tokenizer:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from trainwright_lm.config import Recipe
-from trainwright_lm.network.precision import FORMATS
+from trainwright_lm.network.loss import FORMATS
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.training import speed
 from trainwright_lm.training.processes import Processes

@@ -12,9 +12,8 @@ from torch.optim import Optimizer
 
 from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe, as_tables
-from trainwright_lm.network.loss import key_token_ids, told_spellings
+from trainwright_lm.network.loss import FORMATS, key_token_ids, told_spellings
 from trainwright_lm.network.model import Transformer
-from trainwright_lm.network.precision import FORMATS
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import Checkpoint, State
 from trainwright_lm.tokens.pack import Windows

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainwright_lm.config import Recipe
-from trainwright_lm.network.precision import computing
+from trainwright_lm.network.loss import computing
 from trainwright_lm.training.processes import Processes, SummedLoss
 
 # How much of a parameter's gradient, by its norm, another order of rounding may change. Seen on a CPU: 1e-6 in fp32,

@@ -21,9 +21,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from trainwright_lm.config import ModelConfig, Recipe
-from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.loss import FORMATS, computing, training_loss
 from trainwright_lm.network.model import Transformer
-from trainwright_lm.network.precision import FORMATS, computing
 from trainwright_lm.training.optimizers import orthogonal
 
 # Runs per candidate, interleaved: the best or median of five is unlikely to be one that another process slowed down.

@@ -16,8 +16,7 @@ from torch.distributed.tensor import DTensor
 
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright_lm.config import Recipe
-from trainwright_lm.network.loss import perplexity_of, window_weights
-from trainwright_lm.network.precision import computing
+from trainwright_lm.network.loss import computing, perplexity_of, window_weights
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs import sharded
 from trainwright_lm.runs.checkpoint import State

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import torch
 
+from trainwright_lm.network.loss import computing
 from trainwright_lm.network.model import Transformer
-from trainwright_lm.network.precision import computing
 from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.training.processes import Processes, SummedLoss
 

@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -20,6 +20,27 @@ PRESETS = ("tiny", "small", "gpt2")
 MOST_THREADS = 1024
 # A training too short for the preset's warm-up uses this fraction of its updates instead.
 SHORT_WARMUP = 10
+# Names of numbers, all if there are none; whether a value is right, and how a right one is.
+_RANGES: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
+    (
+        (
+            "model.layers",
+            "model.heads",
+            "model.width",
+            "model.context",
+            "data.windows",
+            "optimizer.learning_rate",
+            "run.log_every",
+        ),
+        lambda value: value > 0,
+        "above 0",
+    ),
+    ((), lambda value: 0 <= value < math.inf, "a finite number and not negative"),
+    (("model.dropout", "optimizer.beta1", "optimizer.beta2"), lambda value: value < 1, "at least 0 and below 1"),
+    (("run.seed", "run.updates"), lambda value: value < 2**63, "below 2 to the 63"),
+    (("schedule.decay_share", "schedule.floor"), lambda value: value <= 1, "between 0 and 1"),
+    (("run.threads",), lambda value: value <= MOST_THREADS, f"at most {MOST_THREADS}"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,8 +238,6 @@ def checked(recipe: Recipe) -> Recipe:
         )
     if not recipe.run.updates and not recipe.run.epochs > 0:
         raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
-    if recipe.run.threads > MOST_THREADS:
-        raise UsageError(f"run.threads must be at most {MOST_THREADS}; got {recipe.run.threads}.")
     unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
     if unknown:
         raise UsageError(f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}.")
@@ -227,37 +246,11 @@ def checked(recipe: Recipe) -> Recipe:
 
 def _check_numbers(recipe: Recipe) -> None:
     """Check that each number is in range."""
-    positive = {
-        "model.layers": recipe.model.layers,
-        "model.heads": recipe.model.heads,
-        "model.width": recipe.model.width,
-        "model.context": recipe.model.context,
-        "data.windows": recipe.data.windows,
-        "optimizer.learning_rate": recipe.optimizer.learning_rate,
-        "run.log_every": recipe.run.log_every,
-    }
-    for name, value in positive.items():
-        if value <= 0:
-            raise UsageError(f"{name} must be above 0; got {value}.")
-    for name, value in _numbers(recipe).items():
-        if not 0 <= value < math.inf:
-            raise UsageError(f"{name} must be a finite number and not negative; got {value}.")
-    for name, share in {
-        "model.dropout": recipe.model.dropout,
-        "optimizer.beta1": recipe.optimizer.beta1,
-        "optimizer.beta2": recipe.optimizer.beta2,
-    }.items():
-        if not share < 1:
-            raise UsageError(f"{name} must be at least 0 and below 1; got {share}.")
-    for name, whole in {"run.seed": recipe.run.seed, "run.updates": recipe.run.updates}.items():
-        if whole >= 2**63:
-            raise UsageError(f"{name} must be below 2 to the 63; got {whole}.")
-    for name, share in {
-        "schedule.decay_share": recipe.schedule.decay_share,
-        "schedule.floor": recipe.schedule.floor,
-    }.items():
-        if not 0 <= share <= 1:
-            raise UsageError(f"{name} must be between 0 and 1; got {share}.")
+    values = _numbers(recipe)
+    for names, is_right, wanted in _RANGES:
+        for name in names or values:
+            if not is_right(values[name]):
+                raise UsageError(f"{name} must be {wanted}; got {values[name]}.")
 
 
 def _numbers(recipe: Recipe) -> dict[str, float]:

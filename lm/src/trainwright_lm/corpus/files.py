@@ -145,17 +145,13 @@ def _instead(root: Path) -> str:
 
 def _group(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
     if (root / ".git").exists():
-        return [_below(file, root.name) for file in _checkout(root, suffixes)]
+        return [replace(file, path=f"{root.name}/{file.path}") for file in _checkout(root, suffixes)]
     licence = licences.of_folder(root) or licences.of_folder(root.parent)
     return [
         _File(file=str(file), path=f"{root.name}/{file.relative_to(root)}", group=root.name, licence=licence)
         for file in _walk(root)
         if file.name.endswith(suffixes)
     ]
-
-
-def _below(file: _File, name: str) -> _File:
-    return _File(file=file.file, path=f"{name}/{file.path}", group=file.group, licence=file.licence)
 
 
 def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
@@ -232,14 +228,7 @@ def _looked_at(file: _File) -> _File:
         size, time_ns = status.st_size, status.st_mtime_ns
     except OSError:
         size, time_ns = -1, 0
-    return _File(
-        file=file.file,
-        path=_shown(file.path),
-        group=_shown(file.group),
-        licence=file.licence,
-        size=size,
-        time_ns=time_ns,
-    )
+    return replace(file, path=_shown(file.path), group=_shown(file.group), size=size, time_ns=time_ns)
 
 
 def _shown(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import xxhash
@@ -42,8 +42,8 @@ class Count:
     files: int = 0
     bytes: int = 0
 
-    def add(self, size: int) -> None:
-        self.files += 1
+    def add(self, size: int, files: int = 1) -> None:
+        self.files += files
         self.bytes += size
 
 
@@ -79,32 +79,26 @@ class Funnel:
 
     def drop_kept(self, reason: str, size: int, name: str) -> None:
         """Move a document from kept to dropped."""
-        self.kept.files -= 1
-        self.kept.bytes -= size
+        self.kept.add(-size, -1)
         self.drop(reason, size, name)
 
     def add(self, other: Funnel) -> None:
         """Add the count of what comes after this."""
         self.checksum = (self.checksum + other.checksum) % 2**64
-        for mine, more in ((self.seen, other.seen), (self.kept, other.kept)):
-            mine.files += more.files
-            mine.bytes += more.bytes
+        self.seen.add(other.seen.bytes, other.seen.files)
+        self.kept.add(other.kept.bytes, other.kept.files)
         for reason, drop in other.dropped.items():
             one = self.dropped.setdefault(reason, Drop())
-            one.files += drop.files
-            one.bytes += drop.bytes
+            one.add(drop.bytes, drop.files)
             one.samples = [*one.samples, *drop.samples][:SAMPLES]
 
 
 def as_json(funnel: Funnel) -> dict[str, Any]:
     """The funnel for data.json; `from_json` reads it back."""
     return {
-        "seen": {"files": funnel.seen.files, "bytes": funnel.seen.bytes},
-        "dropped": {
-            reason: {"files": drop.files, "bytes": drop.bytes, "samples": list(drop.samples)}
-            for reason, drop in funnel.dropped.items()
-        },
-        "kept": {"files": funnel.kept.files, "bytes": funnel.kept.bytes},
+        "seen": asdict(funnel.seen),
+        "dropped": {reason: asdict(drop) for reason, drop in funnel.dropped.items()},
+        "kept": asdict(funnel.kept),
         "checksum": f"{funnel.checksum:016x}",
     }
 

@@ -15,8 +15,8 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,7 +25,7 @@ import xxhash
 
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus.sources import ARCHIVES, HUB, TABLES, Fields
-from trainwright_lm.corpus.tables import TableSource
+from trainwright_lm.corpus.tables import Shelf, TableSource
 
 # Bytes per request: a column of a parquet row group is often larger, and this bounds memory use.
 _BLOCK_BYTES = 8 << 20
@@ -36,37 +36,18 @@ _DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError, zipfile.Ba
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remote:
-    """Files in a file system of fsspec's."""
+class Remote(Shelf):
+    """Files in a file system of fsspec's, named below the root."""
 
     system: Any
     root: str
-    files: tuple[tuple[str, int], ...]
-    """Their names below the root, and their bytes."""
-    mark: str
-    """Changes when one of the files changes."""
-
-    def names(self) -> Sequence[str]:
-        return [file for file, _ in self.files]
+    failures = (OSError, *_DAMAGED)
 
     def open(self, name: str) -> BinaryIO:
         return io.BufferedReader(_Stream(self.system, f"{self.root}/{name}"))
 
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        return (OSError, *_DAMAGED)
-
     def failed(self, name: str, error: Exception) -> ReadError:
         return ReadError(f"{self.root}/{name} could not be read: {error}. Run the same command again to resume.")
-
-    def size(self, name: str) -> int:
-        return dict(self.files)[name]
-
-    def state(self) -> str:
-        return self.mark
-
-    def part(self, first: int, end: int) -> Remote:
-        return replace(self, files=self.files[first:end])
 
 
 class _Stream(io.RawIOBase):

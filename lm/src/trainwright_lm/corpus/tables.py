@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -34,30 +34,31 @@ _JSON_WIDTH = 6
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
-class Shelf(Protocol):
-    """Where a table's files are stored."""
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """A table's files on a disk of this machine; `remote.Remote` has them elsewhere."""
 
-    def names(self) -> Sequence[str]:
-        """Their paths, in reading order."""
+    files: tuple[tuple[str, int], ...]
+    """Their paths, in reading order, and their bytes."""
+    mark: str
+    """Changes when one of the files changes."""
+    failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+    """What its streams raise when reading fails."""
+
+    def names(self) -> list[str]:
+        """Their paths."""
+        return [name for name, _ in self.files]
 
     def open(self, name: str) -> BinaryIO:
         """Open a file as a seekable stream; raises ReadError."""
-
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        """The exceptions that its streams raise when reading fails."""
+        try:
+            return Path(name).open("rb")
+        except OSError as error:
+            raise ReadError(f"{name} must be a readable file: {error.strerror}") from error
 
     def failed(self, name: str, error: Exception) -> ReadError:
         """The failure as a ReadError."""
-
-    def size(self, name: str) -> int:
-        """The file's size in bytes."""
-
-    def state(self) -> str:
-        """Changes when one of the files changes."""
-
-    def part(self, first: int, end: int) -> Shelf:
-        """The same shelf with these files alone."""
+        return ReadError(f"{name} could not be read to its end: {error}. Run the same command again to resume.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +72,13 @@ class TableSource:
     shelf: Shelf
 
     def fingerprint(self) -> str:
-        return self.shelf.state()
+        return self.shelf.mark
 
     def sizes(self) -> list[int]:
-        return [self.shelf.size(name) for name in self.shelf.names()]
+        return [size for _, size in self.shelf.files]
 
     def part(self, first: int, end: int) -> TableSource:
-        return replace(self, shelf=self.shelf.part(first, end))
+        return replace(self, shelf=replace(self.shelf, files=self.shelf.files[first:end]))
 
     def items(self, start: Cursor) -> Iterator[Item]:
         names = self.shelf.names()
@@ -119,37 +120,6 @@ class _Row:
     size: int = 0
 
 
-@dataclass(frozen=True)
-class _Files:
-    files: tuple[Path, ...]
-
-    def names(self) -> Sequence[str]:
-        return [str(file) for file in self.files]
-
-    def open(self, name: str) -> BinaryIO:
-        try:
-            return Path(name).open("rb")
-        except OSError as error:
-            raise ReadError(f"{name} must be a readable file: {error.strerror}") from error
-
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        return (OSError,)
-
-    def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(f"{name} could not be read to its end: {error}. Run the same command again to resume.")
-
-    def size(self, name: str) -> int:
-        return Path(name).stat().st_size
-
-    def state(self) -> str:
-        about = [(file.name, file.stat()) for file in self.files]
-        return "; ".join(f"{name}: {status.st_size} bytes, {status.st_mtime_ns}" for name, status in about)
-
-    def part(self, first: int, end: int) -> _Files:
-        return _Files(self.files[first:end])
-
-
 def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) -> TableSource:
     """Parquet or JSON-lines files.
 
@@ -157,14 +127,19 @@ def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) 
         ReadError: if one does not exist, cannot be read or is not a table.
         UsageError: if one lacks a named column.
     """
-    source = TableSource(name=name, own=True, largest=largest, fields=fields, shelf=_Files(tuple(paths)))
-    for file in source.shelf.names():
-        with source.shelf.open(file) as stream:
+    try:
+        about = [(path, path.stat()) for path in paths]
+    except OSError as error:
+        raise ReadError(f"{error.filename} must be a readable file: {error.strerror}") from error
+    mark = "; ".join(f"{path.name}: {status.st_size} bytes, {status.st_mtime_ns}" for path, status in about)
+    shelf = Shelf(files=tuple((str(path), status.st_size) for path, status in about), mark=mark)
+    for file in shelf.names():
+        with shelf.open(file) as stream:
             if file.lower().endswith(".parquet"):
                 _columns(_opened(stream, file), fields, file)
             elif file.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
                 raise ReadError(f"{file} must be a gzip file; it does not start like one.")
-    return source
+    return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)
 
 
 def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
@@ -234,7 +209,7 @@ def _columns(file: parquet.ParquetFile, fields: Fields, name: str) -> list[str]:
 
 
 def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
-    size = max(source.shelf.size(name), 1)
+    size = max(dict(source.shelf.files)[name], 1)
     zipped = name.lower().endswith(".gz")
     lines: Any = gzip.GzipFile(fileobj=stream) if zipped else stream
     longest = source.largest * _JSON_WIDTH + 100_000

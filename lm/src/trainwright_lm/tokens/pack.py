@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,14 +195,8 @@ class TokenWriter:
                 path.unlink(missing_ok=True)
 
     def _header(self) -> _Header:
-        return _Header(
-            version=_VERSION,
-            width=self._type.itemsize,
-            vocabulary_size=self._vocabulary_size,
-            end_id=self._end_id,
-            documents=self.documents,
-            tokens=self.tokens,
-        )
+        width = self._type.itemsize
+        return _Header(_VERSION, width, self._vocabulary_size, self._end_id, self.documents, self.tokens)
 
     def _find_whole_documents(self) -> None:
         """Count the earlier writer's documents whose ids and starts both reached the disk."""
@@ -323,8 +317,7 @@ def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
     return indices
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Header:
+class _Header(NamedTuple):
     """A token file's header."""
 
     version: int
@@ -339,16 +332,7 @@ class _Header:
 
     @staticmethod
     def read(head: bytes) -> _Header:
-        _, version, width, vocabulary_size, end_id, documents, tokens = _FIELDS.unpack_from(head)
-        return _Header(
-            version=version,
-            width=width,
-            vocabulary_size=vocabulary_size,
-            end_id=end_id,
-            documents=documents,
-            tokens=tokens,
-            checksum=_CHECKSUM.unpack_from(head, _FIELDS.size)[0],
-        )
+        return _Header(*_FIELDS.unpack_from(head)[1:], *_CHECKSUM.unpack_from(head, _FIELDS.size))
 
     @property
     def starts_at(self) -> int:
@@ -361,9 +345,7 @@ class _Header:
 
     def packed(self) -> bytes:
         """All fields except the checksum."""
-        return _FIELDS.pack(
-            _MAGIC, self.version, self.width, self.vocabulary_size, self.end_id, self.documents, self.tokens
-        )
+        return _FIELDS.pack(_MAGIC, *self[:-1])
 
     def fits(self, other: _Header) -> bool:
         """Whether the other file's tokens have the same meaning."""

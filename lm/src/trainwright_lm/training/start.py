@@ -114,28 +114,25 @@ def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def surroundings(state: State, now: State) -> list[str]:
     """The changes since the checkpoint that alter the last digits from here on."""
-    told = []
-    if state.precision != now.precision:
-        told.append(f"precision changes from {state.precision} to {now.precision}")
-    if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
-        told.append(f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}")
-    if state.threads and state.threads != now.threads:
-        told.append(f"threads change from {state.threads} to {now.threads}")
-    if state.device and state.device != now.device:
-        told.append(f"device changes from {state.device} to {now.device}")
+
+    def setting(section: str, name: str, default: Any) -> tuple[Any, Any]:
+        was, will = (one.recipe[section].get(name, default) for one in (state, now))
+        return was, will
+
+    muon, several = now.recipe["optimizer"]["name"] == "muon", max(state.processes, now.processes) > 1
+    pairs: list[tuple[str, bool, tuple[Any, Any]]] = [
+        ("precision changes", True, (state.precision, now.precision)),
+        ("precision of Muon's products changes", muon, (state.muon_precision, now.muon_precision)),
+        ("threads change", bool(state.threads), (state.threads, now.threads)),
+        ("device changes", bool(state.device), (state.device, now.device)),
+        ("data.micro_windows changes", True, setting("data", "micro_windows", 0)),
+        ("processes change", True, (state.processes, now.processes)),
+        ("run.distributed changes", several, setting("run", "distributed", "ddp")),
+        *((f"{name} changes", True, (state.versions.get(name, own), own)) for name, own in now.versions.items()),
+    ]
+    told = [f"{what} from {was} to {will}" for what, counts, (was, will) in pairs if counts and was != will]
     if state.compiled != now.compiled:
         told.append(f"layers and loss are {'' if now.compiled else 'no longer '}compiled")
-    was, at_once = (one.recipe["data"].get("micro_windows", 0) for one in (state, now))
-    if was != at_once:
-        told.append(f"data.micro_windows changes from {was} to {at_once}")
-    if state.processes != now.processes:
-        told.append(f"processes change from {state.processes} to {now.processes}")
-    was, layout = (one.recipe["run"].get("distributed", "ddp") for one in (state, now))
-    if was != layout and max(state.processes, now.processes) > 1:
-        told.append(f"run.distributed changes from {was} to {layout}")
-    for name, version in now.versions.items():
-        if state.versions.get(name, version) != version:
-            told.append(f"{name} changes from {state.versions[name]} to {version}")
     return told
 
 

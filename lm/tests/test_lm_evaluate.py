@@ -25,10 +25,11 @@ from trainwright_lm.evaluation.evaluate import (
     evaluate,
     measure_loss,
     model_completer,
+    open_data_of,
     save,
 )
 from trainwright_lm.evaluation.table import as_table
-from trainwright_lm.runs.folder import open_data_of, open_run, read_manifest
+from trainwright_lm.runs.folder import open_run, read_manifest
 from trainwright_lm.tokens.prepared import documents, open_data
 from trainwright_lm.training.train import train
 
@@ -198,7 +199,7 @@ def test_an_evaluation_that_cannot_be_saved_is_told_of(evaluated, tmp_path) -> N
 @pytest.fixture
 def on_disk(evaluated, monkeypatch):
     """The run, whose data is found where it says; opening that is another test's matter."""
-    monkeypatch.setattr("trainwright_lm.runs.folder.open_data", lambda folder: evaluated[0])
+    monkeypatch.setattr("trainwright_lm.evaluation.evaluate.open_data", lambda folder: evaluated[0])
     return evaluated[1].folder
 
 

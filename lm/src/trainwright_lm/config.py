@@ -32,7 +32,7 @@ _RANGES: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
             "optimizer.learning_rate",
             "run.log_every",
         ),
-        lambda value: value > 0,
+        lambda value: not value <= 0,
         "above 0",
     ),
     ((), lambda value: 0 <= value < math.inf, "a finite number and not negative"),

@@ -52,10 +52,10 @@ def evaluate(
         trainwright lm eval run --examples 10
         trainwright lm eval run --checkpoint 400 --samples 0
     """
-    from trainwright_lm.evaluation.evaluate import as_json, save
+    from trainwright_lm.evaluation.evaluate import as_json, open_data_of, save
     from trainwright_lm.evaluation.evaluate import evaluate as measure
     from trainwright_lm.evaluation.table import as_table
-    from trainwright_lm.runs.folder import open_data_of, open_run
+    from trainwright_lm.runs.folder import open_run
 
     _check_target(json)
     opened = open_run(run, checkpoint)

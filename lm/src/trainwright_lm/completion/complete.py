@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -97,13 +97,24 @@ def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -
     return (LONGEST_STATEMENT_TOKENS, statement_end(prompt)) if statement else (LONGEST_LINE_TOKENS, line_end)
 
 
+@runtime_checkable
+class Logits(Protocol):
+    """Gives the logits of the next token: `decoder.Decoder`, or a baseline in its place."""
+
+    @property
+    def context(self) -> int: ...
+    def read(self, ids: Sequence[int], last: int = 1) -> Tensor: ...
+    def take_back(self, count: int) -> None: ...
+    def add(self, token: int) -> Tensor: ...
+
+
 class Completer:
     """A model and its tokenizer, prepared once for many completions."""
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer, *, recalls: bool = True) -> None:
+    def __init__(self, model: Transformer | Logits, tokenizer: Tokenizer, *, recalls: bool = True) -> None:
         """`recalls`: whether the prompt's own earlier text counts, too (recall.py)."""
         self._recalls = recalls
-        self._decoder = Decoder(model)
+        self._decoder: Logits = model if isinstance(model, Logits) else Decoder(model)
         self._tokenizer = tokenizer
         self._vocabulary = healing.Vocabulary(tokenizer)
 

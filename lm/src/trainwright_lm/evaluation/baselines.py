@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainwright_lm.completion import healing
-from trainwright_lm.completion.endings import repetition
-from trainwright_lm.completion.recall import Recall
+from trainwright_lm.completion.complete import Completer as LineCompleter
+from trainwright_lm.completion.endings import line_end
 from trainwright_lm.evaluation.cuts import Cut
 from trainwright_lm.evaluation.quality import Completer
 from trainwright_lm.tokens.pack import TokenFile
@@ -101,8 +100,8 @@ TEXT_BUDGET_BYTES = 16_000_000
 # Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
 _MOST_PLACES = 20_000
 _TOKENS_AT_A_TIME = 100_000
-# Characters before a cut to tokenize for the n-gram model: more than its context.
-_NEAR_CHARACTERS = 400
+# Tokens before a cut that the n-gram model is given: more than count for it.
+_CONTEXT = 64
 
 # The last dotted name and what follows it: `plt.sc`, `ax = `, `fit(X, `.
 _LAST_WORDS = re.compile(r"[\w.]+[^\w.]*$")
@@ -132,51 +131,42 @@ def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> by
     return bytes(text[:byte_budget])
 
 
+class _Decoder:
+    """An n-gram model in the place of the network."""
+
+    context = _CONTEXT
+
+    def __init__(self, model: NgramModel) -> None:
+        self._model = model
+        self._ids: list[int] = []
+
+    def read(self, ids: Sequence[int], last: int = 1) -> Tensor:
+        self._ids = list(ids)
+        return torch.stack([self._logits(ids[: len(ids) - back]) for back in reversed(range(last))])
+
+    def take_back(self, count: int) -> None:
+        del self._ids[len(self._ids) - count :]
+
+    def add(self, token: int) -> Tensor:
+        self._ids.append(token)
+        return self._logits(self._ids)
+
+    def _logits(self, ids: Sequence[int]) -> Tensor:
+        with np.errstate(divide="ignore"):  # a token that was never seen scores 0
+            return torch.from_numpy(np.log(self._model.scores(ids)))
+
+
 def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int, recalls: bool = True) -> Completer:
     """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
 
-    The file's own earlier text (recall.py), token healing (healing.py) and repetition are handled as for the network.
+    The file's own earlier text, token healing and repetition are handled as for the network.
 
     Args:
         limit: Maximum number of tokens.
         recalls: False: nothing but the last four tokens counts.
     """
-    vocabulary = healing.Vocabulary(tokenizer)
-
-    def complete(cut: Cut) -> str:
-        near = cut.text[max(0, cut.position - _NEAR_CHARACTERS) : cut.position]
-        ids = [tokenizer.end_id, *tokenizer.encode(near)]
-        recall = Recall(tokenizer, cut.before if recalls else "")
-        kept, token, over = _mended(model, recall, ids, vocabulary, tokenizer)
-        written = b""
-        for _ in range(limit):
-            written += tokenizer.token_bytes(token)
-            if token == tokenizer.end_id or b"\n" in written[over:]:
-                break
-            if (end := repetition(written[over:])) is not None:
-                return written[over:][:end].decode(errors="replace")
-            kept.append(token)
-            token = int(_logits(model, recall, kept).argmax())
-        return written[over:].decode(errors="replace")
-
-    return complete
-
-
-def _mended(
-    model: NgramModel, recall: Recall, ids: list[int], vocabulary: healing.Vocabulary, tokenizer: Tokenizer
-) -> tuple[list[int], int, int]:
-    """The prompt's tokens to keep, the first token after them, and how many of its bytes the prompt already has."""
-    back = min(healing.LONGEST, len(ids) - 1)
-    logits_KV = torch.stack([_logits(model, recall, ids[: len(ids) - back + i]) for i in range(back + 1)])
-    ways = healing.ways(logits_KV, ids[len(ids) - back :], vocabulary, tokenizer)
-    way = int(ways.scores.argmax())
-    kept = len(ids) - int(ways.taken_back[way])
-    return ids[:kept], int(ways.ids[way]), len(tokenizer.decode_bytes(ids[kept:]))
-
-
-def _logits(model: NgramModel, recall: Recall, ids: Sequence[int]) -> Tensor:
-    with np.errstate(divide="ignore"):  # a token that was never seen scores 0
-        return recall.mixed(torch.from_numpy(np.log(model.scores(ids))), ids)
+    completer = LineCompleter(_Decoder(model), tokenizer, recalls=recalls)
+    return lambda cut: completer.complete(cut.before, limit=limit, ending=line_end)
 
 
 def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:

@@ -24,6 +24,7 @@ import pytest
 
 pytest.importorskip("datatrove")
 
+from datatrove.executor import slurm as slurm_of_datatrove
 from test_lm_prepare import content, options
 
 from corpus import code, corpus, write
@@ -352,14 +353,18 @@ def slurm_of(count: int = 2, **changes: Any) -> Spread:
 def no_jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """In place of Slurm's programs: submitted scripts, and all jobs remain in the queue."""
     scripts: list[str] = []
+    launch = slurm_of_datatrove.launch_slurm_job
 
-    def submit(script: str, *_: Any) -> str:
+    def submit(script: str, number: Callable[[str], str], *arguments: Any) -> str:
+        if number is spread._shown:  # a dry run's, which has a stand-in for sbatch
+            return str(launch(script, number, *arguments))
         scripts.append(script)
-        return str(len(scripts))
+        return number(f"Submitted batch job {len(scripts)}")
 
-    monkeypatch.setattr("datatrove.executor.slurm.launch_slurm_job", submit)
+    monkeypatch.setattr(slurm_of_datatrove, "launch_slurm_job", submit)
     queue = "\n".join(["7", *map(str, range(90, 99))])
-    monkeypatch.setattr(spread.subprocess, "check_output", lambda *_, **__: queue)  # type: ignore[attr-defined]
+    call = subprocess.check_output
+    monkeypatch.setattr(subprocess, "check_output", lambda a, **k: queue if a[0] == "squeue" else call(a, **k))
     return scripts
 
 

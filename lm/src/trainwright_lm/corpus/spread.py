@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 Work = Callable[["Job", int, int], None]
 """Does one task: takes the job, the task's number and the number of tasks."""
 
+# A dry run's sbatch: says its arguments and the script, which is the last one.
+_SBATCH = """#!/bin/sh
+for script; do :; done
+echo "\\$ sbatch $* <<'END'" | sed "s| $script||"
+cat "$script"
+echo END
+"""
 INSTALL = 'pip install "trainwright[lm-cluster]"'
 
 
@@ -126,10 +134,11 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
     stages = _stages(spread.shards, finish, limited=job.options.max_bytes > 0)
     logger.disable("datatrove")  # here; its tasks have a log each
     if spread.executor == "slurm":
+        logs = job.work / "logs"
         with _submission(job, spread) as job:
             last: Any = None
             for stage in stages:
-                last = _on_slurm(job, spread, stage, last)
+                last = _on_slurm(job, spread, stage, last, logs)
             last.run()
         return
     if spread.executor == "ray":
@@ -249,11 +258,12 @@ def _executor(job: Job, spread: Spread, stage: _Stage) -> Any:
     return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.task_memory)
 
 
-def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any) -> Any:
+def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any, logs: Path) -> Any:
+    """The stage as jobs, whose scripts name this folder of logs, quoted."""
     from datatrove.executor import SlurmPipelineExecutor
 
     options = spread.sbatch_options
-    return SlurmPipelineExecutor(
+    jobs = SlurmPipelineExecutor(
         pipeline=[Task(work, job) for work in stage.work],
         tasks=stage.tasks,
         logging_dir=str(_logs(job, stage)),
@@ -267,29 +277,36 @@ def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any) -> Any:
         # The jobs find this environment's programs first.
         env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',
         depends=before,
+        job_id_retriever=_shown if spread.dry_run else partial(_kept, job.work / "jobs"),
     )
+    written = partial(_quoted, jobs.get_launch_file_contents, str(job.work / "logs"), shlex.quote(str(logs)))
+    jobs.get_launch_file_contents = written
+    return jobs
+
+
+def _quoted(write: Callable[..., str], here: str, named: str, *given: Any) -> str:
+    return write(*given).replace(here, named)
+
+
+def _kept(jobs: Path, said: str) -> str:
+    """The number of the job that sbatch says it submitted, which is kept."""
+    with jobs.open("a") as stream:
+        stream.write(f"{said.split()[-1]}\n")
+    return said.split()[-1]
+
+
+def _shown(said: str) -> str:
+    """What a dry run's sbatch says."""
+    print(said)
+    return "JOB"
 
 
 @contextmanager
 def _submission(job: Job, spread: Spread) -> Iterator[Job]:
-    """Submit what datatrove would, with paths quoted; a dry run prints it, and the job it yields is in another folder."""
-    from datatrove.executor import slurm
-
-    submit, logs, jobs = slurm.launch_slurm_job, job.work / "logs", job.work / "jobs"
-
-    def send(script: str, job_id: Callable[[str], str], *arguments: str) -> str:
-        script = script.replace(str(written.work / "logs"), shlex.quote(str(logs)))
-        if spread.dry_run:
-            print(f"$ sbatch {' '.join(arguments)} <<'END'\n{script}END\n")
-            return job_id("Submitted batch job JOB")
-        number: str = submit(script, job_id, *arguments)
-        with jobs.open("a") as stream:
-            stream.write(f"{number}\n")
-        return number
-
+    """Slurm's programs and no jobs in its queue; a dry run's sbatch prints, and the job it yields is in another folder."""
+    logs, jobs, path = job.work / "logs", job.work / "jobs", os.environ["PATH"]
     with tempfile.TemporaryDirectory() as folder:
         written = replace(job, out=Path(folder)) if spread.dry_run else job
-        slurm.launch_slurm_job = send
         try:
             submitted = jobs.read_text().split() if jobs.exists() else []
             queue = ["squeue", "--me", "--noheader", "--format=%F"]
@@ -299,16 +316,20 @@ def _submission(job: Job, spread: Spread) -> Iterator[Job]:
                     f"{job.out} must have no jobs in Slurm's queue when others are submitted; it has {left}. Wait for "
                     f"them; if tasks failed, end the jobs that wait for these first: scancel {left}"
                 )
-            if spread.dry_run and logs.exists():
-                others = shutil.ignore_patterns("logs", "slurm_logs", "stats")
-                shutil.copytree(logs, written.work / "logs", ignore=others)
+            if spread.dry_run:
+                if logs.exists():
+                    others = shutil.ignore_patterns("logs", "slurm_logs", "stats")
+                    shutil.copytree(logs, written.work / "logs", ignore=others)
+                (Path(folder) / "sbatch").write_text(_SBATCH)
+                (Path(folder) / "sbatch").chmod(0o700)
+                os.environ["PATH"] = f"{folder}{os.pathsep}{path}"
             yield written
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
             raise UsageError(
                 f"--executor slurm needs Slurm's programs here, and that they take the job; --dry-run prints it: {error}"
             ) from error
         finally:
-            slurm.launch_slurm_job = submit
+            os.environ["PATH"] = path
 
 
 def _connect() -> None:

@@ -25,8 +25,7 @@ from test_lm_sources import ROWS, goes_on_from_everywhere, items, json_lines, op
 from corpus import code, write
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import remote
-from trainwright_lm.corpus.prepare import prepare
-from trainwright_lm.corpus.sources import open_sources
+from trainwright_lm.corpus.prepare import open_sources, prepare
 from trainwright_lm.tokens.prepared import read_manifest
 
 

@@ -17,7 +17,8 @@ from corpus import MIT, code, write
 from hub_server import REVISION, hub
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import files
-from trainwright_lm.corpus.sources import Cursor, Fields, Item, Source, open_sources, text_of
+from trainwright_lm.corpus.prepare import open_sources
+from trainwright_lm.corpus.sources import Cursor, Fields, Item, Source, text_of
 
 ROWS = [
     {"content": code(i), "path": f"a/f{i}.py", "repo_name": f"me/r{i % 3}", "license": "apache-2.0", "size": i}
@@ -287,7 +288,7 @@ def test_a_data_set_is_read_as_a_stream_and_gone_on_with(tmp_path: Path) -> None
 # In a process of its own: the Hub's address is read once for a process.
 _READ = """
 import json
-from trainwright_lm.corpus.sources import open_sources
+from trainwright_lm.corpus.prepare import open_sources
 from trainwright_lm.corpus.sources import Cursor
 [source] = open_sources(("hub:me/code/data",))
 found = list(source.items(Cursor()))

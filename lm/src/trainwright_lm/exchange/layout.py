@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -54,10 +54,32 @@ _MODERN = {
 }
 
 
+# transformers' names of the settings that give a network its shape.
+_SIZES = {
+    "gpt2": {
+        "layers": "n_layer",
+        "heads": "n_head",
+        "width": "n_embd",
+        "context": "n_positions",
+        "dropout": "resid_pdrop",
+        "vocabulary_size": "vocab_size",
+    },
+    "modern": {
+        "layers": "num_hidden_layers",
+        "heads": "num_attention_heads",
+        "width": "hidden_size",
+        "context": "max_position_embeddings",
+        "dropout": "attention_dropout",
+        "vocabulary_size": "vocab_size",
+    },
+}
+_ARCHITECTURES: Mapping[str, Literal["gpt2", "modern"]] = {"gpt2": "gpt2", "qwen3": "modern"}
+
+
 def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
     """The contents of config.json."""
     shared = {
-        "vocab_size": config.vocabulary_size,
+        **{theirs: getattr(config, ours) for ours, theirs in _SIZES[config.architecture].items()},
         "initializer_range": INITIAL_DEVIATION,
         "bos_token_id": end_id,
         "eos_token_id": end_id,
@@ -70,13 +92,8 @@ def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
             "architectures": ["GPT2LMHeadModel"],
             "model_type": "gpt2",
             # transformers reads n_positions, older tools read n_ctx, and neither is derived from the other.
-            "n_positions": config.context,
             "n_ctx": config.context,
-            "n_embd": config.width,
-            "n_layer": config.layers,
-            "n_head": config.heads,
             "activation_function": "gelu_new",
-            "resid_pdrop": config.dropout,
             "embd_pdrop": config.dropout,
             "attn_pdrop": config.dropout,
             "layer_norm_epsilon": LAYER_NORM_EPSILON,
@@ -85,11 +102,7 @@ def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
     return {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
-        "max_position_embeddings": config.context,
-        "hidden_size": config.width,
         "intermediate_size": mlp_width(config),
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
         "num_key_value_heads": config.heads,
         "head_dim": config.width // config.heads,
         "hidden_act": "silu",
@@ -97,7 +110,6 @@ def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
         "rope_theta": ROPE_BASE,  # transformers 4
         "rope_parameters": {"rope_type": "default", "rope_theta": ROPE_BASE},  # transformers 5
         "attention_bias": False,
-        "attention_dropout": config.dropout,
         "use_sliding_window": False,
         **shared,
     }
@@ -109,11 +121,13 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
     Raises:
         ReadError: if it is not supported; the message says which settings differ.
     """
-    kind = settings.get("model_type")
-    if kind not in ("gpt2", "qwen3"):
+    kind = settings.get("model_type", "")
+    if kind not in _ARCHITECTURES:
         raise ReadError(f"config.json's model_type must be gpt2 or qwen3; got {kind!r}.")
     try:
-        config = _gpt2_config(settings) if kind == "gpt2" else _modern_config(settings)
+        names = _SIZES[architecture := _ARCHITECTURES[kind]]
+        given = {names["dropout"]: 0.1 if kind == "gpt2" else 0.0, **settings}
+        config = ModelConfig(architecture=architecture, **{ours: given[theirs] for ours, theirs in names.items()})
         checked(Recipe(model=config))
     except (KeyError, TypeError) as error:
         raise ReadError(
@@ -176,30 +190,6 @@ def _parts(config: ModelConfig) -> dict[str, Part]:
         for layer in range(config.layers)
         for name, part in table.items()
     }
-
-
-def _gpt2_config(settings: Mapping[str, Any]) -> ModelConfig:
-    return ModelConfig(
-        architecture="gpt2",
-        layers=settings["n_layer"],
-        heads=settings["n_head"],
-        width=settings["n_embd"],
-        context=settings["n_positions"],
-        dropout=float(settings.get("resid_pdrop", 0.1)),
-        vocabulary_size=settings["vocab_size"],
-    )
-
-
-def _modern_config(settings: Mapping[str, Any]) -> ModelConfig:
-    return ModelConfig(
-        architecture="modern",
-        layers=settings["num_hidden_layers"],
-        heads=settings["num_attention_heads"],
-        width=settings["hidden_size"],
-        context=settings["max_position_embeddings"],
-        dropout=float(settings.get("attention_dropout", 0.0)),
-        vocabulary_size=settings["vocab_size"],
-    )
 
 
 def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tuple[tuple[Any, ...], Any]]:

@@ -24,13 +24,22 @@ from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import PreparedData, open_data
-from trainwright_lm.training import optimizers, speed
+from trainwright_lm.training import arithmetic as speed
+from trainwright_lm.training import optimizers
 from trainwright_lm.training import train as training_module
-from trainwright_lm.training.arithmetic import Arithmetic, decided, for_evaluation
+from trainwright_lm.training.arithmetic import (
+    Arithmetic,
+    Stopwatch,
+    Trial,
+    decided,
+    fewest_threads,
+    for_evaluation,
+    format_seconds,
+    thread_seconds,
+)
 from trainwright_lm.training.assembly import with_vocabulary
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.processes import Processes
-from trainwright_lm.training.speed import Stopwatch, Trial, fewest_threads, format_seconds, thread_seconds
 from trainwright_lm.training.train import train
 
 CPU = Processes(device=torch.device("cpu"))

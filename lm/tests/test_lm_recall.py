@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_runs import model, tokenizer
-from trainwright_lm.completion import recall as recalling
+from trainwright_lm.completion import healing as recalling
 from trainwright_lm.completion.complete import Completer
 from trainwright_lm.completion.endings import line_end
-from trainwright_lm.completion.healing import LONGEST
-from trainwright_lm.completion.recall import WEIGHTS, Recall
+from trainwright_lm.completion.healing import LONGEST, WEIGHTS, Recall
 
 TOKENS = st.lists(st.integers(0, 3), max_size=40)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from trainwright.errors import UsageError
 from trainwright_lm.completion import healing
 from trainwright_lm.completion.endings import Ending, line_end, statement_end
-from trainwright_lm.completion.recall import Recall
+from trainwright_lm.completion.healing import Recall
 from trainwright_lm.network.decoder import Decoder
 from trainwright_lm.tokens.tokenizer import Tokenizer
 
@@ -112,7 +112,7 @@ class Completer:
     """A model and its tokenizer, prepared once for many completions."""
 
     def __init__(self, model: Transformer | Logits, tokenizer: Tokenizer, *, recalls: bool = True) -> None:
-        """`recalls`: whether the prompt's own earlier text counts, too (recall.py)."""
+        """`recalls`: whether the prompt's own earlier text counts, too (healing.Recall)."""
         self._recalls = recalls
         self._decoder: Logits = model if isinstance(model, Logits) else Decoder(model)
         self._tokenizer = tokenizer

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, UndefinedError
 
 from trainwright.errors import ReadError
 from trainwright_lm.config import Recipe, as_tables
@@ -24,14 +24,6 @@ _KINDS = {
     "gpt2": "with the GPT-2 architecture",
     "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
 }
-_CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
-_COMPLETERS = {
-    "model": "this model and the file's text above (`trainwright lm complete`)",
-    "ngram": "n-gram model and the file's text above",
-    "network": "this model alone",
-    "ngram_alone": "n-gram model alone",
-    "frequent": "most frequent rest of such a line",
-}
 
 
 def written(run: Run, title: str) -> str:
@@ -41,24 +33,28 @@ def written(run: Run, title: str) -> str:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
     template = environment.from_string(files("trainwright_lm.exchange").joinpath("card.md").read_text("utf-8"))
-    return template.render(
-        title=title,
-        licence=licence(manifest.get("licences", {})),
-        keywords=chosen_keywords(manifest),
-        model=run.recipe.model,
-        kind=_KINDS[run.recipe.model.architecture],
-        parameters=sum(p.numel() for p in run.model.parameters()),
-        vocabulary=run.tokenizer.vocabulary_size,
-        imported="imported" in manifest,
-        sources=_sources(manifest.get("options", {}).get("sources", ())),
-        funnel=_funnel(manifest.get("funnel")),
-        splits=manifest.get("splits", {}),
-        split_by=manifest.get("split_by"),
-        licences=_shares(manifest.get("licences", {})),
-        step=run.step,
-        recipe=_toml(run.recipe),
-        results=_results(run),
-    )
+    try:
+        return template.render(
+            title=title,
+            licence=licence(manifest.get("licences", {})),
+            keywords=chosen_keywords(manifest),
+            model=run.recipe.model,
+            kind=_KINDS[run.recipe.model.architecture],
+            parameters=sum(p.numel() for p in run.model.parameters()),
+            vocabulary=run.tokenizer.vocabulary_size,
+            imported="imported" in manifest,
+            sources=_sources(manifest.get("options", {}).get("sources", ())),
+            funnel=manifest.get("funnel"),
+            why=WHY,
+            splits=manifest.get("splits", {}),
+            split_by=manifest.get("split_by"),
+            licences=manifest.get("licences", {}),
+            step=run.step,
+            recipe=_toml(run.recipe),
+            results=_results(run),
+        )
+    except UndefinedError as error:
+        raise ReadError(f"{run.folder} must hold what `prepare`, `train` and `eval` wrote: {error}.") from error
 
 
 def licence(licences: Mapping[str, Any]) -> str:
@@ -72,26 +68,6 @@ def _sources(named: Sequence[str]) -> list[str]:
     public = {"installed": "installed Python packages"}
     shown = [public.get(one, one if one.startswith("hub:") else "files that are not public by name") for one in named]
     return list(dict.fromkeys(shown))
-
-
-def _funnel(counts: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    if not counts:
-        return []
-    dropped = sorted(counts["dropped"].items(), key=lambda item: -item[1]["files"])
-    rows = [
-        ("found", counts["seen"]),
-        *((f"dropped: {WHY.get(r, r)}", c) for r, c in dropped),
-        ("kept", counts["kept"]),
-    ]
-    return [{"name": name, "files": count["files"], "bytes": count["bytes"]} for name, count in rows]
-
-
-def _shares(licences: Mapping[str, Any]) -> list[dict[str, Any]]:
-    total = max(1, sum(count["bytes"] for count in licences.values()))
-    return [
-        {"name": name, "documents": count["documents"], "share": count["bytes"] / total}
-        for name, count in sorted(licences.items(), key=lambda item: -item[1]["bytes"])
-    ]
 
 
 def _toml(recipe: Recipe) -> str:
@@ -112,30 +88,9 @@ def _results(run: Run) -> dict[str, Any]:
     if not file.exists():
         return {}
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["step"] != run.step or None in found["loss"].values():
-            return {}
-        return {"loss": found["loss"], "tables": [_table(*item) for item in found["quality"].items()]}
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return found if found["step"] == run.step and None not in found["loss"].values() else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReadError(
             f"{file} must be what `trainwright lm eval` wrote: {error!r}. Evaluate again, or delete it."
         ) from error
-
-
-def _table(kind: str, quality: Mapping[str, Any]) -> dict[str, Any]:
-    scores = quality["scores"]
-    metrics = list(next(iter(scores.values())))
-    return {
-        "title": _CUTS.get(kind, kind),
-        "cuts": quality["cuts"],
-        "documents": quality["documents"],
-        "metrics": metrics,
-        "rows": {_COMPLETERS.get(n, n): [_percent(one[m]) for m in metrics] for n, one in scores.items()},
-    }
-
-
-def _percent(interval: Mapping[str, float | None]) -> str:
-    mean, low, high = (interval[key] for key in ("mean", "low", "high"))
-    if mean is None or low is None or high is None:
-        return "none"
-    return f"{100 * mean:.1f} ({100 * low:.1f} to {100 * high:.1f})"

@@ -1,22 +1,202 @@
-"""A run's number formats and threads: as requested, as before, or as measured. Decided once per run.
+"""A run's number formats and threads: as requested, as before, or as measured to be the fastest. Decided once per run.
 
 They alter the last digits of results, so a resumed run keeps them even if another choice has become faster.
+
+Processor flags do not say what is fast: emulated bf16 makes a product up to 75 times as slow as fp32, and on a machine
+with busy cores, two threads that wait for each other are slower than one.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import math
 import os
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
+from torch.nn import functional as F
 
-from trainwright_lm.config import Recipe
-from trainwright_lm.network.loss import FORMATS
+from trainwright_lm.config import ModelConfig, Recipe
+from trainwright_lm.network.loss import FORMATS, computing, training_loss
+from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.checkpoint import State
-from trainwright_lm.training import speed
+from trainwright_lm.training.optimizers import orthogonal
 from trainwright_lm.training.processes import Processes
+
+# Runs per candidate, interleaved: the best or median of five is unlikely to be one that another process slowed down.
+GOES = 5
+# A candidate four times as slow in the better of two runs (after a warm-up run) has lost: its remaining runs and longer
+# trials are skipped.
+LOST = 4.0
+GOES_TO_LOSE = 3
+# fp32 is more exact, and fewer threads leave cores to others: bf16 or more threads must be faster by this factor.
+MARGIN = 1.1
+# Maximum product width on a CPU: takes 30 ms if bf16 is emulated (a third of a millisecond in fp32).
+WIDEST_ON_CPU = 256
+# Multiplications and additions of a trial pass on a CPU: 100 ms on one core of a laptop.
+PASS_OPERATIONS = 5e9
+PRODUCT_ROWS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One candidate to time."""
+
+    what: Literal["product", "muon", "pass"]
+    """One small product; a Newton-Schulz step of Muon; one layer and the loss, forward and backward."""
+    precision: str
+    threads: int | None = None
+    """Measure elapsed seconds on this many threads; None: CPU seconds on one thread, unaffected by other processes."""
+
+
+Seconds = dict[Trial, float]
+Clock = Callable[[Trial], float]
+
+
+def format_seconds(clock: Clock, *, muon: bool) -> Seconds:
+    """The best seconds of each format: for a product, for a pass unless a format has already lost, for Muon's step.
+
+    Args:
+        muon: whether to time Muon's step.
+    """
+    seconds = _best(clock, _formats("product"))
+    if max(seconds.values()) < LOST * min(seconds.values()):
+        seconds |= _best(clock, _formats("pass"))
+    return seconds | (_best(clock, _formats("muon")) if muon else {})
+
+
+def is_emulated(clock: Clock) -> bool:
+    """Whether a bf16 product is so slow that the processor must be emulating it."""
+    seconds = {trial.precision: taken for trial, taken in _best(clock, _formats("product")).items()}
+    return seconds["bf16"] >= LOST * seconds["fp32"]
+
+
+def thread_seconds(clock: Clock, precision: str, counts: Iterable[int]) -> Seconds:
+    """The median seconds of a pass for each number of threads; the median, as training always shares the machine."""
+    trials = [Trial(what="pass", precision=precision, threads=count) for count in counts]
+    return {trial: statistics.median(taken) for trial, taken in _taken(clock, trials).items()}
+
+
+def fastest_format(seconds: Seconds, *whats: str) -> str:
+    """bf16 or fp32, judged by the first of these kinds of trial that was run."""
+    what = next(what for what in whats if any(trial.what == what for trial in seconds))
+    by_format = {trial.precision: taken for trial, taken in seconds.items() if trial.what == what}
+    return "bf16" if by_format["bf16"] * MARGIN < by_format["fp32"] else "fp32"
+
+
+def fewest_threads(seconds: Seconds) -> int:
+    """The smallest number of threads that is within the margin of the fastest."""
+    quickest = min(seconds.values())
+    return min(trial.threads or 1 for trial, taken in seconds.items() if taken <= MARGIN * quickest)
+
+
+def thread_counts() -> list[int]:
+    """1, 2, 4, ... and the number of processors that this process may use."""
+    held = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return sorted({*(1 << power for power in range(held.bit_length())), held})
+
+
+class Stopwatch:
+    """Times trials with the sizes of a recipe."""
+
+    def __init__(self, recipe: Recipe, device: torch.device) -> None:
+        self._device = device
+        config, on_cpu = recipe.model, device.type == "cpu"
+        width = min(config.width, WIDEST_ON_CPU) if on_cpu else config.width
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(0)
+            # Muon stacks the matrices of all layers; on a GPU a single one would only measure how fast work is launched.
+            stacked = 1 if on_cpu else 3 * config.layers
+            self._matrices = torch.randn(stacked, width, width, device=device)
+            self._rows = torch.randn(PRODUCT_ROWS, width, device=device)
+            self._layer = Transformer(_one_layer(config)).to(device)
+            windows = recipe.data.micro_windows or recipe.data.windows
+            shape = (_windows(self._layer, config, windows) if on_cpu else windows, config.context)
+            self._tokens = torch.randint(0, self._layer.config.vocabulary_size, shape, device=device)
+
+    def __call__(self, trial: Trial) -> float:
+        """The seconds of one run; infinite for a format that the device does not support."""
+        run: Callable[[str], Any] = {"product": self._product, "muon": self._muon, "pass": self._pass}[trial.what]
+        by_processor = trial.threads is None and self._device.type == "cpu"
+        now = time.thread_time if by_processor else time.perf_counter
+        with on_threads(1 if trial.threads is None else trial.threads):
+            self._wait()
+            begun = now()
+            try:
+                run(trial.precision)
+                self._wait()
+            except RuntimeError:
+                return math.inf
+            return now() - begun
+
+    def _product(self, precision: str) -> Tensor:
+        with torch.no_grad(), computing(precision, self._device):
+            return F.linear(self._rows, self._matrices[0])
+
+    def _muon(self, precision: str) -> Tensor:
+        with torch.no_grad():
+            return orthogonal(self._matrices, FORMATS[precision], steps=1)
+
+    def _pass(self, precision: str) -> tuple[Tensor, ...]:
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):  # for dropout
+            with computing(precision, self._device):
+                loss = training_loss(self._layer, self._tokens, self._tokens)
+            gradients: tuple[Tensor, ...] = torch.autograd.grad(loss, list(self._layer.parameters()))
+        return gradients
+
+    def _wait(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+
+@contextlib.contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """A context in which torch uses this many threads; 0: unchanged."""
+    before = torch.get_num_threads()
+    if count and count != before:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
+
+
+def _formats(what: Literal["product", "muon", "pass"]) -> list[Trial]:
+    return [Trial(what=what, precision=precision) for precision in FORMATS]
+
+
+def _best(clock: Clock, trials: list[Trial]) -> Seconds:
+    return {trial: min(taken) for trial, taken in _taken(clock, trials).items()}
+
+
+def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
+    """Each trial's seconds without the warm-up run, interleaved; candidates that have lost are not run again."""
+    taken: dict[Trial, list[float]] = {trial: [] for trial in trials}
+    for go in range(GOES + 1):
+        quickest = min((min(own[1:]) for own in taken.values() if own[1:]), default=math.inf)
+        for trial, own in taken.items():
+            if go < GOES_TO_LOSE or min(own[1:]) < LOST * quickest:
+                own.append(clock(trial))
+    return {trial: own[1:] for trial, own in taken.items()}
+
+
+def _one_layer(config: ModelConfig) -> ModelConfig:
+    """The recipe's network with one layer, and a vocabulary small enough that the output layer does not dominate."""
+    return dataclasses.replace(config, layers=1, vocabulary_size=min(config.vocabulary_size, 4 * config.width))
+
+
+def _windows(layer: Transformer, config: ModelConfig, wanted: int) -> int:
+    """As many windows as a trial has time for, at most `wanted`."""
+    window = 6 * sum(parameter.numel() for parameter in layer.parameters()) * config.context
+    return max(1, min(wanted, int(PASS_OPERATIONS / window)))
+
 
 # The variables from which OpenMP and MKL, and so torch, take the number of threads.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -71,26 +251,26 @@ def for_evaluation(recipe: Recipe, trained_in: str, device: torch.device) -> str
     """The format for evaluating a run's loss: as in training, except fp32 on a machine that emulates bf16."""
     if recipe.run.precision != "auto" or trained_in == "fp32":
         return trained_in
-    return "fp32" if speed.is_emulated(speed.Stopwatch(recipe, device)) else trained_in
+    return "fp32" if is_emulated(Stopwatch(recipe, device)) else trained_in
 
 
 def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
     begun = held if held is not None and held.update else None
-    stopwatch: speed.Clock | None = None
+    stopwatch: Clock | None = None
     threads, threads_why = _given_threads(recipe, begun, processes)
     precision, muon_precision, format_why = _given_formats(recipe, begun)
     muon = recipe.optimizer.name == "muon"
-    seconds: speed.Seconds = {}
+    seconds: Seconds = {}
     if not precision:
-        stopwatch = speed.Stopwatch(recipe, processes.device)
-        seconds = speed.format_seconds(stopwatch, muon=muon)
-        precision = speed.fastest_format(seconds, "pass", "product")
-        muon_precision = speed.fastest_format(seconds, "muon") if muon else precision
+        stopwatch = Stopwatch(recipe, processes.device)
+        seconds = format_seconds(stopwatch, muon=muon)
+        precision = fastest_format(seconds, "pass", "product")
+        muon_precision = fastest_format(seconds, "muon") if muon else precision
         format_why = _ratio(seconds, precision, "pass", "product")
     if threads is None:
-        stopwatch = stopwatch or speed.Stopwatch(recipe, processes.device)
-        by_threads = speed.thread_seconds(stopwatch, precision, speed.thread_counts())
-        threads, threads_why = speed.fewest_threads(by_threads), _by_threads(by_threads)
+        stopwatch = stopwatch or Stopwatch(recipe, processes.device)
+        by_threads = thread_seconds(stopwatch, precision, thread_counts())
+        threads, threads_why = fewest_threads(by_threads), _by_threads(by_threads)
         seconds = {**by_threads, **seconds}
     arithmetic = Arithmetic(precision=precision, muon_precision=muon_precision, threads=threads)
     parts = [f"Computes in {precision} ({format_why})"]
@@ -138,19 +318,15 @@ def _given_formats(recipe: Recipe, begun: State | None) -> tuple[str, str, str]:
     return ("", "", "") if wanted == "auto" else (wanted, wanted, "as asked")
 
 
-def _ratio(seconds: speed.Seconds, chosen: str, *whats: Literal["product", "muon", "pass"]) -> str:
+def _ratio(seconds: Seconds, chosen: str, *whats: Literal["product", "muon", "pass"]) -> str:
     what = next(what for what in whats if any(trial.what == what for trial in seconds))
     taken = {trial.precision: value for trial, value in seconds.items() if trial.what == what}
     (other,) = set(FORMATS) - {chosen}
     times = taken[other] / taken[chosen]
-    return (
-        f"measured: {other} takes {times:.1f} times as long"
-        if times > speed.MARGIN
-        else f"measured: {other} is no faster"
-    )
+    return f"measured: {other} takes {times:.1f} times as long" if times > MARGIN else f"measured: {other} is no faster"
 
 
-def _by_threads(seconds: speed.Seconds) -> str:
+def _by_threads(seconds: Seconds) -> str:
     told = [f"{taken * _MILLISECONDS:.0f} ms on {trial.threads}" for trial, taken in seconds.items()]
     return f"measured, one layer: {', '.join(told)}"
 

@@ -1,15 +1,21 @@
-"""Nats per token on held-out windows; each token counts once, however it is batched and distributed."""
+"""What is measured during a training: nats per token on held-out windows, each counted once; completed prompts."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from trainwright_lm.completion.complete import complete
+from trainwright_lm.config import Recipe
 from trainwright_lm.network.loss import computing
 from trainwright_lm.network.model import Transformer
+from trainwright_lm.runs.folder import Run
 from trainwright_lm.tokens.pack import Windows
+from trainwright_lm.tokens.tokenizer import Tokenizer
 from trainwright_lm.training.processes import Processes, SummedLoss
 
 # Windows per forward pass; the loss is chunked, so the layers' activations dominate memory.
@@ -56,3 +62,20 @@ def _spread_evenly(count: int, limit: int) -> np.ndarray:
     if not limit or limit >= count:
         return np.arange(count)
     return np.arange(limit) * count // limit
+
+
+def sample(model: Transformer, tokenizer: Tokenizer, recipe: Recipe, update: int) -> dict[str, str]:
+    """The greedy completion of each prompt to the end of the line; draws no random numbers."""
+    training = model.training
+    run = Run(folder=Path(), recipe=recipe, model=model.eval(), tokenizer=tokenizer, step=update)
+    try:
+        return {prompt: complete(run, prompt) for prompt in recipe.run.prompts}
+    finally:
+        model.train(training)
+
+
+def unsharded(recipe: Recipe, tensors: dict[str, Tensor]) -> Transformer:
+    """A separate model with these weights, for completions while the trained one is sharded."""
+    model = Transformer(recipe.model)
+    model.load_state_dict(tensors)
+    return model

@@ -225,7 +225,12 @@ def checked(recipe: Recipe) -> Recipe:
     Raises:
         UsageError: if they are not.
     """
-    _check_numbers(recipe)
+    values = {f"{section}.{key}": value for section, own in as_tables(recipe).items() for key, value in own.items()}
+    numbers = {name: value for name, value in values.items() if isinstance(value, int | float)}
+    for names, is_right, wanted in _RANGES:
+        for name in names or numbers:
+            if not is_right(numbers[name]):
+                raise UsageError(f"{name} must be {wanted}; got {numbers[name]}.")
     if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
         raise UsageError(
             "model.width must be an even multiple of model.heads; "
@@ -242,24 +247,6 @@ def checked(recipe: Recipe) -> Recipe:
     if unknown:
         raise UsageError(f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}.")
     return recipe
-
-
-def _check_numbers(recipe: Recipe) -> None:
-    """Check that each number is in range."""
-    values = _numbers(recipe)
-    for names, is_right, wanted in _RANGES:
-        for name in names or values:
-            if not is_right(values[name]):
-                raise UsageError(f"{name} must be {wanted}; got {values[name]}.")
-
-
-def _numbers(recipe: Recipe) -> dict[str, float]:
-    return {
-        f"{section}.{key}": value
-        for section, values in as_tables(recipe).items()
-        for key, value in values.items()
-        if isinstance(value, int | float)
-    }
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class Completer:
     @torch.inference_mode()
     def _bytes(self, prompt: str, limit: int, sampling: Sampling) -> Iterator[bytes]:
         """Yield the bytes that each token adds to the prompt, up to the end token."""
-        choose = _chooser(sampling.temperature, sampling.top_p, _generator(sampling.seed))
+        choose = _chooser(sampling.temperature, sampling.top_p, torch.Generator().manual_seed(sampling.seed))
         size = self._tokenizer.vocabulary_size  # an imported model may have a larger one
         ids = fitting(self._tokenizer, prompt, self._decoder.context)
         back = min(healing.LONGEST, len(ids) - 1)
@@ -175,10 +175,6 @@ def fitting(tokenizer: Tokenizer, prompt: str, context: int) -> list[int]:
     if len(ids) < room:
         ids = [tokenizer.end_id, *tokenizer.encode(prompt)]
     return ids[-room:]
-
-
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def _chooser(temperature: float, top_p: float, generator: torch.Generator | None) -> Callable[[Tensor], int]:

@@ -268,22 +268,19 @@ def _check(options: PrepareOptions) -> None:
         raise UsageError("A source must be installed, a folder, a table or an address; got an empty name.")
     checked(options.filters)
     checked(options.own_filters)
-    if not 0 < options.near <= 1:
-        raise UsageError(f"--near must be above 0 and at most 1; got {options.near}.")
-    if not 0 < options.validation < 1:
-        raise UsageError(f"--validation must be between 0 and 1; got {options.validation}.")
-    if options.vocabulary_size and options.vocabulary_size < 257:
-        raise UsageError(
-            f"--vocabulary must be at least 257, for all bytes and the end token; got {options.vocabulary_size}."
-        )
-    if not options.suffixes or not all(options.suffixes):
-        raise UsageError("--suffixes needs at least one, such as .py.")
-    for name, value in {"--largest": options.largest, "--tokenizer-bytes": options.tokenizer_bytes}.items():
-        if value <= 0:
-            raise UsageError(f"{name} must be above 0; got {value}.")
-    for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
-        if size < 0:
-            raise UsageError(f"{name} must not be negative; got {size}.")
+    vocabulary, whole = options.vocabulary_size, "at least 257, for all bytes and the end token"
+    for name, value, is_right, wanted in (
+        ("--near", options.near, 0 < options.near <= 1, "above 0 and at most 1"),
+        ("--validation", options.validation, 0 < options.validation < 1, "between 0 and 1"),
+        ("--vocabulary", vocabulary, not vocabulary or vocabulary >= 257, whole),
+        ("--suffixes", options.suffixes, options.suffixes and all(options.suffixes), "at least one, such as .py"),
+        ("--largest", options.largest, options.largest > 0, "above 0"),
+        ("--tokenizer-bytes", options.tokenizer_bytes, options.tokenizer_bytes > 0, "above 0"),
+        ("--max-bytes", options.max_bytes, options.max_bytes >= 0, "0 or more"),
+        ("--max-group-bytes", options.max_group_bytes, options.max_group_bytes >= 0, "0 or more"),
+    ):
+        if not is_right:
+            raise UsageError(f"{name} must be {wanted}; got {value}.")
 
 
 def _delete(job: steps.Job) -> None:

@@ -270,7 +270,7 @@ def pack(job: Job, rank: int, tasks: int) -> None:
         documents: Iterable[Document] = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=chosen)
         file, threads = (_tokens(job, name, rank), 1) if tasks > 1 else (tokens_file(job.out, name), processors())
         with stage(f"pack {name}") as report:
-            steps.pack_documents(documents, int(chosen.sum()), file, tokenizer, threads=threads, report=report)
+            steps.pack_documents(documents, int(chosen.sum()), file, tokenizer, threads, report)
 
 
 def join_tokens(job: Job, tasks: int) -> None:

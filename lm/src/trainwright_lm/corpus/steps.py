@@ -184,13 +184,7 @@ def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iter
 
 
 def pack_documents(
-    documents: Iterable[Document],
-    total: int,
-    file: Path,
-    tokenizer: Tokenizer,
-    *,
-    threads: int = 1,
-    report: Report = lambda share, words: None,
+    documents: Iterable[Document], total: int, file: Path, tokenizer: Tokenizer, threads: int, report: Report
 ) -> None:
     """Write documents as tokens; resume after the last one that an earlier run wrote."""
     if file.exists():

@@ -295,7 +295,8 @@ def _given_threads(recipe: Recipe, begun: State | None, processes: Processes) ->
     wanted = recipe.run.threads
     if begun is not None and wanted in (0, begun.recipe["run"].get("threads", 0)):
         # Older runs did not record threads; they used torch's default.
-        return begun.threads or _torchs(processes), AS_BEGUN if processes.device.type == "cpu" else ""
+        own, why = (torch.get_num_threads(), AS_BEGUN) if processes.device.type == "cpu" else (0, "")
+        return begun.threads or own, why
     if wanted:
         return wanted, "as asked"
     if processes.device.type != "cpu":
@@ -304,10 +305,6 @@ def _given_threads(recipe: Recipe, begun: State | None, processes: Processes) ->
     if named:
         return torch.get_num_threads(), named[0]
     return (None, "") if processes.count == 1 else (torch.get_num_threads(), "torch's choice")
-
-
-def _torchs(processes: Processes) -> int:
-    return torch.get_num_threads() if processes.device.type == "cpu" else 0
 
 
 def _given_formats(recipe: Recipe, begun: State | None) -> tuple[str, str, str]:

@@ -38,7 +38,9 @@ def compile_loss(loss: SummedLoss, inputs_BT: Tensor, targets_BT: Tensor, precis
     with _without_dropout(loss.model):  # compiled, it draws other numbers
         uncompiled = _gradients(loss, inputs_BT, targets_BT, precision)
     try:
-        _compile(loss)
+        for layer in loss.model.layers:
+            layer.compile()
+        loss.compiled = True
         with _without_dropout(loss.model):
             name, worst = _most_changed(uncompiled, _gradients(loss, inputs_BT, targets_BT, precision))
         if not worst <= MOST_CHANGED[precision]:
@@ -51,7 +53,9 @@ def compile_loss(loss: SummedLoss, inputs_BT: Tensor, targets_BT: Tensor, precis
         said = (str(error).strip().splitlines() or ["no message"])[0].rstrip(".")
         why = f"the compiler failed with {type(error).__name__}: {said}"
     if processes.any(bool(why)):
-        _undo(loss)
+        for layer in loss.model.layers:
+            layer._compiled_call_impl = None
+        loss.compiled = False
         return f"Nothing is compiled: {why or 'it failed in another process'}. Training is right, but slower."
     return (
         f"Layers and loss compiled in {time.monotonic() - begun:.0f} s; their gradients differ from the uncompiled ones' by at "
@@ -61,9 +65,8 @@ def compile_loss(loss: SummedLoss, inputs_BT: Tensor, targets_BT: Tensor, precis
 
 @contextlib.contextmanager
 def _without_dropout(model: nn.Module) -> Iterator[None]:
-    held = [
-        (one, name, getattr(one, name)) for one in model.modules() for name in ("p", "dropout") if _is_share(one, name)
-    ]
+    held = [(one, name, getattr(one, name, None)) for one in model.modules() for name in ("p", "dropout")]
+    held = [(one, name, share) for one, name, share in held if isinstance(share, float)]
     for one, name, _ in held:
         setattr(one, name, 0.0)
     try:
@@ -71,10 +74,6 @@ def _without_dropout(model: nn.Module) -> Iterator[None]:
     finally:
         for one, name, share in held:
             setattr(one, name, share)
-
-
-def _is_share(module: nn.Module, name: str) -> bool:
-    return isinstance(getattr(module, name, None), float)
 
 
 @contextlib.contextmanager
@@ -85,18 +84,6 @@ def uncompiled(loss: SummedLoss) -> Iterator[None]:
         stance = torch.compiler.set_stance("force_eager")
     with stance:
         yield
-
-
-def _compile(loss: SummedLoss) -> None:
-    for layer in loss.model.layers:
-        layer.compile()
-    loss.compiled = True
-
-
-def _undo(loss: SummedLoss) -> None:
-    for layer in loss.model.layers:
-        layer._compiled_call_impl = None
-    loss.compiled = False
 
 
 def _gradients(loss: SummedLoss, inputs_BT: Tensor, targets_BT: Tensor, precision: str) -> dict[str, Tensor]:

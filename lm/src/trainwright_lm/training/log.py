@@ -147,14 +147,6 @@ class _Tracker:
         self._tracker.finish()
 
 
-def _trackio(folder: Path, recipe: Recipe, update: int) -> Sink:
-    return _Tracker("trackio", recipe, name=_identity(folder))
-
-
-def _wandb(folder: Path, recipe: Recipe, update: int) -> Sink:
-    return _Tracker("wandb", recipe, id=_identity(folder), name=folder.resolve().name, dir=str(folder))
-
-
 def _identity(folder: Path) -> str:
     """The run's name: unchanged when it resumes, new when a run is restarted in the same folder."""
     begun = f"{folder.resolve()} {(folder / RECIPE).stat().st_mtime_ns}"
@@ -163,6 +155,8 @@ def _identity(folder: Path) -> str:
 
 _OPENED: Mapping[str, Callable[[Path, Recipe, int], Sink]] = {
     "tensorboard": _TensorBoard,
-    "trackio": _trackio,
-    "wandb": _wandb,
+    "trackio": lambda folder, recipe, update: _Tracker("trackio", recipe, name=_identity(folder)),
+    "wandb": lambda folder, recipe, update: _Tracker(
+        "wandb", recipe, id=_identity(folder), name=folder.resolve().name, dir=str(folder)
+    ),
 }

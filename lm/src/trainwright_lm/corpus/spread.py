@@ -243,36 +243,30 @@ def _find_equal(job: Job, rank: int, tasks: int) -> None:
     step.run(None, rank, tasks)
 
 
-def _executor(job: Job, spread: Spread, stage: _Stage) -> Any:
-    shared = {
-        "pipeline": [Task(work, job) for work in stage.work],
-        "tasks": stage.tasks,
-        "logging_dir": str(_logs(job, stage)),
-    }
+def _executor(job: Job, spread: Spread, stage: _Stage, **more: Any) -> Any:
     if spread.executor == "local":
-        from datatrove.executor import LocalPipelineExecutor
-
-        return LocalPipelineExecutor(**shared)
-    from datatrove.executor.ray import RayPipelineExecutor
-
-    return RayPipelineExecutor(**shared, workers=spread.workers or -1, mem_per_cpu_gb=spread.task_memory)
+        from datatrove.executor import LocalPipelineExecutor as Executor
+    else:
+        if spread.executor == "ray":
+            from datatrove.executor.ray import RayPipelineExecutor as Executor
+        else:
+            from datatrove.executor import SlurmPipelineExecutor as Executor
+        more |= {"workers": spread.workers or -1, "mem_per_cpu_gb": spread.task_memory}
+    pipeline = [Task(work, job) for work in stage.work]
+    return Executor(pipeline=pipeline, tasks=stage.tasks, logging_dir=str(_logs(job, stage)), **more)
 
 
 def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any, logs: Path) -> Any:
     """The stage as jobs, whose scripts name this folder of logs, quoted."""
-    from datatrove.executor import SlurmPipelineExecutor
-
     options = spread.sbatch_options
-    jobs = SlurmPipelineExecutor(
-        pipeline=[Task(work, job) for work in stage.work],
-        tasks=stage.tasks,
-        logging_dir=str(_logs(job, stage)),
+    jobs = _executor(
+        job,
+        spread,
+        stage,
         time=options.pop("time"),
         partition=options.pop("partition"),
         qos=options.pop("qos", ""),
         sbatch_args=options,
-        workers=spread.workers or -1,
-        mem_per_cpu_gb=spread.task_memory,
         job_name=f"prepare-{stage.name}",
         # The jobs find this environment's programs first.
         env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',

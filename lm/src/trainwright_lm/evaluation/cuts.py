@@ -26,7 +26,6 @@ class Lexeme:
     text: str
     start: int
     """Offset in characters from the beginning of the document."""
-    is_name: bool
 
     @property
     def end(self) -> int:
@@ -81,7 +80,7 @@ def code_lines(text: str, statements: Sequence[Sequence[TokenInfo]]) -> list[Cod
                 rows[token.start[0]].append(token)
     lines = []
     for row, tokens in sorted(rows.items()):
-        lexemes = tuple(_lexeme(token, starts[row - 1]) for token in tokens)
+        lexemes = tuple(Lexeme(text=token.string, start=starts[row - 1] + token.start[1]) for token in tokens)
         if row not in barred and all(text.startswith(one.text, one.start) for one in lexemes):
             lines.append(CodeLine(lexemes=lexemes))
     return lines
@@ -103,10 +102,6 @@ def _line_starts(text: str) -> list[int]:
     while (end := text.find("\n", starts[-1])) >= 0:
         starts.append(end + 1)
     return [*starts, len(text)]
-
-
-def _lexeme(token: TokenInfo, line_start: int) -> Lexeme:
-    return Lexeme(text=token.string, start=line_start + token.start[1], is_name=token.type == tokenize.NAME)
 
 
 def _barred_rows(statement: Sequence[TokenInfo]) -> set[int]:

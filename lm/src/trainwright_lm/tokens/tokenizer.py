@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -158,9 +159,19 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    budget = _Budget(byte_budget)
-    backend.train_from_iterator(budget.within(texts), trainer)
-    if budget.left == byte_budget:
+    read = 0
+
+    def within_budget() -> Iterator[str]:
+        nonlocal read
+        for part in itertools.chain.from_iterable(map(_parts, texts)):
+            encoded = _without_surrogates(part).encode()[: byte_budget - read]
+            read += len(encoded)
+            yield encoded.decode(errors="ignore")
+            if read == byte_budget:
+                return
+
+    backend.train_from_iterator(within_budget(), trainer)
+    if not read:
         raise UsageError("A tokenizer needs training text; got none.")
     backend.add_special_tokens([END])
     return _made(backend, PIECES)
@@ -186,23 +197,6 @@ def load_tokenizer(file: Path) -> Tokenizer:
         else:
             return _made(backend, _pieces(layout["pre_tokenizer"]) or "")
     raise ReadError(f'{file} must be a byte-level BPE tokenizer with the token "{END}"; {fault}.')
-
-
-class _Budget:
-    """The number of bytes of text still to read."""
-
-    def __init__(self, budget: int) -> None:
-        self.left = budget
-
-    def within(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield the texts in parts until the budget is used up; the last part is cut there."""
-        for text in texts:
-            for part in _parts(text):
-                encoded = _without_surrogates(part).encode()[: self.left]
-                self.left -= len(encoded)
-                yield encoded.decode(errors="ignore")
-                if not self.left:
-                    return
 
 
 def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:

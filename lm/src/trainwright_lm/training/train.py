@@ -31,7 +31,7 @@ from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
 from trainwright_lm.training.plan import seed_of
 from trainwright_lm.training.processes import Processes, exchanging, joined, whole
 from trainwright_lm.training.start import opened
-from trainwright_lm.training.validation import evaluate_windows, mean_nats, sample, unsharded
+from trainwright_lm.training.validation import mean_nats, sample, unsharded
 
 
 class Tally:
@@ -75,9 +75,6 @@ class Tally:
     def go_on(self) -> None:
         """Restart the clock."""
         self._going = time.perf_counter()
-
-
-__all__ = ["Outcome", "evaluate_windows", "take_update", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)

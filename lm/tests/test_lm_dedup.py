@@ -13,13 +13,15 @@ from trainwright_lm.corpus.dedup import (
     KEPT,
     NEAR,
     PERMUTATIONS,
+    WORDS,
     Prints,
     exact_verdicts,
+    jaccard,
     near_verdicts,
+    shingles,
     signature,
     text_hash,
 )
-from trainwright_lm.corpus.shingles import WORDS, jaccard, shingles
 
 WORDS_OF_TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "x1", "_", "é", "(", ".", "\n", " "]), max_size=30).map(
     "".join

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corpus import code
 from trainwright.errors import UsageError
 from trainwright_lm.corpus import split as module
-from trainwright_lm.corpus.shingles import jaccard, shingles
+from trainwright_lm.corpus.dedup import jaccard, shingles
 from trainwright_lm.corpus.split import Proof, prove, validation_groups
 from trainwright_lm.documents import Document
 

@@ -20,9 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trainwright_lm.atomic import replacing
-from trainwright_lm.corpus.dedup import PERMUTATIONS, Prints, signature, text_hash
+from trainwright_lm.corpus.dedup import PERMUTATIONS, Prints, shingles, signature, text_hash
 from trainwright_lm.corpus.funnel import Funnel, as_json, from_json
-from trainwright_lm.corpus.shingles import shingles
 from trainwright_lm.corpus.sources import Cursor
 from trainwright_lm.documents import Document
 

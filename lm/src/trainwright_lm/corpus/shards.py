@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import replacing, write_json
 from trainwright_lm.corpus import steps
-from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts
+from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts, shingles
 from trainwright_lm.corpus.pieces import Pieces
-from trainwright_lm.corpus.shingles import shingles
 from trainwright_lm.corpus.sources import Source
 from trainwright_lm.corpus.split import Proof
 from trainwright_lm.corpus.steps import LEAKED, Job, counted

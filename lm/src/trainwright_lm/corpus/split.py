@@ -15,9 +15,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from trainwright.errors import UsageError
-from trainwright_lm.corpus.dedup import text_hash
+from trainwright_lm.corpus.dedup import Hashes, shingles, text_hash
 from trainwright_lm.corpus.options import NEAR
-from trainwright_lm.corpus.shingles import Hashes, shingles
 from trainwright_lm.documents import Document
 
 Split = Literal["train", "validation"]

@@ -159,7 +159,7 @@ def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) 
                 for values in _dictionaries(batch, text):
                     if number >= first:
                         content = values.pop(text)
-                        yield _row(content, number, (number + 1) / total, values)
+                        yield _Row(number=number, share=(number + 1) / total, text=content or b"", values=values)
                     number += 1
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and (error.errno or type(error) is not OSError):
@@ -176,10 +176,6 @@ def _dictionaries(batch: pa.RecordBatch, text: str) -> Iterator[dict[str, Any]]:
     }
     for row in range(batch.num_rows):
         yield {name: column[row].as_py() for name, column in columns.items()}
-
-
-def _row(content: bytes | None, number: int, share: float, values: dict[str, Any]) -> _Row:
-    return _Row(number=number, share=share, text=content or b"", values=values)
 
 
 def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
@@ -237,7 +233,8 @@ def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> 
 def _whole_file(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
     group, _, path = name.rpartition("/") if "/" not in name else name.partition("/")
     if not first:
-        yield _row(stream.read(source.largest + 1), 0, 1.0, {"path": path, "group": group or Path(source.name).name})
+        values = {"path": path, "group": group or Path(source.name).name}
+        yield _Row(number=0, share=1.0, text=stream.read(source.largest + 1), values=values)
 
 
 def _skip_line(lines: Any, step: int) -> None:
@@ -258,7 +255,7 @@ def _parsed(line: bytes, number: int, share: float, source: TableSource) -> _Row
     if not isinstance(text, str):
         return _Row(number=number, share=share, values=values, problem="no-text", size=len(line))
     try:
-        return _row(text.encode(), number, share, values)
+        return _Row(number=number, share=share, text=text.encode(), values=values)
     except UnicodeEncodeError:  # half of a surrogate pair
         return _Row(number=number, share=share, values=values, problem="not-utf-8", size=len(line))
 

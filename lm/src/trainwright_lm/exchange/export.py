@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from trainwright.errors import ReadError, UsageError, WriteError
-from trainwright_lm.atomic import read_json
+from trainwright_lm.atomic import read_json, write_json
 from trainwright_lm.config import ModelConfig, Recipe, RunConfig
 from trainwright_lm.exchange import card, layout
 from trainwright_lm.network.model import Transformer
@@ -77,10 +76,10 @@ def write_files(run: Run, folder: Path, title: str) -> None:
     weights = layout.their_weights(run.model.state_dict(), config)
     try:
         save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
-        _write_json(folder / "config.json", layout.their_settings(config, end_id))
-        _write_json(folder / "generation_config.json", _generation(config, end_id))
+        write_json(folder / "config.json", layout.their_settings(config, end_id))
+        write_json(folder / "generation_config.json", _generation(config, end_id))
         run.tokenizer.save(folder / "tokenizer.json")
-        _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
+        write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
         (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise WriteError(f"{folder} needs room for a model of {_megabytes(weights)} MB: {error}.") from error
@@ -172,10 +171,6 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
 
 def _read_json(file: Path) -> dict[str, Any]:
     return read_json(file, f"{file} must be a JSON file that transformers wrote")
-
-
-def _write_json(file: Path, value: Mapping[str, Any]) -> None:
-    file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
 def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "best") -> str:

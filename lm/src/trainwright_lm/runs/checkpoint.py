@@ -149,7 +149,7 @@ def load(folder: Path) -> Checkpoint:
     Raises:
         ReadError: if it is incomplete, or not a checkpoint of this version.
     """
-    state, files = read_state(folder), _files(folder)
+    state, files = read_state(folder), _read(folder)["files"]
     for name, file in files.items():
         _check(folder / name, file)
     try:
@@ -261,11 +261,6 @@ def _read(folder: Path) -> dict[str, Any]:
     if body.pop("xxh3", None) != _checksum_of(body):
         raise ReadError(f"{file} was changed after it was written: its checksum differs.")
     return body
-
-
-def _files(folder: Path) -> dict[str, Any]:
-    files: dict[str, Any] = _read(folder)["files"]
-    return files
 
 
 def _check(file: Path, written: Mapping[str, Any]) -> None:

@@ -73,7 +73,7 @@ def format_seconds(clock: Clock, *, muon: bool) -> Seconds:
 
 def is_emulated(clock: Clock) -> bool:
     """Whether a bf16 product is so slow that the processor must be emulating it."""
-    seconds = {trial.precision: taken for trial, taken in _best(clock, _formats("product")).items()}
+    seconds = _by_format(_best(clock, _formats("product")), "product")
     return seconds["bf16"] >= LOST * seconds["fp32"]
 
 
@@ -85,9 +85,13 @@ def thread_seconds(clock: Clock, precision: str, counts: Iterable[int]) -> Secon
 
 def fastest_format(seconds: Seconds, *whats: str) -> str:
     """bf16 or fp32, judged by the first of these kinds of trial that was run."""
-    what = next(what for what in whats if any(trial.what == what for trial in seconds))
-    by_format = {trial.precision: taken for trial, taken in seconds.items() if trial.what == what}
+    by_format = _by_format(seconds, *whats)
     return "bf16" if by_format["bf16"] * MARGIN < by_format["fp32"] else "fp32"
+
+
+def _by_format(seconds: Seconds, *whats: str) -> dict[str, float]:
+    what = next(what for what in whats if any(trial.what == what for trial in seconds))
+    return {trial.precision: taken for trial, taken in seconds.items() if trial.what == what}
 
 
 def fewest_threads(seconds: Seconds) -> int:
@@ -315,9 +319,8 @@ def _given_formats(recipe: Recipe, begun: State | None) -> tuple[str, str, str]:
     return ("", "", "") if wanted == "auto" else (wanted, wanted, "as asked")
 
 
-def _ratio(seconds: Seconds, chosen: str, *whats: Literal["product", "muon", "pass"]) -> str:
-    what = next(what for what in whats if any(trial.what == what for trial in seconds))
-    taken = {trial.precision: value for trial, value in seconds.items() if trial.what == what}
+def _ratio(seconds: Seconds, chosen: str, *whats: str) -> str:
+    taken = _by_format(seconds, *whats)
     (other,) = set(FORMATS) - {chosen}
     times = taken[other] / taken[chosen]
     return f"measured: {other} takes {times:.1f} times as long" if times > MARGIN else f"measured: {other} is no faster"

@@ -25,6 +25,11 @@ from trainwright_lm.tokens.tokenizer import Tokenizer
 # Most tokens to take back. Of 5,774 cuts anywhere in the standard library (8,192 entries), 26 % need none and the rest
 # 1 to 5. For 1.1 %, the full text's next token ends before the prompt does, which this method does not cover.
 LONGEST = 6
+# Of a file, this much before the cursor is looked through; encoding it takes some 10 ms.
+FAR_CHARACTERS = 200_000
+# The weights of matches of 1, 2, ... tokens, the last one for longer matches as well. Those with which 12,250 tokens of
+# 49 training files were most probable under preset tiny's model, rounded: 2.05 nats a token, without recall 2.58.
+WEIGHTS = (0.1, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.5)
 
 
 class Vocabulary:
@@ -74,13 +79,6 @@ def ways(logits_KV: Tensor, last: Sequence[int], vocabulary: Vocabulary, tokeniz
         backs.append(torch.full_like(over, len(last) - place))
         scores.append(scores_KV[place, over] + kept[place])
     return Ways(ids=torch.cat(ids), taken_back=torch.cat(backs), scores=torch.cat(scores))
-
-
-# Of a file, this much before the cursor is looked through; encoding it takes some 10 ms.
-FAR_CHARACTERS = 200_000
-# The weights of matches of 1, 2, ... tokens, the last one for longer matches as well. Those with which 12,250 tokens of
-# 49 training files were most probable under preset tiny's model, rounded: 2.05 nats a token, without recall 2.58.
-WEIGHTS = (0.1, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.5)
 
 
 class Recall:

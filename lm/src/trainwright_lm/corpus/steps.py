@@ -42,6 +42,8 @@ FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
 MUCH_TEXT_BYTES = 30_000_000
 # Update progress bars after this many documents.
 _EVERY = 32
+GONE, LEAKED = -1, -2
+"""In place of a split number: a duplicate; a training document that the proof found near a validation document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,10 +235,6 @@ def save(file: Path, values: NDArray[Any]) -> None:
     """Write an array, atomically."""
     with replacing(file) as stream:
         np.save(stream, values)
-
-
-GONE, LEAKED = -1, -2
-"""In place of a split number: a duplicate; a training document that the proof found near a validation document."""
 
 
 def counted(

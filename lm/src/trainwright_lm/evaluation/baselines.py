@@ -23,6 +23,19 @@ BACKOFF = 0.4
 _ORDER = 5
 # Takes 600 MB while sorting, 200 MB afterwards, and five seconds.
 TOKEN_BUDGET = 20_000_000
+# Training text to search for each cut's words: at most a fifth of a second per cut.
+TEXT_BUDGET_BYTES = 16_000_000
+# Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
+_MOST_PLACES = 20_000
+_TOKENS_AT_A_TIME = 100_000
+# Tokens before a cut that the n-gram model is given: more than count for it.
+_CONTEXT = 64
+
+# The last dotted name and what follows it: `plt.sc`, `ax = `, `fit(X, `.
+_LAST_WORDS = re.compile(r"[\w.]+[^\w.]*$")
+# The last identifier, or the last sign and the space after it.
+_LAST_PIECE = re.compile(r"(?:\w+|[^\w\s]\s*|\s+)$")
+_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,21 +106,6 @@ def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
         bits=bits,
         totals=np.bincount(stream, minlength=vocabulary_size),
     )
-
-
-# Training text to search for each cut's words: at most a fifth of a second per cut.
-TEXT_BUDGET_BYTES = 16_000_000
-# Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
-_MOST_PLACES = 20_000
-_TOKENS_AT_A_TIME = 100_000
-# Tokens before a cut that the n-gram model is given: more than count for it.
-_CONTEXT = 64
-
-# The last dotted name and what follows it: `plt.sc`, `ax = `, `fit(X, `.
-_LAST_WORDS = re.compile(r"[\w.]+[^\w.]*$")
-# The last identifier, or the last sign and the space after it.
-_LAST_PIECE = re.compile(r"(?:\w+|[^\w\s]\s*|\s+)$")
-_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
 
 
 def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarray:

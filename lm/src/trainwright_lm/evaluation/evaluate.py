@@ -40,6 +40,19 @@ from trainwright_lm.training.arithmetic import for_evaluation
 
 # Windows per forward pass: enough to keep two cores busy, with a few MB of activations.
 _WINDOWS = 16
+# The model and the n-gram model with the file's text above the line; the network and the n-gram model without it.
+MODEL, NGRAM, NETWORK, NGRAM_ALONE = "model", "ngram", "network", "ngram_alone"
+FREQUENT = "frequent"
+BASELINES = (NGRAM, NGRAM_ALONE, FREQUENT)
+SAMPLES = 400
+EXAMPLES = 3
+# Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
+_MOST_CHARACTERS = 4_000_000
+# Documents per requested cut; many have no library calls.
+_DOCUMENTS_A_CUT = 4
+
+# Called with a stage's name and its number of steps; returns a function to call with the number of steps just done.
+Progress = Callable[[str, int], Callable[[int], None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,21 +149,6 @@ def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int
     return float(training_loss(model, inputs_BT, targets_BT))
 
 
-# The model and the n-gram model with the file's text above the line; the network and the n-gram model without it.
-MODEL, NGRAM, NETWORK, NGRAM_ALONE = "model", "ngram", "network", "ngram_alone"
-FREQUENT = "frequent"
-BASELINES = (NGRAM, NGRAM_ALONE, FREQUENT)
-SAMPLES = 400
-EXAMPLES = 3
-# Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
-_MOST_CHARACTERS = 4_000_000
-# Documents per requested cut; many have no library calls.
-_DOCUMENTS_A_CUT = 4
-
-# Called with a stage's name and its number of steps; returns a function to call with the number of steps just done.
-Progress = Callable[[str, int], Callable[[int], None]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
     """Sizes of the baselines."""
@@ -234,7 +232,8 @@ def as_json(evaluation: Evaluation) -> str:
     """The evaluation as JSON, with perplexity; NaN becomes null."""
     tables = dataclasses.asdict(evaluation)
     tables["loss"]["perplexity"] = evaluation.loss.perplexity
-    return json.dumps(_finite(tables), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    finite = json.loads(json.dumps(tables), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def save(evaluation: Evaluation, run_folder: Path) -> Path:
@@ -318,14 +317,6 @@ def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:
         characters += len(text)
         if characters >= _MOST_CHARACTERS:
             return
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def open_data_of(run: Run, folder: Path | None = None) -> PreparedData:

@@ -42,6 +42,10 @@ WIDEST_ON_CPU = 256
 # Multiplications and additions of a trial pass on a CPU: 100 ms on one core of a laptop.
 PASS_OPERATIONS = 5e9
 PRODUCT_ROWS = 256
+# The variables from which OpenMP and MKL, and so torch, take the number of threads.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+AS_BEGUN = "as this run began"
+_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,12 +204,6 @@ def _windows(layer: Transformer, config: ModelConfig, wanted: int) -> int:
     """As many windows as a trial has time for, at most `wanted`."""
     window = 6 * sum(parameter.numel() for parameter in layer.parameters()) * config.context
     return max(1, min(wanted, int(PASS_OPERATIONS / window)))
-
-
-# The variables from which OpenMP and MKL, and so torch, take the number of threads.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-AS_BEGUN = "as this run began"
-_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,19 +21,9 @@ from trainwright_lm.training.processes import Processes
 # Settings that may change when a run resumes. They do not affect the weights or the logged training, except that
 # precision, threads, compile and micro_windows alter the last digits, and changing those is reported.
 FREE = {
-    "run.precision",
-    "run.threads",
-    "run.compile",
-    "data.micro_windows",
-    "run.keep",
-    "run.sinks",
-    "run.check",
-    "run.save_every",
-    "run.sample_every",
-    "run.prompts",
-    "run.distributed",
-    "run.common_disk",
-}
+    "run.precision", "run.threads", "run.compile", "data.micro_windows", "run.keep", "run.sinks", "run.check",
+    "run.save_every", "run.sample_every", "run.prompts", "run.distributed", "run.common_disk",
+}  # fmt: skip
 
 
 def opened(

@@ -216,7 +216,9 @@ def test_a_sound_training_is_looked_at_in_silence(how: str, tmp_path: Path, serv
         "exam/idioms/peft_own_loop.py",
     ],
 )
-def test_optimizers_that_take_turns_or_are_done_are_looked_at_in_silence(script: str, server: Server) -> None:
+def test_optimizers_that_take_turns_and_evaluations_with_gradients_are_looked_at_in_silence(
+    script: str, server: Server
+) -> None:
     path = Path(__file__).parents[2] / script
     with Rehearsal(path.name, seconds=5, folder=path.parent, server=server) as rehearsal:
         record = rehearsal.wait()

@@ -89,7 +89,8 @@ class Looking:
         look = self.look
         if self.is_given_up or not torch.is_grad_enabled():
             return
-        if look.phase == Phase.FIRST and look.is_open and not look.passed.calls and not look.record.training:
+        is_anew = look.phase == Phase.FIRST and look.is_open and not look.passed.calls and module is look.roots[0]
+        if is_anew and module.training and not look.record.training:
             self._close()  # gradients were on in an evaluation before the training
             self.look = look = Look(is_schedule_first=look.is_schedule_first)
         if look.phase == Phase.WAITING and (self.waits_for_step or not self._begins(module)):
@@ -105,6 +106,7 @@ class Looking:
     def begin_backward(self) -> None:
         """A backward pass begins."""
         look = self.look
+        self._note_modes()
         if look.phase == Phase.SECOND and not look.has_passed("backward") and look.measured is not None:
             with quiet():
                 add_second_step(look.facts, look.measured)
@@ -231,7 +233,7 @@ class Looking:
             if is_root and not look.inputs:
                 look.inputs = name_inputs(module, args, kwargs)
         elif look.phase >= Phase.SECOND and module is look.root():
-            self._note_modes(module)
+            look.is_still = bool(look.modes) and not module.training
             if look.measured is not None:
                 look.views.append(found := name_inputs(module, args, kwargs))
                 if len(look.views) == 1 and look.phase == Phase.SECOND:
@@ -240,14 +242,14 @@ class Looking:
                     add_further_batches(look)
                     look.settle()
 
-    def _note_modes(self, module: nn.Module) -> None:
-        """A module that was in training mode at the first step is called with gradients, and is no longer in it."""
+    def _note_modes(self) -> None:
+        """The training goes on in evaluation mode where the first step was made in training mode."""
         look = self.look
-        if look.lost or not look.modes or module.training or module is not look.root() or not torch.is_grad_enabled():
+        module, model = look.root(), look.outer()
+        if look.lost or not look.is_still or module is None or model is None:
             return
-        if (model := look.outer()) is not None:
-            look.lost = tuple(n for n, m in model.named_modules() if look.modes.get(n) and not m.training)
-            look.lost_at = seen().stilled.get(module)
+        look.lost = tuple(n for n, m in model.named_modules() if look.modes.get(n) and not m.training)
+        look.lost_at = seen().stilled.get(module)
 
     def _join(self, module: nn.Module) -> None:
         """A further module is called in the step: what holds both is the model from now on."""

@@ -65,6 +65,8 @@ class Look:
     is_schedule_first: bool = False
     updates: int = 0
     began: float = field(default_factory=time.monotonic)
+    is_still: bool = False
+    """Whether the last call with gradients was made in evaluation mode, where the first step was not."""
     lost: tuple[str, ...] = ()
     """Modules that were in training mode at the first step, and are not in a later one."""
     lost_at: Any = None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainwright.bundle.blame import blame
-from trainwright.bundle.outline import first_rows, outline
+from trainwright.bundle.look import first_rows, outline
 from trainwright.bundle.page import MARK, page, without_data
 from trainwright.bundle.redact import Redactor
 from trainwright.bundle.reproduce import Seen

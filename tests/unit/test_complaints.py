@@ -6,10 +6,8 @@ import pytest
 from rich.console import Console
 
 from trainwright.core.rule import load_rules
-from trainwright.explain.answer import explain
-from trainwright.explain.complaints import COMPLAINTS, complaint_of
-from trainwright.explain.questions import QUESTIONS
-from trainwright.explain.search import closest
+from trainwright.explain.answer import closest, explain
+from trainwright.explain.complaints import COMPLAINTS, QUESTIONS, complaint_of
 
 # What people write, and a rule that must be among those named.
 SAID = {

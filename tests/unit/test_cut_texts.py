@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainwright.adapters.data.cut_texts import cut_texts
+from trainwright.adapters.data.texts import cut_texts
 
 
 class Letters:

@@ -18,7 +18,6 @@ from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
 from trainwright.rules.dataset.string_labels import string_labels
 from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
 from trainwright.rules.dataset.untokenized_dataset import untokenized_dataset
-from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import (
     ColumnFacts,
@@ -31,10 +30,10 @@ from trainwright.stages.dataset import (
     TokenizerFacts,
 )
 from trainwright.stages.describe import describe
-from trainwright.stages.equal_rows import Copies
-from trainwright.stages.learning import LearningFacts, LearningLook, MostAnswered
+from trainwright.stages.learning import BaselineFacts, LearningFacts, LearningLook, MostAnswered
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
+from trainwright.stages.rows import Copies
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 

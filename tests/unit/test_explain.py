@@ -6,8 +6,7 @@ import pytest
 from rich.console import Console
 
 from trainwright.core.rule import knowing, load_rules
-from trainwright.explain.answer import explain
-from trainwright.explain.search import mentioning, near
+from trainwright.explain.answer import explain, mentioning, near
 
 
 def answer(question: str) -> tuple[bool, str]:

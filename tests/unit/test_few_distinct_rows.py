@@ -6,9 +6,9 @@ import pytest
 
 from trainwright.core.finding import Severity
 from trainwright.rules.baseline.few_distinct_rows import few_distinct_rows
-from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import ColumnFacts, DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.learning import LearningFacts, LearningLook
+from trainwright.stages.rows import Alignment
 from trainwright.stages.setup import SetupFacts
 
 LABELS = LabelFacts(column="y", kind="class", census={0: 100, 1: 100})

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 from trainwright.adapters.data.further_rows import held_columns, read_further, read_stream
-from trainwright.adapters.data.odd_rows import RowStep
+from trainwright.adapters.data.odd_rows import RowStep, TriedSet, try_worst_rows
 from trainwright.adapters.data.source_cells import with_cells
-from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.probes.splits.odd_rows import OddRows
-from trainwright.stages.odd_rows import BadRow, OddRow, OddRowFacts, Reading
+from trainwright.stages.rows import BadRow, OddRow, OddRowFacts, Reading
 
 
 def test_the_ends_of_a_column_are_those_of_its_rows_one_by_one() -> None:

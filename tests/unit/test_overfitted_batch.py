@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainwright.probes.hits import all_hits, hits_of_call, hits_of_classes
+from trainwright.probes.constant import all_hits, hits_of_call, hits_of_classes
 from trainwright.stages.describe import describe
 from trainwright.stages.overfit import Hits, OverfitFacts, measure_overfit
 

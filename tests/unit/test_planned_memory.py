@@ -4,8 +4,7 @@ import pytest
 
 from trainwright.core import Stage, StageRun, Status
 from trainwright.stages.describe import describe
-from trainwright.stages.memory import planned_memory
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages.setup import SetupFacts, planned_memory
 from trainwright.walk.closing import no_step, unreached
 
 MB = 2**20

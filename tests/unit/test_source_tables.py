@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from trainwright.adapters.data import source_tables
-from trainwright.adapters.data.alignment import alignment_of
 from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.labels import alignment_of
 from trainwright.adapters.data.reading import read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.probes.splits.census import measure_split

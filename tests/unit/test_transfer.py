@@ -10,8 +10,8 @@ from trainwright.probes.splits.transfer import transfer_of
 from trainwright.rules.dataset.differently_prepared_sets import differently_prepared_sets
 from trainwright.rules.dataset.misaligned_labels import misaligned_labels
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, Scaling, Split, SplitFacts
+from trainwright.stages.rows import Rearranged, Transfer
 from trainwright.stages.setup import SetupFacts
-from trainwright.stages.transfer import Rearranged, Transfer
 
 
 def _digits():

@@ -10,7 +10,7 @@ from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import _copies as _copies_of
 from trainwright.probes.splits.two_sets import between, contradictions, values_of
 from trainwright.stages.dataset import Scaling, Split
-from trainwright.stages.equal_rows import Copies
+from trainwright.stages.rows import Copies
 
 RNG = np.random.default_rng
 

@@ -2,7 +2,7 @@
 
 import gc
 
-from trainwright.seams.state.by_identity import WeakIdentityDictionary
+from trainwright.seams.listening.seen import WeakIdentityDictionary
 
 
 class _Moody:

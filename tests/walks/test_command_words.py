@@ -8,7 +8,7 @@ from test_launchers import LOOP
 
 from trainwright.cli import options_of
 from trainwright.start.command_line import arranged as arranged_for
-from trainwright.start.reading import takes_no_arguments
+from trainwright.start.command_line import takes_no_arguments
 
 SILENT = "import os, json\nimport torch\nfrom torch import nn\nmodel = nn.Linear(2, 2)\nmodel.eval()\nprint('no arguments')\n"
 

@@ -13,7 +13,7 @@ import torch
 from trainwright.core.report import Report, from_dict
 from trainwright.report import words
 from trainwright.report.html import render as as_page
-from trainwright.seams.devices.endings import ended_for_want
+from trainwright.seams.devices.cpu_for_gpu import ended_for_want
 from trainwright.seams.devices.redirection import Redirection
 from walking import expected, loud, said, walk
 

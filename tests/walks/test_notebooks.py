@@ -15,7 +15,7 @@ from trainwright.core.finding import Place
 from trainwright.errors import UsageError
 from trainwright.report.source import excerpt
 from trainwright.seams.scripts.notebook import text_of
-from trainwright.seams.scripts.notebook_shell import Shell
+from trainwright.seams.scripts.running import Shell
 from walking import said, walk
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright import __version__
 from trainwright.bundle.blame import Blame
-from trainwright.bundle.quoted import without_quoted
+from trainwright.bundle.redact import without_quoted
 from trainwright.core import Finding, Place
 from trainwright.core.report import Report
 

@@ -205,7 +205,7 @@ def _one_training(report: Report) -> dict[str, Any]:
         "versions": dict(report.versions),
         "seconds": round(report.seconds, 2),
         "start_seconds": None if report.start_seconds is None else round(report.start_seconds, 2),
-        "verdict": _verdict(report.verdict),
+        "verdict": {"shown": str(v.shown), "why": v.why, "look_at": [*v.look_at]} if (v := report.verdict) else None,
         "first_cause": _finding(first) if first else None,
         "findings": [_finding(f) for f in report.findings],
         "stages": [
@@ -222,7 +222,7 @@ def _one_training(report: Report) -> dict[str, Any]:
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
-        "warnings": [_warning(w) for w in report.warnings],
+        "warnings": [{**dataclasses.asdict(w), "where": place(w.where)} for w in report.warnings],
         "training": report.training,
         "begins": place(report.begins),
     }
@@ -256,15 +256,11 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),
-        warnings=tuple(_read_warning(w) for w in data.get("warnings", ())),
+        warnings=tuple(LibraryWarning(**{**w, "where": read_place(w["where"])}) for w in data.get("warnings", ())),
         training=data.get("training"),
         begins=read_place(data.get("begins")),
         trainings=tuple(from_dict(one) for one in data.get("trainings", ())),
     )
-
-
-def _verdict(found: Verdict | None) -> dict[str, Any] | None:
-    return {"shown": str(found.shown), "why": found.why, "look_at": list(found.look_at)} if found else None
 
 
 def _read_verdict(data: Mapping[str, Any] | None) -> Verdict | None:
@@ -349,14 +345,6 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
         trace=tuple(data["trace"]),
         causes=tuple(data.get("causes", ())),
     )
-
-
-def _warning(w: LibraryWarning) -> dict[str, Any]:
-    return {**dataclasses.asdict(w), "where": place(w.where)}
-
-
-def _read_warning(data: Mapping[str, Any]) -> LibraryWarning:
-    return LibraryWarning(**{**data, "where": read_place(data["where"])})
 
 
 def _read_fix(data: Mapping[str, Any] | None) -> Fix | None:

@@ -78,7 +78,8 @@ def _told(
 ) -> str:
     reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
     good = len(chosen) - len(reasons)
-    text = f"A second walk over a copy with {_counted(len(chosen))} applied verified {_share(good, len(chosen))}."
+    counted = f"{len(chosen)} fixes" if len(chosen) > 1 else "one fix"
+    text = f"A second walk over a copy with {counted} applied verified {_share(good, len(chosen))}."
     for reason in dict.fromkeys(reasons):
         text += f" {reason[:1].upper()}{reason[1:]}."
     named = {f.name for f in report.findings}
@@ -89,10 +90,6 @@ def _told(
     elif second.failure is not None and report.failure is None:
         text += f" Beyond the point where the first walk stopped, the script raised {second.failure}."
     return text
-
-
-def _counted(fixes: int) -> str:
-    return f"{fixes} fixes" if fixes > 1 else "one fix"
 
 
 def _share(good: int, of: int) -> str:

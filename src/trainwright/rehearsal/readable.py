@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
-from trainwright.rehearsal.padding import read_places
 from trainwright.rehearsal.pictures import draw, layout_of
 from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
-from trainwright.rehearsal.sampling import FEW, Arrays
+from trainwright.rehearsal.sampling import FEW, Arrays, read_places
 
 # Characters of a text, columns of a table, points of a line and lines of a series that are shown.
 MOST_CHARACTERS, MOST_COLUMNS, MOST_POINTS, MOST_LINES = 400, 24, 120, 6

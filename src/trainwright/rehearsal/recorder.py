@@ -32,7 +32,6 @@ from trainwright.rehearsal.record import (
     Training,
 )
 from trainwright.rehearsal.sampling import Offer, Sampler
-from trainwright.rehearsal.soft_labels import number_soft_labels
 from trainwright.seams.devices.release import is_device_error, is_memory_short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +49,10 @@ MOST_EVALUATION_CALLS = 400
 MOST_NUMBERS = 20_000
 # Updates that are all looked at; then one in eleven, then one in 101: primes, so that of optimizers that take turns each is met.
 EACH, SOME, RARELY, MORE_RARELY = 50, 5_000, 11, 101
+
+
+# Smoothed labels have two values.
+_FEWEST_VALUES = 3
 
 
 class Recorder:
@@ -305,7 +308,7 @@ class Recorder:
                 inputs = np.stack([x for x, _ in same.values()])
                 record.trained_rows[output] = inputs, np.stack([y for _, y in same.values()]), keys
         self.guard(self._read_samples)
-        number_soft_labels(record)
+        _number_soft_labels(record)
         record.watcher_errors = dict(self._errors)
         record.seconds = self.seconds
         return record
@@ -320,3 +323,40 @@ def asks_for_rows(argnums: int | Collection[int], args: Sequence[Any], leaves: C
     )
     lengths = [[one.shape[0] for one in many if getattr(one, "shape", ())] for many in (mine, others)]
     return len(mine) == 1 and bool(lengths[0]) and lengths[0][0] in lengths[1]
+
+
+def _number_soft_labels(record: Record) -> None:
+    """Make numbers of the outputs whose labels lie between no and yes: of the evaluation's, if there are any."""
+    for output in sorted({one.output for one in record.answers if one.output.kind == Kind.BINARY}):
+        if _is_soft(record, output):
+            _rename(record, output, _free(record, Output(Kind.NUMBERS, output.width, output.number)))
+
+
+def _is_soft(record: Record, output: Output) -> bool:
+    calls = [one for one in record.answers if one.output == output and len(one.labels)]
+    labels = [one.labels.reshape(-1) for one in calls if not one.trains] or [one.labels.reshape(-1) for one in calls]
+    values = np.unique(np.concatenate(labels)) if labels else np.zeros(0)
+    return len(values) >= _FEWEST_VALUES and bool(((values > 0) & (values < 1)).any())
+
+
+def _free(record: Record, output: Output) -> Output:
+    known = {one.output for one in record.answers}
+    while output in known:
+        output = replace(output, number=output.number + 1)
+    return output
+
+
+def _rename(record: Record, before: Output, now: Output) -> None:
+    record.answers = [replace(one, output=now) if one.output == before else one for one in record.answers]
+    for one in record.samples:
+        if one.output == before:
+            one.output = now
+    tables: list[dict[Output, Any]] = [
+        record.trained_labels,
+        record.trained_rows,
+        record.answers_of,
+        record.class_names,
+    ]
+    for table in tables:
+        if before in table:
+            table[now] = table.pop(before)

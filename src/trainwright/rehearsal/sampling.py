@@ -1,9 +1,10 @@
-"""Chooses the few rows of each set that are shown one by one, while the script runs; no random numbers are drawn."""
+"""Chooses the few rows of each set that are shown one by one, while the script runs, and tells which of their places hold padding;
+no random numbers are drawn."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
-from trainwright.rehearsal.padding import read_places
 from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
 
 # How many rows are kept for each reason.
@@ -31,6 +31,10 @@ UNKNOWN = Output(Kind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
 
 Arrays = list[tuple[str, NDArray[Any]]]
+
+
+_Places = NDArray[np.bool_]
+_Beside = Iterable[tuple[str, NDArray[Any]]]
 
 
 @dataclass(kw_only=True)
@@ -263,3 +267,49 @@ def _broken(number: int | None) -> Sampled:
         right=None,
         why=(NOT_FINITE,),
     )
+
+
+def read_places(ids: NDArray[Any], beside: _Beside, padding: int | None = None) -> _Places | None:
+    """Which tokens of each row are read, by a mask among the inputs; None: none of them is one.
+
+    Zeros and ones beside tokens may also be the types of tokens, of which sentence each is. So what a mask leaves out must be one
+    token, at the ends of rows; one that is called an attention mask is taken at its word.
+
+    Args:
+        ids: (rows, length).
+        beside: inputs by their names, those that are `ids` and of other shapes included.
+        padding: the tokenizer's token for it, if known.
+    """
+    same = [
+        (str(name).lower(), values)
+        for name, values in beside
+        if values is not ids
+        and values.shape == ids.shape
+        and values.dtype.kind in "iufb"
+        and bool(((values == 0) | (values == 1)).all())
+    ]
+    for name, values in sorted(same, key=lambda one: ("mask" not in one[0], "attention_mask" not in one[0])):
+        read: _Places = values != 0
+        if name.endswith("attention_mask") and "global" not in name and read.any():
+            return read
+        is_named = any(part in name for part in ("attention", "attn", "pad"))
+        if _leaves_padding_out(ids, read, padding, is_named):
+            return read
+        is_of_padding = "pad" in name or values.dtype.kind == "b"  # true where padding is, as in torch's attention
+        if is_of_padding and not read.all() and read.any() and _leaves_padding_out(ids, ~read, padding, is_named):
+            return ~read
+    return None
+
+
+def _leaves_padding_out(ids: NDArray[Any], read: _Places, padding: int | None, is_named: bool) -> bool:
+    """Whether each row is read from its first to its last such place, and all that is left out is the same token.
+
+    One place is always the same token: it has to be the tokenizer's padding, or the mask named as one.
+    """
+    left_out = ids[~read]
+    if not read.any(1).all() or len(np.unique(left_out)) > 1:
+        return False
+    if len(left_out) == 1 and left_out[0] != padding and not is_named:
+        return False
+    first, last = np.argmax(read, 1), read.shape[1] - np.argmax(read[:, ::-1], 1)
+    return bool((last - first == read.sum(1)).all())

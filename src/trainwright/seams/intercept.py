@@ -17,8 +17,8 @@ import wrapt
 from trainwright.seams.listening import (
     jax_patches,
     keras_patches,
-    keras_refusals,
     process_patches,
+    refusals,
     torch_patches,
     trainer_patches,
 )
@@ -58,7 +58,7 @@ def install() -> None:
         ("pytorch_lightning.callbacks.early_stopping", trainer_patches.patch_stopping),
         ("pytorch_lightning.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
         ("jax", jax_patches.patch_gradients),
-        ("keras", keras_refusals.patch_constructors),
+        ("keras", refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),
         ("keras.src.optimizers.base_optimizer", keras_patches.patch_optimizers),

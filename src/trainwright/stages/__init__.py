@@ -1,7 +1,5 @@
 """One module per stage: its facts, and how they are measured from what the seams observed. No framework."""
 
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import (
     BatchFacts,
     EqualInputs,
@@ -10,7 +8,6 @@ from trainwright.stages.batch import (
     VocabularyFacts,
     real_positions,
 )
-from trainwright.stages.cut_texts import CutTexts
 from trainwright.stages.dataset import (
     CENSUS_LABELS,
     IGNORED_LABEL,
@@ -30,7 +27,6 @@ from trainwright.stages.dataset import (
     TextFacts,
     TokenizerFacts,
 )
-from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
 from trainwright.stages.evaluation import (
     ActiveNoise,
     BestSoFar,
@@ -53,8 +49,7 @@ from trainwright.stages.gradients import (
     KeptTensor,
     PlainList,
 )
-from trainwright.stages.information import Information, Station
-from trainwright.stages.learning import LearningFacts, LearningLook, Longer
+from trainwright.stages.learning import BaselineFacts, Information, LearningFacts, LearningLook, Longer, Station
 from trainwright.stages.loss import (
     CLASS_LOSSES,
     DISTANCES,
@@ -66,11 +61,26 @@ from trainwright.stages.loss import (
     PairedLoss,
     Renormalised,
 )
-from trainwright.stages.odd_rows import BadRow, OddRow, OddRowFacts, Reading, SourceCell
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
-from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
+from trainwright.stages.rows import (
+    Alignment,
+    BadRow,
+    BatchOrder,
+    Contradictions,
+    Copies,
+    CutTexts,
+    Extremes,
+    Mispaired,
+    OddRow,
+    OddRowFacts,
+    Reading,
+    Rearranged,
+    Renumbered,
+    SourceCell,
+    Transfer,
+)
 from trainwright.stages.setup import (
     Argument,
     EmptyParameters,
@@ -88,7 +98,6 @@ from trainwright.stages.setup import (
     UnmatchedCheckpoint,
 )
 from trainwright.stages.tensor import TensorFacts
-from trainwright.stages.transfer import Rearranged, Transfer
 from trainwright.stages.warnings import WarningFacts
 from trainwright.stages.words import Words
 

@@ -9,13 +9,19 @@ from functools import cached_property
 from typing import Any
 
 from trainwright.core import Facts, Failure, Place, Stage
-from trainwright.stages.alignment import Alignment
-from trainwright.stages.cut_texts import CutTexts
-from trainwright.stages.equal_rows import Contradictions, Copies, Mispaired, Renumbered
-from trainwright.stages.odd_rows import OddRow
-from trainwright.stages.order import BatchOrder, Extremes
 from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
-from trainwright.stages.transfer import Transfer
+from trainwright.stages.rows import (
+    Alignment,
+    BatchOrder,
+    Contradictions,
+    Copies,
+    CutTexts,
+    Extremes,
+    Mispaired,
+    OddRow,
+    Renumbered,
+    Transfer,
+)
 
 SAMPLED_ITEMS = 512
 CENSUS_LABELS = 50_000

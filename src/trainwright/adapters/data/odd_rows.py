@@ -1,16 +1,26 @@
-"""Training steps on odd rows: missing, NaN or infinite values, and values far from all others."""
+"""Steps on odd rows: missing, NaN or infinite values, and values far from all others; bisection finds those on which a step fails."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from trainwright.stages import UNTRIED, Extremes, SplitFacts
+from trainwright.stages.rows import BadRow, OddRow
+from trainwright.timing import now
 
 # At most this many rows are in such a step.
 MOST_ROWS = 16
+
+
+# Extreme rows that are put through a step, and rows named.
+_MOST_ODD, _MOST_BAD = 48, 4
+# Batches of other rows whose losses say what is usual.
+_USUAL = 4
+# A row with which the loss of a batch is this many times the largest of the usual ones outweighs all others.
+_JUMP = 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +94,115 @@ def _tried(one: Extremes, facts: SplitFacts, batch_size: int, step: Step) -> Ext
 def _others(total: int, left_out: set[int], count: int) -> list[int]:
     """The first rows that are not left out."""
     return list(itertools.islice((row for row in range(total) if row not in left_out), count))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedSet:
+    """A set whose extreme rows are put through a step."""
+
+    name: str
+    odd: Sequence[OddRow]
+    others: Sequence[int]
+    """Rows that are read like any other."""
+    batch_size: int
+    step: Step
+    evaluated: bool = False
+    confirm: Step | None = None
+    """The user's own evaluation on such rows, if `step` only resembles it: what it does not raise is no fault."""
+
+
+def try_worst_rows(tried: TriedSet, seconds: float) -> list[BadRow]:
+    """The rows on which the step fails although it does not on others."""
+    return _Search(tried, seconds).run()
+
+
+class _Search:
+    """One set's extreme rows, in batches with usual ones."""
+
+    def __init__(self, tried: TriedSet, seconds: float) -> None:
+        self.set, self.until = tried, now() + seconds
+        self.size = max(1, min(MOST_ROWS, tried.batch_size))
+        odd = {one.row for one in tried.odd}
+        self.others = list(itertools.islice((r for r in tried.others if r not in odd), _USUAL * self.size))
+        self.usual_loss: float | None = None
+        self.knows_several = False
+
+    def run(self) -> list[BadRow]:
+        """Try all of them, and take apart each batch that fails."""
+        if not self._learn_usual():
+            return []
+        odd, bad = list(self.set.odd[:_MOST_ODD]), list[BadRow]()
+        share = max(1, self.size // 2)
+        for start in range(0, len(odd), share):
+            if self._over or len(bad) >= _MOST_BAD:
+                break
+            part = odd[start : start + share]
+            bad += itertools.islice(self._failing(part), _MOST_BAD - len(bad))
+        return bad
+
+    @property
+    def _over(self) -> bool:
+        return now() > self.until
+
+    def _learn_usual(self) -> bool:
+        """Whether a step on usual rows succeeds; its loss is kept."""
+        if not self.set.odd or not self.others:
+            return False
+        found = self.set.step(self.others[: self.size])
+        if found is None or found.wrong or found.loss is None:
+            return False
+        self.usual_loss = found.loss
+        return not self._over
+
+    def _learn_further(self) -> None:
+        """Let the usual loss be the largest of several batches."""
+        for start in range(self.size, len(self.others), self.size) if not self.knows_several else ():
+            found = self.set.step(self.others[start : start + self.size])
+            if found is not None and found.loss is not None and math.isfinite(found.loss):
+                self.usual_loss = max(self.usual_loss or 0.0, found.loss)
+        self.knows_several = True
+
+    def _failing(self, odd: Sequence[OddRow]) -> Iterator[BadRow]:
+        """Those of the rows with each of which alone, among usual rows, the step fails."""
+        if self._over:
+            return
+        found = self.set.step(self._with([one.row for one in odd]))
+        if found is None or not self._is_bad(found):
+            return
+        if len(odd) > 1:
+            yield from self._failing(odd[: len(odd) // 2])
+            yield from self._failing(odd[len(odd) // 2 :])
+            return
+        if self.set.confirm is not None and not self._is_confirmed(found, odd[0].row):
+            return
+        yield BadRow(
+            split=self.set.name,
+            odd=odd[0],
+            evaluated=self.set.evaluated,
+            failure=found.failure,
+            loss=found.loss,
+            usual_loss=self.usual_loss,
+        )
+
+    def _is_confirmed(self, found: RowStep, row: int) -> bool:
+        """Whether the user's own evaluation raises with this row and not without it; a loss of NaN needs no more."""
+        if not found.failure or self.set.confirm is None:
+            return bool(found.wrong)
+        usual, with_it = self.set.confirm(self.others[: self.size]), self.set.confirm(self._with([row]))
+        return usual is not None and not usual.wrong and with_it is not None and bool(with_it.wrong)
+
+    def _with(self, rows: Sequence[int]) -> list[int]:
+        """A batch with these rows, of the usual size."""
+        return [*self.others[: self.size - len(rows)], *rows]
+
+    def _is_bad(self, found: RowStep) -> bool:
+        if found.wrong:
+            return True
+        if not self._jumps(found.loss):
+            return False
+        self._learn_further()
+        return self._jumps(found.loss)
+
+    def _jumps(self, loss: float | None) -> bool:
+        usual = self.usual_loss or 0.0
+        return loss is not None and usual > 0 and loss > _JUMP * usual

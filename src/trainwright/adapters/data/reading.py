@@ -128,7 +128,7 @@ class Passing:
             items=[self.items[i] for i in order],
             indices=sorted(self.rows_kept),
             columns=columns,
-            read=_read(columns),
+            read=max((len(c) for c in columns.values()), default=0),
             digests=self._digests,
             non_finite=self._non_finite,
             failure=self.failure,
@@ -309,10 +309,6 @@ def _read_iterable(name: str, dataset: Any, seconds: float) -> Split:
     except Exception as error:  # the user's own dataset raised
         passing.failure, passing.failed_row = failure_of(error), len(passing.items)
     return passing.split({**base, "rows": len(passing.items) if ended else None}, {})
-
-
-def _read(columns: Mapping[str, Sequence[Any]]) -> int:
-    return max((len(c) for c in columns.values()), default=0)
 
 
 @dataclass(frozen=True)

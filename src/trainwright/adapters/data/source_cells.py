@@ -21,7 +21,7 @@ from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import syntax_tree
-from trainwright.stages.odd_rows import OddRow, OddRowFacts, SourceCell
+from trainwright.stages.rows import OddRow, OddRowFacts, SourceCell
 from trainwright.tensors.items import reader_of
 
 # Rows of a set that must have a value of the table's row with the same number.

@@ -26,8 +26,7 @@ from trainwright.adapters.keras.worst_rows import try_rows
 from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.learning.received import receive_first
 from trainwright.core.repair import Repair
-from trainwright.probes.constant import JudgedLoss, constant_and_floor
-from trainwright.probes.hits import all_hits, hits_of_classes
+from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages import (
     BatchFacts,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainwright.probes.constant import JudgedLoss, answers
-from trainwright.probes.hits import hits_of_call
+from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
 from trainwright.probes.row_losses import loss_rows
 from trainwright.seams.keras.loss import KeptLoss, aligned
 from trainwright.stages import IGNORED_LABEL

@@ -14,7 +14,6 @@ from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.keras.loss import kind_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.loss import CrossedTargets, PairedLoss
-from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
 
 # Maximum number of rows to try in all pairs.
@@ -53,7 +52,7 @@ def paired_loss(fit: FitTraining, record: StepRecord, batch: Batch) -> PairedLos
     None if it is one of Keras's, if rows have several targets or outputs, or if it does not cross rows. The outputs are
     built from the targets of other rows, so that each pair of an output and a target has its own loss.
     """
-    losses, y = compiled.losses_of(fit.model), batch.y
+    losses, y = tensors.losses_of(fit.model), batch.y
     output = first_array(record.output)
     if record.loss_calls or record.failure is not None or len(losses) != 1 or kind_of(losses[0]) is not None:
         return None

@@ -18,20 +18,19 @@ from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.config_places import config_place
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
     call_end,
     call_node,
+    config_place,
     key_places,
     keyword_places,
     look_up,
     names_of,
     syntax_tree,
 )
-from trainwright.stages.memory import planned_memory
-from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts, planned_memory
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

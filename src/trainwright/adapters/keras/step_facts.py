@@ -28,9 +28,8 @@ from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.listening.hearing import step_heard
-from trainwright.seams.source.config_places import configured_labels
+from trainwright.seams.source.written import configured_labels
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
-from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
@@ -221,7 +220,7 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
     chance = losses.chance_of(classes)
     rows = losses_of_rows(kept, fit.run_loss) if kept is not None and record.failed_stage != Stage.GRADIENTS else None
     place = call.at if call else None
-    outputs = compiled.output_names(fit.model, record.output)
+    outputs = tensors.output_names(fit.model, record.output)
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,
         function=call.function if call else "",
@@ -243,7 +242,7 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
         targets_are_labels=True,
         ignored_label=None,
         outputs=outputs,
-        outputs_named=compiled.outputs_named(fit.model, batch.y, outputs),
+        outputs_named=tensors.outputs_named(fit.model, batch.y, outputs),
         outputs_keyed=isinstance(record.output, dict),
     )
 

@@ -12,9 +12,7 @@ from trainwright.adapters.keras.input.nested_values import named, renewed
 from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.probes import tokens as token_probes
-from trainwright.probes.forward import LEAKS_BEYOND
-from trainwright.probes.tokens import later_half_changed
+from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, later_half_changed
 from trainwright.seams.keras.trace import Given, first_difference, traced
 from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
@@ -43,7 +41,7 @@ def future_leak(
     def given(ids: np.ndarray) -> Batch:
         return Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: ids}), y=batch.y)
 
-    leak = token_probes.future_leak(lambda ids: answer(given(ids)), tokens, altered)
+    leak = changed_by_later_tokens(lambda ids: answer(given(ids)), tokens, altered)
     if leak is None or leak <= LEAKS_BEYOND:
         return leak, None
     one, other = (_results(fit, given(ids), tokens.shape[1]) for ids in (tokens, altered))

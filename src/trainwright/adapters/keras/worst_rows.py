@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep
+from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, TriedSet, try_worst_rows
 from trainwright.adapters.data.source_cells import with_cells
-from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.adapters.keras.input.data_sets import step_on_each
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.one_batch import Batch, rows_of_batch

@@ -10,13 +10,12 @@ from typing import Any
 import torch
 
 from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
-from trainwright.adapters.data.alignment import alignment_of, label_copy_of
-from trainwright.adapters.data.cut_texts import cut_texts
 from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.labels import alignment_of, label_copy_of
 from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source
-from trainwright.adapters.data.texts import text_facts, tokenizer_facts
+from trainwright.adapters.data.texts import cut_texts, text_facts, tokenizer_facts
 from trainwright.adapters.learning.certificate import learn
 from trainwright.adapters.learning.received import receive_first
 from trainwright.adapters.loop import evaluation, setup, step_facts

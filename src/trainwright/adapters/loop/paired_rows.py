@@ -10,7 +10,7 @@ import torch
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
 from trainwright.seams.torch.trace import tensors_in
-from trainwright.stages.equal_rows import Mispaired
+from trainwright.stages.rows import Mispaired
 from trainwright.tensors.torch import objects as tensors
 
 FEWEST_ROWS = 8

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep
+from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, TriedSet, try_worst_rows
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.data.source_cells import with_cells
-from trainwright.adapters.data.worst_rows import TriedSet, try_worst_rows
 from trainwright.adapters.loop import evaluation
 from trainwright.adapters.loop.sliced_rows import Columns, step_on_columns
 from trainwright.adapters.loop.training import LoopTraining

@@ -9,8 +9,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from trainwright.probes.constant import JudgedLoss, answers
-from trainwright.probes.hits import hits_of_call
+from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
 from trainwright.probes.row_losses import loss_rows
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE

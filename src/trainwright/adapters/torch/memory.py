@@ -13,7 +13,7 @@ from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.stages.forward import MemoryFacts
-from trainwright.stages.memory import PlannedMemory, planned_memory
+from trainwright.stages.setup import PlannedMemory, planned_memory
 
 
 def measure_memory(

@@ -9,8 +9,7 @@ from typing import Any
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train
 from trainwright.adapters.torch.training import Look, TorchTraining
-from trainwright.probes.constant import JudgedLoss, constant_and_floor
-from trainwright.probes.hits import all_hits, hits_of_classes
+from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.stages.overfit import Hits
 from trainwright.tensors.torch import objects as tensors
 

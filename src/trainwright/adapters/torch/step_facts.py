@@ -16,7 +16,7 @@ from trainwright.core import Failure, Place, Stage
 from trainwright.probes.forward import units_equal
 from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
-from trainwright.seams.source.config_places import configured_labels
+from trainwright.seams.source.written import configured_labels
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import GradientFacts, GradientOf, LossFacts
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts

@@ -9,9 +9,7 @@ import numpy as np
 import torch
 
 from trainwright.adapters.torch.called_model import Probe
-from trainwright.probes import tokens as tokens_probes
-from trainwright.probes.forward import LEAKS_BEYOND, difference
-from trainwright.probes.tokens import later_half_changed
+from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, difference, later_half_changed
 from trainwright.seams.torch.trace import first_difference
 from trainwright.stages.batch import asks_for_next_token, real_positions
 from trainwright.tensors.torch import objects as tensors
@@ -54,7 +52,7 @@ def future_leak(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     def inputs(ids: np.ndarray) -> dict[str, Any]:
         return {**probe.inputs, key: tensors.like(ids, given)}
 
-    leak = tokens_probes.future_leak(
+    leak = changed_by_later_tokens(
         lambda ids: probe.answer(inputs(ids)), tokens, altered, _live_positions(probe, given)
     )
     if leak is None:

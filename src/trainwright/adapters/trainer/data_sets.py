@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.data.alignment import alignment_of, label_copy_of
-from trainwright.adapters.data.cut_texts import cut_texts
 from trainwright.adapters.data.indexing import repetition_of
-from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
 from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import RowStep, Step, try_extremes, try_unusable
 from trainwright.adapters.data.reading import length, objects_in_scope, read_split
 from trainwright.adapters.data.source_tables import aligned_source
-from trainwright.adapters.data.texts import text_facts, tokenizer_facts
+from trainwright.adapters.data.texts import cut_texts, text_facts, tokenizer_facts
 from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining

@@ -19,11 +19,11 @@ from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.config_places import config_place
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
     call_line,
+    config_place,
     evaluation_line,
     key_places,
     keyword_places,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainwright.stages.order import Extremes
+from trainwright.stages.rows import Extremes
 
 # How many times further from the median than the furthest other row. The largest of a thousand draws from a lognormal
 # distribution of sigma 2 is 4 times as far as the fifth largest; the largest income, price or count is not 100 times.

@@ -49,7 +49,8 @@ def measure_scaling(tables: Sequence[Table], trained: np.ndarray, evaluated: np.
     usable: list[Table] = [
         (name, _finite(left), _finite(right))
         for name, left, right in tables
-        if left.shape[1] == right.shape[1] and _are_numbers(left, right)
+        if left.shape[1] == right.shape[1]
+        and "f" in (left.dtype.kind, right.dtype.kind)  # whole numbers in both sets may be tokens or categories
     ]
     if not usable or trained.shape[1] != 1 or evaluated.shape[1] != 1:
         return None
@@ -88,11 +89,6 @@ def measure_scaling(tables: Sequence[Table], trained: np.ndarray, evaluated: np.
 
 def _finite(table: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(table), table, 0.0).astype(np.float64)
-
-
-def _are_numbers(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether the values are quantities; whole numbers in both sets may be tokens or categories."""
-    return "f" in (left.dtype.kind, right.dtype.kind)
 
 
 def _scale(table: np.ndarray) -> np.ndarray:

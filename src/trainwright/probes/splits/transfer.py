@@ -68,7 +68,8 @@ def _measured(sets: _Sets) -> Transfer | None:
     best = max((_Probe(sets, width) for width in _widths(sets)), key=lambda p: p.training_gain)
     if best.training_gain < LEARNED or best.asked(sets.right).gain > LOST * best.training_gain:
         return None
-    within = _within(sets, best.width)
+    turned = _Sets(sets.right, sets.right, sets.evaluated, sets.evaluated, sets.kind, sets.shape)
+    within = _Probe(turned, best.width).training_gain
     own = min(best.training_gain, within)
     asked = best.asked(sets.right)
     if within < LEARNED or asked.gain > LOST * own:
@@ -224,12 +225,6 @@ class _Probe:
 
 def _widths(sets: _Sets) -> tuple[float, ...]:
     return (0.0,) if not sets.shape and sets.left.shape[1] > MOST_VALUES // 4 else (0.0, 1.0)
-
-
-def _within(sets: _Sets, width: float) -> float:
-    """The gain of a probe within the evaluation rows."""
-    turned = _Sets(sets.right, sets.right, sets.evaluated, sets.evaluated, sets.kind, sets.shape)
-    return _Probe(turned, width).training_gain
 
 
 def _targets(values: np.ndarray, sets: _Sets) -> np.ndarray:

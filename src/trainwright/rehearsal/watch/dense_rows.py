@@ -42,7 +42,8 @@ class _Set:
         in whatever order."""
         axes = _shared_axes({name: tuple(column.shape[1:]) for name, column in columns.items()})
         for place in range(len(columns[next(iter(axes))]) if axes else 0):
-            rows = {name: _array(columns[name][place]) for name in axes}
+            values = {name: columns[name][place] for name in axes}
+            rows = {k: np.asarray(v.detach().cpu().float() if hasattr(v, "detach") else v) for k, v in values.items()}
             row = next(iter(rows.values()))
             key = zlib.crc32(np.sort(row, axis=None).tobytes()) if numbers is None else int(numbers[place])
             draws = self.draws.get(key, [] if len(self.draws) < MOST_ROWS else None)
@@ -148,10 +149,6 @@ def _plane(row: NDArray[Any], axes: tuple[int, ...]) -> tuple[bool, Floats]:
         kept = np.moveaxis(plane, axis, 0)[cut : cut + count * step]
         plane = np.moveaxis(kept.reshape(count, step, -1).mean(1), 0, axis)
     return has_labels, plane.astype(np.float32)
-
-
-def _array(value: Any) -> NDArray[Any]:
-    return np.asarray(value.detach().cpu().float() if hasattr(value, "detach") else value)
 
 
 def _reader(rows: Any) -> Place | None:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Kept, Loaded
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
 from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+from trainwright.seams.source.places import nearest_place
 
 # Copies and files that are noted.
 MOST_KEPT = 5000
@@ -34,7 +34,7 @@ class Files:
         weights = self._fingerprint(value)
         if weights is not None:
             shown = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
-            where = place(sys._getframe(1))
+            where = nearest_place(sys._getframe(1))
             kept.append(
                 Kept(
                     update=self._state.update,
@@ -71,7 +71,7 @@ class Files:
                 after=weights_fingerprint(module),
                 missing=len(getattr(result, "missing_keys", ())),
                 tensors=sum(1 for _ in module.parameters()),
-                where=place(sys._getframe(1)),
+                where=nearest_place(sys._getframe(1)),
             )
         )
 

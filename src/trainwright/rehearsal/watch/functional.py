@@ -13,10 +13,10 @@ from torch.utils._pytree import tree_leaves
 from trainwright.rehearsal.record import Source, Training
 from trainwright.rehearsal.recorder import asks_for_rows
 from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
 from trainwright.rehearsal.watch.state import Call, Held, State, storage_of
+from trainwright.seams.source.places import nearest_place
 
 
 class Functional:
@@ -41,7 +41,9 @@ class Functional:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if self._training is None:
             number = len(recorder.record.trainings) + 1
-            self._training = Training(number=number, kind="loop", begins=state.update, where=place(sys._getframe(1)))
+            self._training = Training(
+                number=number, kind="loop", begins=state.update, where=nearest_place(sys._getframe(1))
+            )
             recorder.begin_training(self._training)
         if state.due:
             self._weights.add(fingerprint(leaf for n in chosen for leaf in tree_leaves(args[n])))

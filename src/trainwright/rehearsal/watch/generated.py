@@ -68,7 +68,7 @@ class Generating:
             return
         chosen = [one for one in recorder.sampler.chosen() if one[0].model == self._number]
         decoder = recorder.names.decoder(
-            max((int(t.max(initial=0)) for _, inputs in chosen for t in _tokens(inputs)), default=0)
+            max((int(t.max(initial=0)) for _, inputs in chosen for _, t in tokens_of(inputs)), default=0)
         )
         if decoder is None:
             return
@@ -85,10 +85,6 @@ class Generating:
         finally:
             for m, mode in modes:
                 m.training = mode
-
-
-def _tokens(inputs: Arrays) -> list[NDArray[Any]]:
-    return [array for _, array in tokens_of(inputs)]
 
 
 def _is_two_part(model: Any) -> bool:

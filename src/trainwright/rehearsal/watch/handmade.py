@@ -12,9 +12,9 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.watch.optimizers import Optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
 from trainwright.rehearsal.watch.state import State
+from trainwright.seams.source.places import nearest_place
 
 # Nodes of the graph that are looked through for weights, and weights.
 MOST_NODES, MOST_LEAVES = 5000, 200
@@ -45,7 +45,11 @@ class Handmade:
         leaves = [one for one in found if isinstance(one, torch.nn.Parameter)] or found
         self._of_rows = len(leaves) < len(found)
         weights = fingerprint(leaves)
-        if not has_changed and self._weights not in (None, weights) and _alike(leaves, self._leaves):
+        if (
+            not has_changed
+            and self._weights not in (None, weights)
+            and [t.shape for t in leaves] == [t.shape for t in self._leaves]
+        ):
             self._begin_training()
             has_changed = True
         self._taken = self._taken + 1 if weights == self._weights else 1
@@ -79,16 +83,12 @@ class Handmade:
         """The first of these updates begins a training."""
         recorder = self._state.recorder
         if recorder.training is None and not self._state.managed:
-            number, where = len(recorder.record.trainings) + 1, place(sys._getframe(1))
+            number, where = len(recorder.record.trainings) + 1, nearest_place(sys._getframe(1))
             recorder.begin_training(
                 Training(
                     number=number, kind="loop", begins=self._state.update, weights_before=self._weights, where=where
                 )
             )
-
-
-def _alike(one: list[Any], other: list[Any]) -> bool:
-    return [tuple(t.shape) for t in one] == [tuple(t.shape) for t in other]
 
 
 def _leaves(roots: list[Any]) -> list[Any]:

@@ -20,8 +20,7 @@ import wrapt
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder, asks_for_rows
 from trainwright.rehearsal.watch.jax_looks import Held, Looks
-from trainwright.rehearsal.watch.places import place
-from trainwright.seams.source.places import user_frame
+from trainwright.seams.source.places import nearest_place, user_frame
 
 # Bytes of arguments and results that are kept of one function; its calls that are kept at most, and those of an evaluation.
 MOST_BYTES, MOST_CALLS, MOST_EVALUATED = 200_000_000, 200, 64
@@ -94,7 +93,9 @@ class JaxWatch:
         is_due = self.recorder.is_due(update) if function.trains else len(calls) < MOST_EVALUATED
         if function not in self._kept or not is_due:
             return
-        calls.append(Held(again, of, function.has_static, args, kwargs, result, update, place(sys._getframe(1))))
+        calls.append(
+            Held(again, of, function.has_static, args, kwargs, result, update, nearest_place(sys._getframe(1)))
+        )
         size = sum(getattr(leaf, "nbytes", 0) for leaf in self._leaves((args, kwargs, result)))
         if function.trains and len(calls) > max(2, min(MOST_CALLS, MOST_BYTES // max(1, size))):
             del calls[1::2]
@@ -148,7 +149,7 @@ class JaxWatch:
         if self._compared and self._compared[-1][0].update != update:
             self._compared.clear()
         if len(rows) == 1 and len(self._compared) < MOST_EVALUATED:
-            held = Held(self._compare, None, False, (), {}, None, update, place(frame))
+            held = Held(self._compare, None, False, (), {}, None, update, nearest_place(frame))
             self._compared.append((held, scores, labels, rows[0]))
 
     def finish(self) -> None:

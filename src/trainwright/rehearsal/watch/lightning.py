@@ -11,10 +11,10 @@ import torch
 
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import unwrapped, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.source.places import nearest_place
 
 
 def watch_lightning(watch: TorchWatch, module: Any) -> None:
@@ -27,7 +27,7 @@ def watch_lightning(watch: TorchWatch, module: Any) -> None:
 
     @functools.wraps(fit)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        begun = begin(place(sys._getframe(1)))
+        begun = begin(nearest_place(sys._getframe(1)))
         if begun is None:
             return fit(self, *args, **kwargs)
         noting, noted = begun

@@ -13,12 +13,12 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.dense_rows import DenseRows
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
 from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.source.places import nearest_place
 
 
 class Loaders:
@@ -36,7 +36,7 @@ class Loaders:
     def begin(self, iterator: Any, loader: Any = None) -> None:
         """A loader is read from its start."""
         self._count += 1
-        self._readings[iterator] = Reading(self._count, place(sys._getframe(1)))
+        self._readings[iterator] = Reading(self._count, nearest_place(sys._getframe(1)))
         if loader is not None and not loader.num_workers:  # a worker changes rows of its own
             self._stored.begin(loader.dataset, loader.collate_fn)
         self._state.reads_ahead = self._state.reads_ahead or "Shard" in type(loader).__name__

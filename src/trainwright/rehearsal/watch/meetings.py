@@ -12,11 +12,9 @@ import torch
 
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import EACH
-from trainwright.rehearsal.watch.batches import batch_with
-from trainwright.rehearsal.watch.passes import pass_of
+from trainwright.rehearsal.watch.passes import batch_with, pass_of
 from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
-from trainwright.rehearsal.watch.rows import read_rows
-from trainwright.rehearsal.watch.shown_rows import offer_rows
+from trainwright.rehearsal.watch.rows import offer_rows, read_rows
 from trainwright.rehearsal.watch.state import Call, State, storage_of
 
 # Meetings that wait for `backward`, and the values of their outputs.

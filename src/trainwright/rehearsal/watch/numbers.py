@@ -112,15 +112,11 @@ def _name_of(words: list[str]) -> str:
     return " ".join([one for one in words if one not in FILLING][-WORDS:])
 
 
-def _message(record: logging.LogRecord) -> str:
-    return record.getMessage()
-
-
 def watch_logging(recorder: Recorder) -> None:
     """Read the numbers of what is logged. No handler is added: the root logger's first one decides what `basicConfig` does."""
     original = logging.Logger.callHandlers
     reader = Tee(recorder, io.StringIO())
-    read = recorder.watching(_message)
+    read = recorder.watching(logging.LogRecord.getMessage)
 
     @functools.wraps(original)
     def passed_on(self: Any, record: Any) -> None:

@@ -11,9 +11,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from trainwright.rehearsal.record import Training, Update
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.parameters import LOOKED_AT, Parameters
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.samples import fingerprint
 from trainwright.rehearsal.watch.state import State, weights_fingerprint
+from trainwright.seams.source.places import nearest_place
 
 
 class Optimizers:
@@ -113,7 +113,7 @@ class Optimizers:
                 begins=state.update,
                 weights_before=self._weigh(),
                 models=tuple(m.number for m in found),
-                where=place(sys._getframe(1)),
+                where=nearest_place(sys._getframe(1)),
             )
         )
         self._known[optimizer] = len(trainings) - 1

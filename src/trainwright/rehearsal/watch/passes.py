@@ -1,4 +1,4 @@
-"""Calls of models from outside, and evaluation passes: which weights answered, over which set, in which mode."""
+"""Calls of models from outside, and evaluation passes: which weights answered, over which batch and set, in which mode."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Pass
-from trainwright.rehearsal.watch.batches import find_batch
-from trainwright.rehearsal.watch.places import place
-from trainwright.rehearsal.watch.state import Call, Held, State, storage_of, tensors_in, weights_fingerprint
+from trainwright.rehearsal.watch.state import Batch, Call, Held, State, storage_of, tensors_in, weights_fingerprint
+from trainwright.seams.source.places import nearest_place
 
 # Passes that are kept.
 MOST_PASSES = 20_000
@@ -65,12 +64,12 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     call = Call(model, state.update, module.training, model.is_noisy, rows, held)
     call.root = _root(state, call, tensors)
     model.takes_outputs = model.takes_outputs or call.root is not None
-    call.batch = call.root.batch if call.root is not None else find_batch(state, call)
+    call.batch = call.root.batch if call.root is not None else _find_batch(state, call)
     batch = call.batch
     if batch is not None and batch.of is not None and batch.drawn is not None and batch.is_under_way:
         batch.of.meet(batch.drawn, trains=torch.is_grad_enabled())
     if not torch.is_grad_enabled():
-        call.where = place(sys._getframe(1))
+        call.where = nearest_place(sys._getframe(1))
         pass_of(state, call)
     return call
 
@@ -139,7 +138,7 @@ def _begin(state: State, call: Call, module: Any) -> Pass | None:
         is_trained=call.model.is_trained,
         weights=weights_fingerprint(module),
         data=drawn.data if drawn is not None else 0,
-        where=call.where or place(sys._getframe(1)),
+        where=call.where or nearest_place(sys._getframe(1)),
     )
     begun = state.recorder.begin_pass(made, anew=True)
     if call.batch is not None and call.batch.of is not None:
@@ -172,3 +171,37 @@ def call_of(state: State, output: Any) -> Call | None:
         if call.rows and call.grads == grads and (call.rows == rows or (rows and rows % call.rows == 0)):
             return call
     return None
+
+
+def _find_batch(state: State, call: Call) -> Batch | None:
+    """The batch that holds the very inputs of a call, or inputs of the same shape: the newest of a reading that goes on, or
+    else the newest."""
+    storages = {h.storage for _, h in call.inputs}
+    for batch in reversed(state.batches):
+        if batch.holds(storages):
+            return batch
+    shapes = {h.shape for _, h in call.inputs if h.shape and h.shape[0] == call.rows}
+    alike = [b for b in reversed(state.batches) if any(h.shape in shapes for h in b.columns.values())]
+    return next((b for b in alike if b.is_under_way), alike[0] if alike else None)
+
+
+def batch_with(state: State, call: Call) -> Batch | None:
+    """The batch whose rows the call received for sure: the same memory, or the same values; None: not known."""
+    while call.root is not None:
+        call = call.root
+    storages = {h.storage for _, h in call.inputs}
+    candidates = [*([call.batch] if call.batch is not None else []), *reversed(state.batches)]
+    for batch in candidates:
+        if batch.holds(storages):
+            return batch
+    for batch in candidates:
+        for column in batch.columns.values():
+            values = column.get()
+            for _, held in call.inputs:
+                if held.shape != column.shape or values is None or not held.shape:
+                    continue
+                given = held.get()
+                if given is not None and given.dtype == values.dtype and torch.equal(given.cpu(), values.cpu()):
+                    return batch
+    # Rows that were changed on the way (scaled, moved) keep their order where the loader is not ahead.
+    return call.batch if not state.reads_ahead else None

@@ -206,11 +206,11 @@ def _array(values: list[Any]) -> NDArray[Any] | None:
             return None
         nested = np.array(values, dtype=object)
         return nested.astype(np.float64) if all(isinstance(one, (int, float)) for one in nested.ravel()) else None
-    return np.array(values, dtype=np.float64) if all(_is_number(one) for one in values) else None
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float))
+    return (
+        np.array(values, dtype=np.float64)
+        if all(one is None or isinstance(one, (bool, int, float)) for one in values)
+        else None
+    )
 
 
 def _words(values: NDArray[Any]) -> Floats | None:

@@ -12,9 +12,9 @@ from transformers.trainer_callback import TrainerCallback
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
-from trainwright.rehearsal.watch.places import place
 from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.source.places import nearest_place
 
 # What `log` is given beside the training's own numbers.
 _NOT_OF_TRAINING = re.compile(r"runtime|per_second|epoch|flos|(?<!loss_)step|memory|num_input_tokens")
@@ -34,7 +34,7 @@ def watch_trainer(watch: TorchWatch, module: Any) -> None:
 
     @functools.wraps(train)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        begun = add(place(sys._getframe(1)), self)
+        begun = add(nearest_place(sys._getframe(1)), self)
         if begun is None:
             return train(self, *args, **kwargs)
         try:

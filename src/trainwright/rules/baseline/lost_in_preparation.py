@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, SetupFacts
-from trainwright.stages.information import READABLE
+from trainwright.stages.learning import READABLE
 
 
 @rule("TW902", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)

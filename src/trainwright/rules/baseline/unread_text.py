@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, SetupFacts
-from trainwright.stages.information import POWER
+from trainwright.stages.learning import POWER
 
 
 @rule("TW910", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, LearningFacts, OverfitFacts, SetupFacts
-from trainwright.stages.information import POWER, UNREADABLE
+from trainwright.stages.learning import POWER, UNREADABLE
 
 # Independent random numbers or tokens reach 3, real tables, pictures and texts 12 and more (see misaligned-labels).
 STRUCTURED = 6.0

@@ -1,12 +1,19 @@
-"""The entry point: while a script is checked, the CPU stands in for missing devices that it asks for."""
+"""The entry point: while a script is checked, the CPU stands in for missing devices that it asks for.
+
+A script that ended before its training because it was told that there is no GPU runs with another answer.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import importlib
+import linecache
 import os
+import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +22,6 @@ import wrapt
 
 from trainwright.core.report import Redirected
 from trainwright.seams.devices.cuda import patch_cuda, patch_questions
-from trainwright.seams.devices.endings import ended_for_want, lacks_device, lacks_launcher
 from trainwright.seams.devices.frameworks import PATCHES
 from trainwright.seams.devices.mixed import patch_losses, patch_mixed
 from trainwright.seams.devices.patching import Patches
@@ -23,6 +29,7 @@ from trainwright.seams.devices.precision import LAUNCHED, patch_parallel, patch_
 from trainwright.seams.devices.redirection import KINDS, Redirection, current, going_on
 from trainwright.seams.devices.tensors import patch_factories, patch_tensors
 from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import syntax_tree
 
 # Environment variables that hide GPUs from the frameworks if set before import.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
@@ -32,6 +39,20 @@ NOT_FOR_REAL = (
     "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
     "`trainwright check` walks it on the CPU."
 )
+
+
+# torch's messages for a missing device, for requests that are not watched from the beginning.
+_LACKING = re.compile(
+    r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"
+    r"|not linked with support for (cuda|mps|xpu)|from the '(CUDA|MPS|XPU)' backend|ATen_cuda library"
+    r"|Cannot access accelerator device|deserialize object on a|no attribute '_cuda_"
+)
+# Words for devices in a script's condition, message or failing line.
+_SPOKEN_OF = re.compile(
+    r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices", re.IGNORECASE
+)
+# Names of functions that train.
+_TRAINING = re.compile(r"train|^fit|^main$|^run|backward|launch", re.IGNORECASE)
 
 
 class Devices:
@@ -85,18 +106,18 @@ class Devices:
         """Remarks about devices if an exception ended the script before training."""
         if self.redirection is not None:
             return list(dict.fromkeys(self.redirection.remarks))
-        return [NOT_FOR_REAL] if lacks_device(error) else []
+        return [NOT_FOR_REAL] if _lacks_device(error) else []
 
     def starts_anew(self, error: BaseException | None) -> bool:
         """Whether a script that ended before training should run once more with a different answer."""
         redirection = self.redirection
         if redirection is None:
             return False
-        if error is not None and lacks_device(error):
+        if error is not None and _lacks_device(error):
             if redirection.begun or not redirection.absent:  # nothing more can be done
                 return False
             redirection._begin()
-        elif error is not None and lacks_launcher(error):
+        elif error is not None and _lacks_launcher(error):
             redirection.alone = True
             redirection.ask_for("torchrun")
             os.environ.update({k: v for k, v in LAUNCHED.items() if k not in os.environ})
@@ -177,3 +198,80 @@ def _absent(torch: Any, forced: bool) -> frozenset[str]:
         "xpu": hasattr(torch, "xpu") and torch.xpu.is_available(),
     }
     return frozenset(kind for kind, found in here.items() if not found)
+
+
+def _lacks_device(error: BaseException) -> bool:
+    """Whether an exception says that a device is missing."""
+    return any(_LACKING.search(str(e)) for e in _chain(error))
+
+
+def _lacks_launcher(error: BaseException) -> bool:
+    """Whether a script needs variables that a launcher of several processes sets."""
+    if isinstance(error, ValueError):  # torch's own: "environment variable RANK expected, but not set"
+        return "environment variable" in str(error) and any(name in str(error) for name in LAUNCHED)
+    return isinstance(error, KeyError) and any(name in LAUNCHED for name in error.args)
+
+
+def ended_for_want(redirection: Redirection, error: BaseException | None) -> bool:
+    """Whether the answer that there is no GPU explains why the script ended before training.
+
+    Args:
+        error: what ended it; None if it ran to its end.
+    """
+    if not redirection.questions:
+        return False
+    if error is None:
+        return any(_trains_where_available(file) for file in redirection.questions.values())
+    return bool(_SPOKEN_OF.search(str(error))) or any(_SPOKEN_OF.search(text) for text in _conditions(error))
+
+
+def _trains_where_available(file: str) -> bool:
+    """Whether a file has training code under a condition that mentions devices."""
+    tree = syntax_tree(file)
+    text = "".join(linecache.getlines(file))
+    if "spawn(" in text and "device_count" in text:  # one process per device
+        return True
+    return any(
+        isinstance(node, ast.If)
+        and any(_SPOKEN_OF.search(t) for t in (ast.unparse(node.test), *_meaning(node.test, tree)))
+        and any(_trains(inside) for part in (*node.body, *node.orelse) for inside in ast.walk(part))
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
+def _trains(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return bool(_TRAINING.search(name))
+    return isinstance(node, (ast.For, ast.While))
+
+
+def _conditions(error: BaseException) -> Iterator[str]:
+    """The user's lines in an exception's traceback, and the conditions around them."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not is_users(file):
+            continue
+        yield linecache.getline(file, line)
+        tree = syntax_tree(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, (ast.If, ast.Assert)) and node.lineno <= line <= (node.end_lineno or node.lineno):
+                yield ast.unparse(node.test)
+                yield from _meaning(node.test, tree)
+
+
+def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
+    """The values assigned to the names in a condition."""
+    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
+            yield ast.unparse(node.value)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    link: BaseException | None = error
+    for _ in range(8):
+        if link is None:
+            return
+        yield link
+        link = link.__cause__ or link.__context__

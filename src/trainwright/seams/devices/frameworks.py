@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.devices.places import GPU
-from trainwright.seams.devices.redirection import Redirection, current, half_name, lacking
+from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name, lacking
 from trainwright.seams.failures.blame import passed_on
 
 _HALF_ARGUMENTS = (

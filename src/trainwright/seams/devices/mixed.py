@@ -12,8 +12,7 @@ import sys
 from typing import Any
 
 from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.places import GPU, HOST, Storages
-from trainwright.seams.devices.redirection import current
+from trainwright.seams.devices.redirection import GPU, HOST, Storages, current
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 # Functions that torch.nn.functional's losses call; unlike the losses, nobody compares them by identity. Outputs come

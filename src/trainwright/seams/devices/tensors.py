@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.places import GPU
-from trainwright.seams.devices.redirection import Redirection, current, half_name
+from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.source.places import is_users
 

@@ -1,4 +1,5 @@
-"""Attributes an exception to the user's pipeline, in words and places, or to Trainwright itself."""
+"""Attributes an exception to the user's pipeline, in words and places, or to Trainwright itself, and finds
+what its message says, which frameworks may bury in pages of text."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.failures.messages import copied_lines, telling
+from trainwright.core.quotations import plain
 from trainwright.seams.source.places import is_ours, is_users, show
 from trainwright.seams.source.renaming import is_set
 
@@ -50,6 +51,18 @@ _TRACEBACK = "Traceback (most recent call last)"
 _kept: list[BaseException] = []
 
 
+# Keras puts a layer's exception in bold type, among the layer's arguments. Others set single words in it.
+_OF_A_LAYER = "Exception encountered when calling"
+_BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
+# TensorFlow begins with the operation and the lines that led to it; the message comes last.
+_IN_GRAPH = "Graph execution error:"
+_NODE = re.compile(r"\s*\[\[\{\{node .*|\s*\[Op:.*", re.DOTALL)
+# The kernel and device, before and after the message.
+_KERNEL = re.compile(r"^\{\{function_node [^}]*\}\} | \[Op:\w+\]( name: .*)?$")
+# The original code's lines, if TensorFlow ran a copy.
+_COPIED = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
+
+
 def failure_of(error: BaseException) -> Failure:
     """An exception of the user's pipeline, in words and places; its traceback is cut to the user's frames.
 
@@ -73,12 +86,12 @@ def told(error: BaseException) -> Failure:
             where = Place(show(code.co_filename), link.tb_lineno)
             source = linecache.getline(code.co_filename, link.tb_lineno).strip()
             trace.append(f"{where} in {code.co_name}: {source}")
-        elif is_ours(code.co_filename) and not _watches(code.co_filename):
+        elif is_ours(code.co_filename) and not str(Path(code.co_filename).resolve()).startswith(_WATCHING):
             where, trace = None, []  # frames before our own call are irrelevant to the fault
         if not (is_ours(code.co_filename) and _watches(code.co_filename)):
             function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
-    for file, line, name in copied_lines(str(error)):
+    for file, line, name in _copied_lines(str(error)):
         if is_users(file):  # TensorFlow runs a copy of the code and names the original in its message
             where = Place(show(file), line)
             trace.append(f"{where} in {name}: {linecache.getline(file, line).strip()}")
@@ -136,10 +149,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         error = error.__cause__
         seen.add(id(error))
         yield error
-
-
-def _watches(file: str) -> bool:
-    return str(Path(file).resolve()).startswith(_WATCHING)
 
 
 def is_own(error: BaseException, *, measuring: bool = False) -> bool:
@@ -279,3 +288,21 @@ def _raised_elsewhere_by_us(error: BaseException) -> bool:
         return False
     line = linecache.getline(places[-1].group(1), int(places[-1].group(2)))
     return "(*" not in line
+
+
+def telling(message: str) -> str:
+    """The part of a message that says what is wrong; all of it if no such part is found."""
+    if _OF_A_LAYER in message and (found := _BOLD.search(message)):
+        return found.group(1).strip()
+    message = plain(message)
+    if message.startswith(_IN_GRAPH):
+        said = _NODE.sub("", message).rstrip()
+        return said.rpartition("\n")[2].strip()
+    return _KERNEL.sub("", message)
+
+
+def _copied_lines(message: str) -> list[tuple[str, int, str]]:
+    """File, line and function of the code that TensorFlow ran a copy of, if a message names them."""
+    if not message.startswith("in user code:"):
+        return []
+    return [(file, int(line), name) for file, line, name in _COPIED.findall(message)]

@@ -32,12 +32,9 @@ def stopped_after(seconds: float) -> Iterator[None]:
     Python that runs.
     """
     seconds = watchdog_seconds(seconds)
-    with _by_signal(seconds) if _has_signal() else _by_thread(seconds):
+    has_signal = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    with _by_signal(seconds) if has_signal else _by_thread(seconds):
         yield
-
-
-def _has_signal() -> bool:
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
 @contextlib.contextmanager

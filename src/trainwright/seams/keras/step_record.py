@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainwright.core import Failure, Place, Stage
+from trainwright.seams.keras.layers import Modes
 from trainwright.seams.keras.loss import KeptLoss
-from trainwright.seams.keras.modes import Modes
 from trainwright.stages import LossCall, ModuleFacts, Origin
 
 

@@ -14,6 +14,7 @@ from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.layers import (
     KINDS,
     LAYERS,
+    Modes,
     activation_name,
     activation_of,
     declared_sizes,
@@ -21,7 +22,6 @@ from trainwright.seams.keras.layers import (
     shares,
 )
 from trainwright.seams.keras.loss import KeptLoss, Kind, kind_of, measure_call, with_kind
-from trainwright.seams.keras.modes import Modes
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, user_frame, user_place
 from trainwright.seams.source.written import is_written

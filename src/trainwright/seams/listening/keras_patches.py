@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.listening.keras_refusals import arguments_of
+from trainwright.seams.listening.refusals import arguments_of
 from trainwright.seams.listening.seen import active, builder_frame, construction_at, listener, seen
 from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
 

@@ -1,13 +1,16 @@
-"""Finds which argument a call was rejected for in the framework's message, and repeats the call with a repair."""
+"""Finds which argument a call was rejected for in the framework's message, and repeats the call with a repair: constructors of
+Keras, and methods of its models that begin a training."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
-from trainwright.seams.listening.seen import listener
+from trainwright.seams.listening.seen import active, builder_frame, listener
 
 # Python's message; those of Keras's optimizers, its layers, and tf_keras's.
 _UNKNOWN = re.compile(
@@ -18,6 +21,9 @@ _UNKNOWN = re.compile(
 )
 # A call may have several rejected arguments, each repaired in turn.
 _MOST_REFUSED = 8
+
+
+_NAMESPACES = ("layers", "optimizers", "callbacks", "losses", "metrics")
 
 
 def unknown_argument(message: str) -> str:
@@ -53,3 +59,59 @@ def made_again(
         except (TypeError, ValueError) as another:
             given, error = mended, another
     raise error
+
+
+def patch_constructors(keras: Any) -> None:
+    """Let rejected layers, optimizers, callbacks, losses and metrics be constructed again with other arguments."""
+    classes = {
+        kind
+        for name in _NAMESPACES
+        for kind in vars(getattr(keras, name)).values()
+        if isinstance(kind, type) and inspect.isfunction(vars(kind).get("__init__"))
+    }
+    for kind in classes:
+        _watch(kind)
+
+
+def _watch(kind: Any) -> None:
+    original = kind.__init__
+    signature = inspect.signature(original)
+    parameters = list(signature.parameters.values())[1:]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+
+    # Under this name, the base classes' constructor watchers skip this frame (seams/source/places.py).
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            original(self, *args, **kwargs)
+        except (TypeError, ValueError) as error:
+            frame = builder_frame(self) if active() and type(self).__init__ is passed_on else None
+            if frame is None:
+                raise
+            given = {**dict(zip(names, args)), **kwargs}
+            made_again(lambda mended: original(self, **mended), kind.__name__, kind, given, error, frame)
+
+    # Keras reads a layer's arguments from its constructor's signature and does not unwrap it.
+    passed_on.__signature__ = signature  # type: ignore[attr-defined]
+    kind.__init__ = passed_on
+
+
+def arguments_of(
+    name: str, method: Any, model: Any, frame: FrameType, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments that the user's frame passes to a model's method, by the method's parameter names.
+
+    Raises:
+        TypeError: an argument is unknown, and no repair is available.
+    """
+    signature = inspect.signature(method)
+    try:
+        bound = signature.bind(model, *args, **kwargs)
+    except TypeError as error:
+        bound = made_again(lambda mended: signature.bind(model, *args, **mended), name, method, kwargs, error, frame)
+    given = {k: v for k, v in bound.arguments.items() if k != "self"}
+    for rest in (p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD):
+        given |= given.pop(rest, {})
+    return given

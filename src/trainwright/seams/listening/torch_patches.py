@@ -16,6 +16,7 @@ from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
 from trainwright.seams.listening.seen import (
     Construction,
     Loading,
+    WeakIdentityDictionary,
     active,
     builder_frame,
     construction_at,
@@ -23,7 +24,6 @@ from trainwright.seams.listening.seen import (
     seen,
 )
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
-from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.tensors.torch.transforms import within_transform
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.

@@ -24,17 +24,15 @@ def patch_loading(module: Any) -> None:
         result = original(cls, *args, **{**kwargs, "output_loading_info": True})
         model, info = result if isinstance(result, tuple) else (result, {})
         read = info.get if isinstance(info, Mapping) else functools.partial(getattr, info)
-        fresh = frozenset(read("missing_keys", ())) | _first_of_each(read("mismatched_keys", ()))
+        fresh = frozenset(read("missing_keys", ())) | {
+            k[0] if isinstance(k, tuple) else k for k in read("mismatched_keys", ())
+        }
         seen().loadings[model] = Loading(fresh=fresh)
         if frame is not None:
             seen().modules[model] = place_of(frame)
         return model
 
     module.PreTrainedModel.from_pretrained = classmethod(from_pretrained)
-
-
-def _first_of_each(keys: Any) -> frozenset[str]:
-    return frozenset(k[0] if isinstance(k, tuple) else k for k in keys)
 
 
 def patch_arguments(module: Any) -> None:

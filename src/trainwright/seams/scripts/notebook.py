@@ -2,7 +2,7 @@
 
 With a single text, everything found for scripts (loops, places, where things are written) is found for notebooks too. A
 cell keeps its number of lines: `%magics` and `!commands` become calls of a stand-in for the notebook's shell
-(seams/scripts/notebook_shell.py), made by IPython's own transformer, which only such files need.
+(seams/scripts/running.py), made by IPython's own transformer, which only such files need.
 """
 
 from __future__ import annotations

@@ -163,6 +163,13 @@ def user_place(frame: FrameType | None = None) -> Place | None:
     return place_of(found) if found else None
 
 
+def nearest_place(frame: FrameType | None) -> Place | None:
+    """The nearest line of the user's on the stack, whoever stands between; libraries and ours are passed over."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return place_of(frame) if frame is not None else None
+
+
 def scopes_of(error: BaseException) -> Iterator[dict[str, Any]]:
     """The names that each of the user's frames in an exception's traceback could use, the outermost frame first."""
     link = error.__traceback__

@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.seams.source.places import show
+from trainwright.seams.source.places import is_users, show
 
 End = tuple[int, int]
 """Line and column of a call's end, which no two calls share."""
@@ -265,3 +265,18 @@ def imported_name_place(near: Place, name: str) -> Place | None:
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (node.end_lineno or 0):
             return next((Place(near.file, a.lineno) for a in node.names if a.name == name), None)
     return None
+
+
+def config_place(model: Any, file: str) -> dict[str, Place]:
+    """The only line that builds the configuration of a model whose sizes it sets, in a file that loads no checkpoint."""
+    config = getattr(model, "config", None)
+    if config is None or "from_pretrained" in names_read(file) or not is_users(file):
+        return {}
+    line = only_call(file, type(config).__name__)
+    return {"config": Place(show(file), line)} if line else {}
+
+
+def configured_labels(model: Any) -> int | None:
+    """The number of classes in a model's configuration; None: it has no such setting."""
+    found = getattr(getattr(model, "config", None), "num_labels", None)
+    return found if isinstance(found, int) else None

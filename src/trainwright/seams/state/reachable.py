@@ -50,7 +50,7 @@ class ScriptState:
         self.models = list(reached.models)
         self._attributes = AttributeState(reached.owners)
         self._containers = [(v, v.copy()) for v in reached.containers]
-        self._arrays = [(v, _copy_array(v)) for v in reached.arrays]
+        self._arrays = [(v, v.copy() if isinstance(v, np.ndarray) else v.detach().clone()) for v in reached.arrays]
         self._variables = [(put, read()) for read, put in reached.variables]
         self._random = RandomState(reached.generators)
         self._files = [(f, f.tell()) for f in reached.files]
@@ -142,7 +142,9 @@ class _Reached:
         elif isinstance(value, type):
             self._class(value)
         elif _is_array(value):
-            if 0 < _size(value) <= LARGEST_ARRAY and _writable(value):
+            if 0 < (value.size if isinstance(value, np.ndarray) else value.numel()) <= LARGEST_ARRAY and _writable(
+                value
+            ):
                 self.arrays.append(value)
         elif _is_file(value):
             self.files.append(value)
@@ -290,10 +292,6 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
 
 
-def _size(value: Any) -> int:
-    return int(value.size if isinstance(value, np.ndarray) else value.numel())
-
-
 def _writable(value: Any) -> bool:
     """Arrays that can be written in place; parameters and buffers are handled with their models."""
     if isinstance(value, np.ndarray):
@@ -306,10 +304,6 @@ def _writable(value: Any) -> bool:
 def is_expanded(tensor: Any) -> bool:
     """Whether several elements of a tensor are one in memory: nothing can be written into it in place."""
     return any(size > 1 and step == 0 for size, step in zip(tensor.shape, tensor.stride()))
-
-
-def _copy_array(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value.detach().clone()
 
 
 def _fill(array: Any, kept: Any) -> None:

@@ -26,9 +26,17 @@ from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch.kept_graphs import KeptGraphs
 from trainwright.seams.torch.loss import LOSSES
-from trainwright.seams.torch.marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, largest_of, scores_for
+from trainwright.seams.torch.marks import (
+    Mark,
+    Meeting,
+    ModelCall,
+    as_tensor,
+    comparison_of,
+    largest_of,
+    scores_for,
+    watched,
+)
 from trainwright.seams.torch.noise import active_noise
-from trainwright.seams.torch.numpy_outputs import watched
 from trainwright.seams.torch.versions import register_after_calls
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors.torch import objects as tensors

@@ -1,9 +1,11 @@
-"""Gates before the steps of optimizers and schedules, which can block or allow changes of weights and rates."""
+"""Gates before the steps of optimizers and schedules, which can block or allow changes of weights and rates,
+and the size of the gradient after each thing that changes it."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +18,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.listening.torch_patches import watching_backward, watching_clips
 from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.source.places import user_place
-from trainwright.seams.torch.gradient_changes import GradientChanges
-from trainwright.stages.gradients import BACKWARD, CLEARED, CLIPPED, STEP, GradientChange
+from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP, GradientChange
 
 # A step that updates more often than this is really an epoch, and is cut short.
 MOST_STEPS = 32
@@ -25,6 +26,10 @@ MOST_STEPS = 32
 PARALLEL_WITHIN = 1e-4
 # As many values of each show it.
 MOST_COMPARED = 1_000_000
+
+
+# Two norms of the same gradients are equal up to rounding.
+_SAME_WITHIN = 1e-4
 
 
 @dataclass(kw_only=True)
@@ -171,7 +176,7 @@ class Gates:
         self._keep = keep
         self._stepped = 0
         self._cleared_at: Place | None = None
-        self._changes = GradientChanges(parameters if keep else ())
+        self._changes = _GradientChanges(parameters if keep else ())
         self._changes.found = self.passed.changes
 
     @contextmanager
@@ -295,3 +300,47 @@ class Gates:
         self._note("schedule")
         if not any(s is schedule for s in self.passed.schedules):
             self.passed.schedules.append(schedule)
+
+
+class _GradientChanges:
+    """Keeps what happened to the gradients of some parameters, in order.
+
+    Args:
+        parameters: those whose gradients count; without any, nothing is kept.
+    """
+
+    def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
+        self.found: list[GradientChange] = []
+        self._parameters = parameters
+        self._last: float | None = None
+
+    def look(self) -> bool:
+        """Keep a change that no known call made; returns whether it left nothing of a gradient."""
+        if not self._parameters:
+            return False
+        before, now = self._last, self._norm()
+        if before is None or abs(now - before) <= _SAME_WITHIN * before:
+            return False
+        self._add(CLEARED if now == 0 else BY_HAND, before, now, None)
+        return now == 0
+
+    def begin(self) -> None:
+        """A known call is about to change the gradients."""
+        self.look()
+        self._last = self._norm() if self._parameters else None
+
+    def end(self, kind: str) -> None:
+        """The call is over."""
+        if self._parameters:
+            self._add(kind, self._last or 0.0, self._norm(), user_place())
+
+    def _add(self, kind: str, before: float, after: float, where: Place | None) -> None:
+        self.found.append(GradientChange(kind=kind, before=before, after=after, where=where))
+        self._last = after
+
+    def _norm(self) -> float:
+        squares = 0.0
+        for gradient in (p.grad.detach() for p in self._parameters if p.grad is not None):
+            dense = gradient.coalesce().values() if gradient.is_sparse else gradient
+            squares += float(dense.double().norm()) ** 2
+        return math.sqrt(squares)

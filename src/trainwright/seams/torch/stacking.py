@@ -31,7 +31,7 @@ def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
             try:
                 return original(rows, *args, **kwargs)
             except (ValueError, RuntimeError, TypeError):
-                others = refused(rows) if _are_ragged(rows) else None
+                others = refused(rows) if len(set(lengths_of(rows))) > 1 else None
                 if others is None:
                     raise
                 return original(others, *args, **kwargs)
@@ -45,10 +45,6 @@ def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
     finally:
         for module, name, original in kept:
             setattr(module, name, original)
-
-
-def _are_ragged(rows: Any) -> bool:
-    return len(set(lengths_of(rows))) > 1
 
 
 def lengths_of(rows: Any) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,7 +15,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
-from trainwright.seams.source.places import is_users, user_place
+from trainwright.seams.source.places import user_place
+from trainwright.seams.torch.layers import is_users_own
 from trainwright.seams.torch.trace import tensors_in
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
@@ -60,7 +60,7 @@ class PassRecord(TorchFunctionMode):
         self._inside: list[nn.Module] = []
         self._keeping = False
         self._derived: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
-        self._own = {id(m) for m in self.model.modules() if _is_users_own(m)}
+        self._own = {id(m) for m in self.model.modules() if is_users_own(m)}
 
     @contextmanager
     def watching(self) -> Iterator[PassRecord]:
@@ -143,9 +143,3 @@ def _rows_first(result: Any, rows: int) -> torch.Tensor | None:
         if seen.dim() > 1 and seen.shape[1] == rows:
             return seen.detach().transpose(0, 1)
     return None
-
-
-def _is_users_own(module: nn.Module) -> bool:
-    """Whether the user wrote its forward."""
-    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
-    return code is not None and is_users(code.co_filename)

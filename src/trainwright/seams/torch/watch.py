@@ -18,12 +18,11 @@ from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.source.places import is_users, user_place
+from trainwright.seams.source.places import user_place
 from trainwright.seams.source.written import is_written
-from trainwright.seams.torch.activations import activation_shares
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.answers import first_tensor, scores_of
-from trainwright.seams.torch.layer_sizes import declared_sizes
+from trainwright.seams.torch.layers import activation_shares, declared_sizes, is_users_own
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.terms import TermWatch
@@ -191,7 +190,7 @@ class Observer(TorchFunctionMode):
             module = self._names.get(id(inner), "")
             module = module if own else f"{module}.{name}".lstrip(".")
             callers = self._stack[:-1] if own else self._stack
-            where = at if callers and _is_users_own(callers[-1][0]) else None
+            where = at if callers and is_users_own(callers[-1][0]) else None
             at = self._places(inner) if own else at
         values = args[0] if args else kwargs.get("input")
         call = Call(
@@ -367,12 +366,6 @@ class Observer(TorchFunctionMode):
                 if kept[0].shape == logits.shape and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
             )
             return next(fitting, None)
-
-
-def _is_users_own(module: nn.Module) -> bool:
-    """Whether the user wrote its forward."""
-    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
-    return code is not None and is_users(code.co_filename)
 
 
 @cache

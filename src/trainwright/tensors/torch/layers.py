@@ -1,18 +1,22 @@
-"""torch's layers by name, and changes to them; part of `tensors/torch/objects.py`."""
+"""torch's layers by name, changes to them, and views of data sets with changed, chosen or joined rows; nothing is copied. Part of
+`tensors/torch/objects.py`."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import Dataset, IterableDataset
 
-from trainwright.tensors.torch.rows import change_rows as change_rows
-from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
-from trainwright.tensors.torch.rows import choose_rows as choose_rows
+from trainwright.tensors.items import reader_of
 
 _INPUT_SIZE = ("in_features", "in_channels", "num_embeddings", "num_features", "input_size", "normalized_shape")
+
+
+ChangeRow = Callable[[dict[str, Any], int], Mapping[str, Any]]
 
 
 def register_lists(model: nn.Module, names: Sequence[str]) -> None:
@@ -126,3 +130,46 @@ def flatten_before(model: nn.Module, layer: str) -> None:
 def _put(model: nn.Module, name: str, module: nn.Module) -> None:
     parent, _, attribute = name.rpartition(".")
     setattr(model.get_submodule(parent), attribute, module)
+
+
+class _Changed(Dataset):
+    def __init__(self, data: Any, change: ChangeRow) -> None:
+        self.data, self.change = data, change
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> Mapping[str, Any]:
+        return self.change(dict(reader_of(self.data)(row)), row)
+
+
+class _ChangedStream(IterableDataset):
+    def __init__(self, data: Any, change: ChangeRow) -> None:
+        self.data, self.change = data, change
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return (self.change(dict(item), row) for row, item in enumerate(self.data))
+
+
+class _Chosen(Dataset):
+    def __init__(self, sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> None:
+        self.sets, self.rows = sets, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> Any:
+        of, at = self.rows[row]
+        return reader_of(self.sets[of])(at)
+
+
+def change_rows(data: Any, change: ChangeRow) -> Any:
+    return _Changed(data, change) if hasattr(data, "__len__") else _ChangedStream(data, change)
+
+
+def choose_rows(data: Any, rows: Sequence[int]) -> Any:
+    return data.select(rows) if hasattr(data, "select") else _Chosen([data], [(0, row) for row in rows])
+
+
+def choose_of_several(sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
+    return _Chosen(sets, rows)

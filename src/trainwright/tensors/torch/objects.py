@@ -16,15 +16,15 @@ from trainwright.core.repair import PartMissing
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.numbering import shifts
 from trainwright.tensors.torch.layers import activate as activate
+from trainwright.tensors.torch.layers import change_rows as change_rows
+from trainwright.tensors.torch.layers import choose_of_several as choose_of_several
+from trainwright.tensors.torch.layers import choose_rows as choose_rows
 from trainwright.tensors.torch.layers import flatten_before as flatten_before
 from trainwright.tensors.torch.layers import output_layer as output_layer
 from trainwright.tensors.torch.layers import register_lists as register_lists
 from trainwright.tensors.torch.layers import resize_embeddings as resize_embeddings
 from trainwright.tensors.torch.layers import resize_input as resize_input
 from trainwright.tensors.torch.layers import widen_head as widen_head
-from trainwright.tensors.torch.rows import change_rows as change_rows
-from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
-from trainwright.tensors.torch.rows import choose_rows as choose_rows
 
 # Statistics of larger tensors use an evenly spaced sample of this many values; finiteness is checked for all.
 LARGEST_EXACT = 4_000_000

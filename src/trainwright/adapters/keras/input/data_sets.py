@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.alignment import alignment_of, label_copy_of
 from trainwright.adapters.data.indexing import repetition_of
-from trainwright.adapters.data.label_sources import label_sources
+from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
 from trainwright.adapters.data.numbering import renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, suspicious_rows, try_extremes, try_unusable
 from trainwright.adapters.data.source_tables import aligned_source

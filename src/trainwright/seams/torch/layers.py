@@ -1,10 +1,14 @@
-"""How much of an activation's range its outputs use."""
+"""Measurements of a torch layer and its activation: declared sizes, and how much of the range the outputs use."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
+from torch import nn
+
+from trainwright.seams.source.places import is_users
 
 RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
@@ -28,3 +32,23 @@ def activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
             near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
             return {"saturated_share": float(near.float().mean())}
     return {}
+
+
+def declared_sizes(module: nn.Module) -> tuple[int, ...]:
+    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalization; empty for others."""
+    for pair in (
+        ("in_features", "out_features"),
+        ("in_channels", "out_channels"),
+        ("num_embeddings", "embedding_dim"),
+        ("input_size", "hidden_size"),
+        ("num_features",),
+    ):
+        if all(isinstance(getattr(module, name, None), int) for name in pair):
+            return tuple(getattr(module, name) for name in pair)
+    return tuple(module.normalized_shape[-1:]) if isinstance(module, nn.LayerNorm) else ()
+
+
+def is_users_own(module: nn.Module) -> bool:
+    """Whether the user wrote its forward."""
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    return code is not None and is_users(code.co_filename)

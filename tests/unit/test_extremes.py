@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainwright.probes.splits.extremes import extreme_rows
+from trainwright.probes.splits.odd_rows import extreme_rows
 
 RNG = np.random.default_rng
 

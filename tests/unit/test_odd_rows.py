@@ -9,8 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trainwright.adapters.data.further_rows import held_columns, read_further, read_stream
-from trainwright.adapters.data.odd_rows import RowStep, TriedSet, try_worst_rows
+from trainwright.adapters.data.odd_rows import (
+    RowStep,
+    TriedSet,
+    held_columns,
+    read_further,
+    read_stream,
+    try_worst_rows,
+)
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages.rows import BadRow, OddRow, OddRowFacts, Reading

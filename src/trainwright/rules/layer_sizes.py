@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from trainwright.core import Call, Failure, Place, Repair, Seam
-from trainwright.frameworks.layers import TAKES
+from trainwright.frameworks.error_texts import TAKES
 from trainwright.stages import ForwardFacts, ModuleFacts
 
 

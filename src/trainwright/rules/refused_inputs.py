@@ -8,8 +8,7 @@ from math import prod
 from typing import Any
 
 from trainwright.core import Failure, Finding, Fix, Place, Proof, Repair, Role, Safety, Tensors
-from trainwright.frameworks.error_texts import INVALID_SHAPE, REFUSED_INPUT
-from trainwright.frameworks.layers import DECLARED, MODELS, RECURRENT
+from trainwright.frameworks.error_texts import DECLARED, INVALID_SHAPE, MODELS, RECURRENT, REFUSED_INPUT
 from trainwright.rules.repairs import change_batches
 from trainwright.stages import BatchFacts, ForwardFacts, SetupFacts
 

@@ -17,7 +17,6 @@ import wrapt
 from trainwright.seams.listening import (
     jax_patches,
     keras_patches,
-    process_patches,
     refusals,
     torch_patches,
     trainer_patches,
@@ -45,7 +44,7 @@ def install() -> None:
         ("torch.utils.data.dataloader", torch_patches.patch_loaders),
         ("torch.autograd", torch_patches.patch_backward),
         ("torch.nn.utils.clip_grad", torch_patches.patch_clipping),
-        ("torch.multiprocessing.spawn", process_patches.patch_processes),
+        ("torch.multiprocessing.spawn", torch_patches.patch_processes),
         ("transformers.modeling_utils", trainer_patches.patch_loading),
         ("transformers.training_args", trainer_patches.patch_arguments),
         ("transformers.training_args_seq2seq", trainer_patches.patch_seq2seq_arguments),

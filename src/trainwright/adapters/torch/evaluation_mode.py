@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import user_place
-from trainwright.seams.torch.noise import active_noise
+from trainwright.seams.torch.layers import active_noise
 from trainwright.stages.evaluation import ActiveNoise
 
 

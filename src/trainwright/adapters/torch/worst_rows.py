@@ -8,8 +8,16 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from trainwright.adapters.data.further_rows import one_by_one, part_of_rows, read_further, read_stream
-from trainwright.adapters.data.odd_rows import RowStep, Step, TriedSet, try_worst_rows
+from trainwright.adapters.data.odd_rows import (
+    RowStep,
+    Step,
+    TriedSet,
+    one_by_one,
+    part_of_rows,
+    read_further,
+    read_stream,
+    try_worst_rows,
+)
 from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages import BadRow, Reading, SplitFacts

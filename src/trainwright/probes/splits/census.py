@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.probes.splits.extremes import extreme_rows
 from trainwright.probes.splits.labels import measure_labels
-from trainwright.probes.splits.odd_rows import OddRows, stacked
+from trainwright.probes.splits.odd_rows import OddRows, extreme_rows, stacked
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages import Extremes, OddRow
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts

@@ -1,19 +1,26 @@
-"""Updates that a script makes itself, without an optimizer."""
+"""Updates that a script makes itself, without an optimizer, some of them with gradients that torch.func takes of a loss: each of
+those is an update, and what a loss function was given in it is trained on."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from trainwright.core import Place
-from trainwright.rehearsal.record import Training
+from trainwright.rehearsal.record import Source, Training
+from trainwright.rehearsal.recorder import asks_for_rows
+from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
+from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
-from trainwright.rehearsal.watch.state import State
+from trainwright.rehearsal.watch.state import Call, Held, State, storage_of
 from trainwright.seams.source.places import nearest_place
 
 # Nodes of the graph that are looked through for weights, and weights.
@@ -53,7 +60,7 @@ class Handmade:
             self._begin_training()
             has_changed = True
         self._taken = self._taken + 1 if weights == self._weights else 1
-        self._leaves, self._weights, self._where = leaves, weights, place(sys._getframe(1))
+        self._leaves, self._weights, self._where = leaves, weights, nearest_place(sys._getframe(1))
         return has_changed
 
     def finish(self) -> None:
@@ -108,3 +115,100 @@ def _leaves(roots: list[Any]) -> list[Any]:
                 kept.append(inner)
                 todo.append(inner)
     return found
+
+
+class Functional:
+    """Follows the outermost gradients."""
+
+    def __init__(self, state: State, meetings: Meetings, has_stepped: Callable[[], bool]) -> None:
+        self._state, self._meetings, self._has_stepped = state, meetings, has_stepped
+        self._training: Training | None = None
+        self._weights: set[float] = set()
+        self._most_rows = 0
+
+    @property
+    def is_off(self) -> bool:
+        """Whether a gradient is no update by itself."""
+        return self._state.is_off() or self._has_stepped()
+
+    def note(self, argnums: Any, args: Any, result: Any, value: Any, met: list[Any]) -> None:
+        """A gradient was taken; the value of the loss, if it was asked for, and what loss functions were given."""
+        state, recorder = self._state, self._state.recorder
+        if any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves(result)):
+            return  # one within another training
+        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if self._training is None:
+            number = len(recorder.record.trainings) + 1
+            self._training = Training(
+                number=number, kind="loop", begins=state.update, where=nearest_place(sys._getframe(1))
+            )
+            recorder.begin_training(self._training)
+        if state.due:
+            self._weights.add(fingerprint(leaf for n in chosen for leaf in tree_leaves(args[n])))
+        given = [leaf for n, one in enumerate(args) if n not in chosen for leaf in tree_leaves(one) if is_plain(leaf)]
+        for form, answer, target, loss, module in met:
+            self._meet(form, _inside(answer), _inside(target), module, given)
+            value = loss if value is None and loss.dim() == 0 else value
+        if value is not None:
+            recorder.add_loss(float(_inside(value)))
+        state.note_look()
+        state.end_update()
+
+    def _meet(self, form: str, answer: Any, target: Any, module: Any, given: list[Any]) -> None:
+        if not (is_plain(answer) and is_plain(target) and answer.dim()):
+            return
+        state, call, rows = self._state, None, len(answer)
+        if module is not None:
+            model = state.model_of(module)
+            model.is_trained = True
+            inputs = [one for one in given if one.shape[:1] == (rows,) and storage_of(one) != storage_of(target)]
+            call = Call(
+                model, state.update, True, False, rows, [(str(n), Held.of(one)) for n, one in enumerate(inputs)]
+            )
+            call.outputs = [("0", Held.of(answer))]  # named as where the module answers by itself
+        self._most_rows = max(self._most_rows, rows)
+        meeting = Meeting(form=form, output=answer, target=target, source=Source.LOSS, call=call, update=state.update)
+        self._meetings.train(meeting)
+
+    def finish(self) -> None:
+        """Tell whether the weights have moved."""
+        if self._training is not None and self._weights:
+            self._training.has_moved = self._state.recorder.have_moved(self._weights, self._most_rows)
+
+
+def _inside(tensor: Any) -> Any:
+    """The tensor with values in one of a transform's."""
+    while isinstance(tensor, torch.Tensor) and torch._C._functorch.is_gradtrackingtensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def watch_functional(state: State, functional: Functional) -> None:
+    """Look at each gradient that `torch.func` takes by itself, within no other transform."""
+    note = state.recorder.watching(functional.note)
+
+    def within(original: Callable[..., Any], has_value: bool) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def passed_on(func: Any, argnums: Any = 0, *options: Any, **named: Any) -> Any:
+            taken = original(func, argnums, *options, **named)
+
+            @functools.wraps(taken)
+            def asked(*args: Any, **kwargs: Any) -> Any:
+                if functional.is_off or asks_for_rows(argnums, args, tree_leaves):
+                    return taken(*args, **kwargs)
+                met = state.in_gradient = []
+                try:
+                    result = taken(*args, **kwargs)
+                finally:
+                    state.in_gradient = None
+                gradient, value = result if has_value else (result, None)
+                note(argnums, args, gradient, value[0] if isinstance(value, tuple) else value, met)
+                state.recorder.end_update()  # what it calls may end the run: no watcher's own
+                return result
+
+            return asked
+
+        return passed_on
+
+    torch.func.grad = within(torch.func.grad, False)
+    torch.func.grad_and_value = within(torch.func.grad_and_value, True)

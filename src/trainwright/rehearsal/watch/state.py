@@ -208,7 +208,7 @@ class State:
         self.in_backward = False
         self.in_loss = 0
         self.in_gradient: list[Any] | None = None
-        """What loss functions are given while `torch.func` takes a gradient (`functional.py`)."""
+        """What loss functions are given while `torch.func` takes a gradient (`handmade.py`)."""
         self.module: Any = None
         """The last module that was called meanwhile."""
         self.current: Call | None = None

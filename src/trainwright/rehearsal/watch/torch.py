@@ -6,12 +6,10 @@ from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
-from trainwright.rehearsal.watch.comparisons import watch_comparisons
-from trainwright.rehearsal.watch.evaluated import Evaluated
+from trainwright.rehearsal.watch.comparisons import Evaluated, watch_comparisons
 from trainwright.rehearsal.watch.files import watch_files
-from trainwright.rehearsal.watch.functional import Functional, watch_functional
 from trainwright.rehearsal.watch.generated import Generating
-from trainwright.rehearsal.watch.handmade import Handmade
+from trainwright.rehearsal.watch.handmade import Functional, Handmade, watch_functional
 from trainwright.rehearsal.watch.looking import watch_closely
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
 from trainwright.rehearsal.watch.meetings import Meetings

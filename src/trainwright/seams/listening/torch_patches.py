@@ -1,4 +1,5 @@
-"""torch patches: modules, optimizers, schedules and loaders that a script builds, and the calls of a training step."""
+"""torch patches: modules, optimizers, schedules and loaders that a script builds, the calls of a training step, and the processes
+that it starts, which are forked so that what they do is observed too."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import difflib
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -20,6 +21,7 @@ from trainwright.seams.listening.seen import (
     active,
     builder_frame,
     construction_at,
+    listener,
     looping,
     seen,
 )
@@ -212,8 +214,10 @@ def patch_schedules(module: Any) -> None:
     _keep_constructions(module.ReduceLROnPlateau, lambda: seen().schedules)
 
 
-def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Construction]]) -> None:
-    """Record the user's line that built each object of a class."""
+def _keep_constructions(
+    owner: Any, kept: Callable[[], MutableMapping[Any, Construction]], of: Callable[[Any], Any] = lambda built: built
+) -> None:
+    """Record the user's line that built each object of a class, by the object or what it is `of`."""
     original = owner.__init__
 
     @functools.wraps(original)
@@ -221,26 +225,13 @@ def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Co
         original(self, *args, **kwargs)
         frame = builder_frame(self) if active() else None
         if frame is not None:
-            kept()[self] = construction_at(frame, type(self).__name__)
-
-    owner.__init__ = init
-
-
-def _keep_loaders(owner: Any) -> None:
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = builder_frame(self) if active() else None
-        if frame is not None:
-            seen().loaders.setdefault(id(self.dataset), construction_at(frame, type(self).__name__))
+            kept().setdefault(of(self), construction_at(frame, type(self).__name__))
 
     owner.__init__ = init
 
 
 def patch_loaders(module: Any) -> None:
-    _keep_loaders(module.DataLoader)
+    _keep_constructions(module.DataLoader, lambda: seen().loaders, of=lambda loader: id(loader.dataset))
     begin, draw = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
 
     @functools.wraps(begin)
@@ -372,3 +363,32 @@ def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any)
         tensor.grad = None
     outputs.backward(inputs=asked, retain_graph=more.get("retain_graph"))
     return found
+
+
+def patch_processes(module: Any) -> None:
+    """Fork the processes that a script starts for training, so that their actions are observed too."""
+    original = module.start_processes
+
+    @functools.wraps(original)
+    def start_processes(
+        fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
+    ) -> Any:
+        if not active() or sys.modules["torch"].cuda.is_initialized():  # a process that uses a GPU cannot be forked
+            return passed_on(original, fn, args, nprocs, join, daemon, start_method)
+        context = passed_on(original, functools.partial(_work, fn), args, nprocs, False, daemon, "fork")
+        context.join = functools.partial(_join, context.join)
+        while join and not context.join():
+            pass
+        return None if join else context
+
+    module.start_processes = start_processes
+
+
+def _join(original: Any, *args: Any, **kwargs: Any) -> Any:
+    is_over = original(*args, **kwargs)
+    listener().children_ended()  # a process that walked returns nothing, which launchers wait for in vain
+    return is_over
+
+
+def _work(fn: Any, rank: int, *args: Any) -> None:
+    listener().in_child(functools.partial(fn, rank, *args))

@@ -24,7 +24,8 @@ from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_ours, is_users, user_frame, user_place
-from trainwright.seams.torch.kept_graphs import KeptGraphs
+from trainwright.seams.torch.graph import KeptGraphs
+from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.marks import (
     Mark,
@@ -36,7 +37,6 @@ from trainwright.seams.torch.marks import (
     scores_for,
     watched,
 )
-from trainwright.seams.torch.noise import active_noise
 from trainwright.seams.torch.versions import register_after_calls
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors.torch import objects as tensors

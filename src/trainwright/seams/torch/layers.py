@@ -1,12 +1,15 @@
-"""Measurements of a torch layer and its activation: declared sizes, and how much of the range the outputs use."""
+"""Measurements of a torch layer: declared sizes, how much of its activation's range the outputs use, and which calls use dropout
+or the current batch's statistics."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from trainwright.seams.source.places import is_users
 
@@ -14,6 +17,10 @@ RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 # Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
+
+
+_DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
 def activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
@@ -52,3 +59,22 @@ def is_users_own(module: nn.Module) -> bool:
     """Whether the user wrote its forward."""
     code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
     return code is not None and is_users(code.co_filename)
+
+
+def active_noise(func: Any, args: Any, kwargs: Mapping[str, Any]) -> str | None:
+    """dropout, or batch_norm with the batch's statistics, if a function is about to use it."""
+    name = getattr(func, "__name__", "")
+    if name in _DROPOUTS and getattr(F, name, None) is func:
+        share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        return "dropout" if share > 0 and kwargs.get("training", args[2] if len(args) > 2 else True) else None
+    if func is F.batch_norm:
+        # Without running statistics (track_running_stats=False), batch statistics are intended.
+        kept = kwargs.get("running_mean", args[1] if len(args) > 1 else None) is not None
+        return "batch_norm" if kept and kwargs.get("training", args[5] if len(args) > 5 else False) else None
+    if name == "scaled_dot_product_attention":
+        return "dropout" if kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0) > 0 else None
+    if name in _RECURRENT and len(args) > 6:
+        # (…, has_biases, num_layers, dropout, train, bidirectional, batch_first), for padded and packed input alike.
+        shares, flags = [a for a in args if isinstance(a, float)], [a for a in args if isinstance(a, bool)]
+        return "dropout" if shares[:1] and shares[0] > 0 and flags[1:2] == [True] else None
+    return None

@@ -17,8 +17,7 @@ from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError
 from trainwright.options import Options, with_settings
 from trainwright.rehearsal.names import seek_names
-from trainwright.rehearsal.pictures import draw
-from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, read_all
+from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, draw, read_all
 from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of

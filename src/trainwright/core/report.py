@@ -217,7 +217,9 @@ def _one_training(report: Report) -> dict[str, Any]:
         ],
         "sheet": sheet_to_dict(report.sheet),
         "samples": samples_to_list(report.samples),
-        "redirected": _redirected(report.redirected),
+        "redirected": {"asked": [*r.asked], "to": "cpu", "precision": r.precision, "why": r.why}
+        if (r := report.redirected)
+        else None,
         "message": report.message,
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
@@ -307,12 +309,6 @@ def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
             "seeds": proof.seeds,
         }
     return {"kind": "fact", "fact": proof.fact} if proof else None
-
-
-def _redirected(found: Redirected | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"asked": list(found.asked), "to": "cpu", "precision": found.precision, "why": found.why}
 
 
 def _read_redirected(data: Mapping[str, Any] | None) -> Redirected | None:

@@ -1,4 +1,5 @@
-"""What the numbers in a loss call show, in any framework, under the names that the rules use for losses."""
+"""What the numbers in a loss call show, in any framework, under the names that the rules use for losses;
+and whether its values show that each output is compared with the targets of all rows."""
 
 from __future__ import annotations
 
@@ -20,6 +21,12 @@ _CLIPPED = 1e-7
 
 # The ends of activations' ranges; None: unbounded.
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
+
+
+# A mean over the same pairs in another order differs only by rounding.
+SAME_WITHIN = 1e-5
+# If the shape matters, another shape changes an untrained model's loss by at least a few hundredths.
+_OTHER_WITHIN = 1e-3
 
 
 def main_call(calls: Sequence[LossCall]) -> LossCall | None:
@@ -177,3 +184,37 @@ def row_labels(count: int, *candidates: np.ndarray | None) -> tuple[float, ...]:
 
 def _is_one(sums: np.ndarray, within: float) -> bool:
     return bool(np.abs(sums - 1).max() < within)
+
+
+def crosses_rows(now: float, exchanged: float, in_shape: float, in_shape_exchanged: float) -> bool:
+    """Whether permuting the targets between rows has no effect, but would have one if they had the outputs' shape.
+
+    Args:
+        now: the loss of a batch.
+        exchanged: the loss with permuted targets.
+        in_shape: the loss with the targets in the outputs' shape.
+        in_shape_exchanged: the loss with both.
+    """
+    if not np.isfinite([now, exchanged, in_shape, in_shape_exchanged]).all():
+        return False
+    if _differ(now, exchanged) > SAME_WITHIN:
+        return False
+    return min(_differ(now, in_shape), _differ(in_shape, in_shape_exchanged)) > _OTHER_WITHIN
+
+
+def is_of_all_pairs(together: float, pairs: np.ndarray) -> bool:
+    """Whether the loss of a few rows is the mean over all pairs of an output and a target, not over the rows.
+
+    Args:
+        together: the loss of the rows together.
+        pairs: (outputs, targets), the loss of each single pair.
+    """
+    if not np.isfinite([together, *pairs.ravel()]).all():
+        return False
+    if _differ(together, float(pairs.diagonal().mean())) <= _OTHER_WITHIN:
+        return False
+    return _differ(together, float(pairs.mean())) <= SAME_WITHIN
+
+
+def _differ(one: float, other: float) -> float:
+    return abs(one - other) / max(abs(one), abs(other), 1e-12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,10 @@ from trainwright.stages.tensor import TensorFacts
 _SMALLEST_PLANE = 8
 # Noise has 1.13 (2/sqrt(pi)); images of 8 x 8 up to 0.8.
 _SMOOTH = 0.9
+
+
+Rows = tuple[Mapping[str, np.ndarray], np.ndarray]
+"""The inputs of a batch by name, each (rows, …), and its labels (rows, …)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,3 +328,25 @@ def _roughness(images: np.ndarray, channels_at: int) -> float:
     axes = [axis for axis in (1, 2, 3) if axis != channels_at and images.shape[axis] > 1]
     steps = [np.abs(np.diff(images, axis=axis)).mean() for axis in axes]
     return float(np.mean(steps) / images.std())
+
+
+def equal_inputs(batches: Sequence[Rows]) -> EqualInputs | None:
+    """Return what all rows have in common; None if their inputs differ, or if an input has no axis for the rows."""
+    first: dict[str, np.ndarray] = {}
+    labels: set[bytes] = set()
+    rows = 0
+    for inputs, targets in batches:
+        if not inputs or any(not v.ndim or len(v) != len(targets) or not len(v) for v in inputs.values()):
+            return None
+        first = first or {name: values[0] for name, values in inputs.items()}
+        if inputs.keys() != first.keys() or not all(_repeats(v, first[name]) for name, v in inputs.items()):
+            return None
+        labels |= {row.tobytes() for row in np.ascontiguousarray(targets)}
+        rows += len(targets)
+    if not first:
+        return None
+    return EqualInputs(rows=rows, labels=len(labels), zero=not any(row.any() for row in first.values()))
+
+
+def _repeats(values: np.ndarray, row: np.ndarray) -> bool:
+    return values.shape[1:] == row.shape and bool((values == row).all())

@@ -9,7 +9,7 @@ import numpy as np
 from trainwright.adapters.keras.calls import as_tensors, first_array, is_own
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.probes.pairing import crosses_rows, is_of_all_pairs
+from trainwright.probes.losses import crosses_rows, is_of_all_pairs
 from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.keras.loss import kind_of
 from trainwright.seams.keras.step_record import StepRecord

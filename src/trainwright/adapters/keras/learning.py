@@ -16,7 +16,7 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.learning.learner import Judged, Learner, Passed
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.keras.trace import traced
+from trainwright.seams.keras.layers import traced
 from trainwright.timing import now
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, later_half_changed
-from trainwright.seams.keras.trace import Given, first_difference, traced
+from trainwright.seams.keras.layers import Given, first_difference, traced
 from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 import wrapt
 
-from trainwright.probes.equal_inputs import equal_inputs
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.stages.batch import (
     EqualInputs,
     ImageFacts,
     LabelMaskFacts,
+    equal_inputs,
     measure_images,
     measure_label_count,
     measure_label_mask,

@@ -15,8 +15,8 @@ from torch import nn
 from trainwright.core.repair import Repair, Seam
 from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
-from trainwright.seams.torch.answers import scores_of
 from trainwright.seams.torch.evaluation import tensors_in
+from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Made, Trace
 from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors

@@ -9,7 +9,7 @@ import torch
 
 from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.probes.pairing import crosses_rows
+from trainwright.probes.losses import crosses_rows
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.stages.loss import CrossedTargets

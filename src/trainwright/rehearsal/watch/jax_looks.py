@@ -1,14 +1,18 @@
-"""What JAX functions were called with, looked at once the run is over: answers beside labels, and whether weights moved."""
+"""What JAX functions were called with, looked at once the run is over: they are traced to see where answers of weights meet labels,
+and whether weights moved."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +20,6 @@ from numpy.typing import NDArray
 from trainwright.core import Place
 from trainwright.rehearsal.record import Answers, Kind, Output, Pass, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
-from trainwright.rehearsal.watch.jax_trail import Meeting, Trail
 from trainwright.rehearsal.watch.keras_losses import Compared, Expected, compare
 from trainwright.rehearsal.watch.keras_rows import inputs_of, keys_of, spread
 
@@ -28,6 +31,11 @@ PART = 0.02
 FOLLOWED = 256
 # By so much, relative to its largest value, what is computed again may differ.
 ALIKE = 1e-2
+
+
+# Operations that leave the values as they are.
+_SAME = {"convert_element_type", "reshape", "squeeze", "broadcast_in_dim", "copy", "stop_gradient"}
+_FORMS = {"sub": "numbers", "mul": "weighed", "gather": "picked", "eq": "chosen"}
 
 
 @dataclass(eq=False)
@@ -53,7 +61,7 @@ class Looks:
         self._recorder, self._jax, self._leaves = recorder, jax, jax.tree_util.tree_leaves
         self.is_looking = False
         """Whether gradients are met, and compiled functions run as they are written."""
-        self._met: list[tuple[list[Meeting], list[Any], list[Any]]] = []
+        self._met: list[tuple[list[_Meeting], list[Any], list[Any]]] = []
         """Of the call that is traced: what met, the loss, and some values of the weights."""
         self._trace: Any = None
         self._traced: dict[Any, Callable[..., Any]] = {}
@@ -61,7 +69,7 @@ class Looks:
         """The shapes of weights, in the order in which they are passed."""
         self.weights: set[bytes] = set()
         self.most_rows = 0
-        jax.tree_util.register_dataclass(Meeting, ["answer", "target", "inputs"], ["form"])
+        jax.tree_util.register_dataclass(_Meeting, ["answer", "target", "inputs"], ["form"])
 
     def look(self, calls: Iterable[Held], trains: bool) -> None:
         """Look at calls, and keep what they show if they give what they gave: what they use may have changed since."""
@@ -117,7 +125,7 @@ class Looks:
 
     def _follow(self, weights: list[Any], function: Callable[..., Any], args: Any, kwargs: Any, is_loss: bool) -> Any:
         """Call a function, and note what meets on the way to its results, or to the loss, which is the first one."""
-        trail = Trail(weights)
+        trail = _Trail(weights)
         with trail.following():
             result = function(*args, **kwargs)
         results = self._leaves(result)
@@ -130,9 +138,9 @@ class Looks:
 
     def keep_choice(self, held: Held, scores: Any, labels: Any, rows: Any) -> None:
         """Keep scores whose choice was compared with labels."""
-        self._keep(held, [Meeting("chosen", scores, labels, [rows])], None, np.array([held.update]))
+        self._keep(held, [_Meeting("chosen", scores, labels, [rows])], None, np.array([held.update]))
 
-    def _keep(self, held: Held, meetings: list[Meeting], loss: float | None, weights: NDArray[Any]) -> None:
+    def _keep(self, held: Held, meetings: list[_Meeting], loss: float | None, weights: NDArray[Any]) -> None:
         recorder, met, made = self._recorder, Counter[tuple[Kind, int]](), None
         model, trains = recorder.number_of(self), loss is not None
         if loss is not None:
@@ -183,11 +191,11 @@ def _are_alike(results: list[Any], before: list[Any]) -> bool:
     return len(results) == len(before) and all(is_alike(*pair) for pair in pairs)
 
 
-def _compare(meetings: list[Meeting]) -> Iterator[tuple[Compared, list[NDArray[Any]], Source]]:
+def _compare(meetings: list[_Meeting]) -> Iterator[tuple[Compared, list[NDArray[Any]], Source]]:
     """Answers beside labels, in the form of the record, with the inputs of their rows."""
     known: list[Compared] = []
     meetings = [
-        Meeting(m.form, np.asarray(m.answer), np.asarray(m.target), list(map(np.asarray, m.inputs))) for m in meetings
+        _Meeting(m.form, np.asarray(m.answer), np.asarray(m.target), list(map(np.asarray, m.inputs))) for m in meetings
     ]
     for number, meeting in enumerate(meetings):
         if any(_are_halves(meeting, one) for one in meetings[:number]):
@@ -211,7 +219,7 @@ def _are_same(one: Compared, other: Compared) -> bool:
     return (one.kind, one.width) == (other.kind, other.width) and np.array_equal(mine, theirs)  # type: ignore[arg-type]
 
 
-def _are_halves(one: Meeting, other: Meeting) -> bool:
+def _are_halves(one: _Meeting, other: _Meeting) -> bool:
     """Whether they are the logarithms of yes and of no, each multiplied with its label."""
     if not one.form == other.form == "weighed" or one.answer.shape != other.answer.shape:
         return False
@@ -219,7 +227,7 @@ def _are_halves(one: Meeting, other: Meeting) -> bool:
     return all(np.allclose(share, 1, atol=ALIKE) for share in shares)
 
 
-def _read(meeting: Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDArray[Any]] | None:
+def _read(meeting: _Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDArray[Any]] | None:
     """What the answers are, themselves and their labels."""
     answer, target = meeting.answer, meeting.target
     if is_half:
@@ -237,3 +245,111 @@ def _read(meeting: Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDAr
         target = target.reshape(answer.shape[:-1]) if fits else target
     are_shares = bool(answer.min() >= 0) and np.allclose(answer.sum(-1), 1, atol=ALIKE)
     return (Expected(kind=Kind.CLASSES, from_logits=not are_shares), answer, target) if fits else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """Answers beside labels."""
+
+    form: str
+    """`numbers` (the labels are subtracted), `weighed` (they are multiplied with scores), `picked` (they choose among scores)
+    or `chosen` (the highest score is compared with them)."""
+    answer: Any
+    target: Any
+    inputs: list[Any]
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What an array was computed from."""
+
+    sources: frozenset[int] = frozenset()
+    meetings: tuple[_Meeting, ...] = ()
+    """Those behind which neither weights nor rows came in."""
+    scores: Any = None
+    """The scores of which it is the place of the highest."""
+
+
+class _Trail:
+    """What each array is computed from, while operations are followed."""
+
+    def __init__(self, weights: Sequence[Any]) -> None:
+        self._weights = frozenset(map(id, weights))
+        self._known: dict[int, tuple[Any, _Value]] = {}
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        """Follow what is traced meanwhile, and what functions with rules or compilations of their own hold."""
+        from jax._src.core import set_current_trace
+        from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+        from jax.extend.core import jaxpr_as_fun
+
+        original = DynamicJaxprTrace.process_primitive
+
+        @functools.wraps(original)
+        def process(trace: Any, primitive: Any, operands: Any, params: Any, *rest: Any) -> Any:
+            operands = list(operands)
+            if primitive.name in ("jit", "pjit"):
+                with set_current_trace(trace):
+                    return jaxpr_as_fun(params["jaxpr"])(*operands)
+            made = original(trace, primitive, operands, params, *rest)
+            value = self._follow(primitive.name, operands, params)
+            self._known.update((id(one), (one, value)) for one in (made if primitive.multiple_results else [made]))
+            return made
+
+        def pass_on(trace: Any, primitive: Any, function: Any, *rest: Any, **_: Any) -> Any:
+            with set_current_trace(trace):
+                return function.call_wrapped(*rest[-1])
+
+        rules: Any = {"process_custom_jvp_call": pass_on, "process_custom_vjp_call": pass_on}
+        with mock.patch.multiple(DynamicJaxprTrace, process_primitive=process, **rules):
+            yield
+
+    def meetings(self, results: Sequence[Any]) -> list[_Meeting]:
+        """Where answers met labels in what gave these results."""
+        return list(dict.fromkeys(meeting for one in results for meeting in self._value(one).meetings))
+
+    def _value(self, one: Any) -> _Value:
+        if id(one) not in self._known:
+            is_source = id(one) in self._weights or np.size(one) > 1
+            self._known[id(one)] = one, _Value(frozenset({id(one)}) if is_source else frozenset())
+        return self._known[id(one)][1]
+
+    def _follow(self, name: str, operands: list[Any], params: Any) -> _Value:
+        values = [self._value(one) for one in operands]
+        sources = frozenset().union(*(one.sources for one in values))
+        scores = values[0].scores if name in _SAME else None
+        if name == "argmax" and params["axes"] == (np.ndim(operands[0]) - 1,):
+            scores = operands[0]
+        meeting, pairs = self._meeting(name, operands, params, values), zip(operands, values, strict=True)
+        if meeting is not None:
+            meetings = [meeting]
+        elif any(one.sources and not self._is_answer(one) and np.size(operand) > 1 for operand, one in pairs):
+            meetings = []
+        else:
+            meetings = [met for one in values for met in one.meetings]
+        return _Value(sources, tuple(dict.fromkeys(meetings)), scores)
+
+    def _is_answer(self, value: _Value) -> bool:
+        return bool(value.sources & self._weights) and bool(value.sources - self._weights)
+
+    def _meeting(self, name: str, operands: list[Any], params: Any, values: list[_Value]) -> _Meeting | None:
+        form = _FORMS.get(name)
+        if form is None:
+            return None
+        at = 0 if self._is_answer(values[0]) else 1
+        (answer, target), labels = (operands[at], operands[1 - at]), values[1 - at].sources
+        if not self._is_answer(values[at]) or not labels or labels & self._weights or np.size(target) < 2:
+            return None
+        if form == "chosen":
+            answer = values[at].scores
+            fits = answer is not None
+        elif form == "picked":
+            single = all(size == 1 for size in params["slice_sizes"])
+            fits = single and math.prod(np.shape(target)[:-1]) == math.prod(np.shape(answer)[:-1])
+        else:
+            fits = np.shape(answer) == np.shape(target)
+        if not fits:
+            return None
+        inputs = [one for key, (one, _) in self._known.items() if key in values[at].sources - self._weights]
+        return _Meeting(form, answer, target, [one for one in inputs if np.shape(one)[:1] == np.shape(answer)[:1]])

@@ -21,10 +21,9 @@ from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import user_place
 from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
-from trainwright.seams.torch.answers import first_tensor, scores_of
 from trainwright.seams.torch.layers import activation_shares, declared_sizes, is_users_own
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
-from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.step_record import StepRecord, first_tensor, scores_of
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages import ModuleFacts, Renormalised

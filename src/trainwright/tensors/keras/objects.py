@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.repair import PartMissing
+from trainwright.core.tensors import shifts
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras.layers import activate as activate
 from trainwright.tensors.keras.layers import flatten_before as flatten_before
@@ -31,7 +32,6 @@ from trainwright.tensors.keras.layers import value_of as value_of
 from trainwright.tensors.keras.layers import widen_head as widen_head
 from trainwright.tensors.keras.layers import zero_non_finite as zero_non_finite
 from trainwright.tensors.keras.which_keras import keras, ops, schedule_changed, version
-from trainwright.tensors.numbering import shifts
 
 # Statistics of larger tensors use an evenly spaced sample of this many values; finiteness is checked for all.
 LARGEST_EXACT = 4_000_000

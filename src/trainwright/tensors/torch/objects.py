@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from trainwright.core.repair import PartMissing
+from trainwright.core.tensors import shifts
 from trainwright.stages.tensor import TensorFacts
-from trainwright.tensors.numbering import shifts
 from trainwright.tensors.torch.layers import activate as activate
 from trainwright.tensors.torch.layers import change_rows as change_rows
 from trainwright.tensors.torch.layers import choose_of_several as choose_of_several

@@ -13,13 +13,13 @@ from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure
-from trainwright.probes.equal_inputs import equal_inputs
 from trainwright.seams.failures.blame import failure_of
 from trainwright.stages.batch import (
     BatchFacts,
     EqualInputs,
     ImageFacts,
     LabelMaskFacts,
+    equal_inputs,
     measure_images,
     measure_label_count,
     measure_label_mask,

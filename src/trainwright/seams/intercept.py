@@ -21,7 +21,8 @@ from trainwright.seams.listening import (
     torch_patches,
     trainer_patches,
 )
-from trainwright.seams.listening.seen import Listener, Seen, active, listener, told
+from trainwright.seams.listening.seen import Listener, Seen, active, keep_constructions, listener, told
+from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
 from trainwright.seams.source.places import user_frame
 
@@ -46,10 +47,16 @@ def install() -> None:
         ("torch.nn.utils.clip_grad", torch_patches.patch_clipping),
         ("torch.multiprocessing.spawn", torch_patches.patch_processes),
         ("transformers.modeling_utils", trainer_patches.patch_loading),
-        ("transformers.training_args", trainer_patches.patch_arguments),
-        ("transformers.training_args_seq2seq", trainer_patches.patch_seq2seq_arguments),
+        (
+            "transformers.training_args",
+            lambda module: patch_construction(module.TrainingArguments, "TrainingArguments"),
+        ),
+        (
+            "transformers.training_args_seq2seq",
+            lambda module: patch_construction(module.Seq2SeqTrainingArguments, "Seq2SeqTrainingArguments"),
+        ),
         ("transformers.trainer", trainer_patches.patch_trainer),
-        ("accelerate.accelerator", trainer_patches.patch_accelerator),
+        ("accelerate.accelerator", lambda module: patch_construction(module.Accelerator, "Accelerator")),
         ("lightning.pytorch.trainer.trainer", trainer_patches.patch_lightning),
         ("pytorch_lightning.trainer.trainer", trainer_patches.patch_lightning),
         ("lightning.pytorch.callbacks.early_stopping", trainer_patches.patch_stopping),
@@ -62,14 +69,17 @@ def install() -> None:
         ("keras.src.layers.layer", keras_patches.patch_layers),
         ("keras.src.optimizers.base_optimizer", keras_patches.patch_optimizers),
         ("keras.src.backend.common.variables", keras_patches.patch_variables),
-        ("keras.src.losses.loss", keras_patches.patch_losses),
-        ("keras.src.callbacks.callback", keras_patches.patch_callbacks),
+        ("keras.src.losses.loss", lambda module: keep_constructions(module.Loss, "losses")),
+        ("keras.src.callbacks.callback", lambda module: keep_constructions(module.Callback, "callbacks")),
         ("tf_keras.src.engine.training", keras_patches.patch_model),
         ("tf_keras.src.engine.base_layer", keras_patches.patch_layers),
-        ("tf_keras.src.optimizers.optimizer", keras_patches.patch_legacy_optimizers),
-        ("tf_keras.src.optimizers.legacy.optimizer_v2", keras_patches.patch_older_optimizers),
-        ("tf_keras.src.losses", keras_patches.patch_losses),
-        ("tf_keras.src.callbacks", keras_patches.patch_callbacks),
+        ("tf_keras.src.optimizers.optimizer", lambda module: keep_constructions(module._BaseOptimizer, "optimizers")),
+        (
+            "tf_keras.src.optimizers.legacy.optimizer_v2",
+            lambda module: keep_constructions(module.OptimizerV2, "optimizers"),
+        ),
+        ("tf_keras.src.losses", lambda module: keep_constructions(module.Loss, "losses")),
+        ("tf_keras.src.callbacks", lambda module: keep_constructions(module.Callback, "callbacks")),
     ):
         wrapt.register_post_import_hook(functools.partial(_patch, patch), module)
 

@@ -12,7 +12,7 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.state import weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.source.places import nearest_place
 
@@ -111,21 +111,8 @@ class Fit:
     def begin(self, trainer: Any, module: Any) -> None:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
         planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
-        self._begin(module, int(planned) if planned not in (float("inf"), -1) else None)
-
-    def _begin(self, module: Any, planned: int | None) -> None:
-        self._watch.optimizers.end_training()
-        self._watch.state.managed = True
-        self._training = Training(
-            number=len(self._recorder.record.trainings) + 1,
-            kind="Lightning",
-            begins=self._watch.state.update,
-            planned=planned,
-            weights_before=weights_fingerprint(module),
-            models=(self._recorder.number_of(unwrapped(module)),),
-            where=self._where,
-        )
-        self._recorder.begin_training(self._training)
+        known = int(planned) if planned not in (float("inf"), -1) else None
+        self._training = self._watch.begin_managed("Lightning", module, known, self._where)
 
     def look(self, trainer: Any, module: Any) -> None:
         """An evaluation has ended."""
@@ -149,7 +136,9 @@ class Fit:
     def finish(self, trainer: Any) -> None:
         """`fit` is left."""
         if self._training is None and trainer.state.finished and not self._recorder.is_over():
-            self._begin(trainer.lightning_module, 0)  # it trains nothing: all of its steps were made before
+            self._training = self._watch.begin_managed(
+                "Lightning", trainer.lightning_module, 0, self._where
+            )  # it trains nothing: all of its steps were made before
         self._watch.state.managed = False
         if self._training is None:
             return

@@ -33,7 +33,6 @@ class Asked:
     args: Any
     kwargs: Any
     rows: int
-    is_evaluation: bool
 
 
 @contextlib.contextmanager
@@ -66,9 +65,7 @@ class Probes:
         if call.rows < FEWEST_ROWS or sum(int(np.prod(h.shape, dtype=np.int64)) for _, h in call.inputs) > MOST_VALUES:
             return
         self._asked.pop(call.model.number, None)
-        self._asked[call.model.number] = Asked(
-            call.model.ref, call.model.number, args, kwargs, call.rows, not call.grads
-        )
+        self._asked[call.model.number] = Asked(call.model.ref, call.model.number, args, kwargs, call.rows)
         if len(self._asked) > MOST_MODELS:
             self._asked.pop(next(iter(self._asked)))
 

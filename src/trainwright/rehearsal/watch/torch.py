@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trainwright.core import Place
+from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.comparisons import Evaluated, watch_comparisons
@@ -18,7 +20,7 @@ from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.passes import watch_calls
 from trainwright.rehearsal.watch.probes import Probes
 from trainwright.rehearsal.watch.samples import is_plain
-from trainwright.rehearsal.watch.state import Call, State
+from trainwright.rehearsal.watch.state import Call, State, unwrapped, weights_fingerprint
 
 
 class TorchWatch:
@@ -64,6 +66,23 @@ class TorchWatch:
     def _count_update(self) -> None:
         self.state.end_update()
         self.state.recorder.end_update()
+
+    def begin_managed(self, kind: str, model: Any, planned: int | None, where: Place | None) -> Training:
+        """A Trainer begins a training, and tells when it evaluates and ends."""
+        recorder = self.state.recorder
+        self.optimizers.end_training()
+        self.state.managed = True
+        training = Training(
+            number=len(recorder.record.trainings) + 1,
+            kind=kind,
+            begins=self.state.update,
+            planned=planned,
+            weights_before=weights_fingerprint(model) if model is not None else None,
+            models=(recorder.number_of(unwrapped(model)),) if model is not None else (),
+            where=where,
+        )
+        recorder.begin_training(training)
+        return training
 
     def finish(self) -> None:
         """Write what waits, and probe the models."""

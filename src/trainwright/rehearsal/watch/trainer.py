@@ -12,7 +12,7 @@ from transformers.trainer_callback import TrainerCallback
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
-from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.state import State, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.source.places import nearest_place
 
@@ -69,18 +69,8 @@ class Noting(TrainerCallback):
         self._recorder.watching(self._begin)(state, more.get("model"))
 
     def _begin(self, state: Any, model: Any) -> None:
-        self._watch.optimizers.end_training()
-        self._watch.state.managed = True
-        self._training = Training(
-            number=len(self._recorder.record.trainings) + 1,
-            kind="Trainer",
-            begins=self._watch.state.update,
-            planned=int(state.max_steps) - int(state.global_step) if state.max_steps > 0 else None,
-            weights_before=weights_fingerprint(model) if model is not None else None,
-            models=(self._recorder.number_of(unwrapped(model)),) if model is not None else (),
-            where=self._where,
-        )
-        self._recorder.begin_training(self._training)
+        planned = int(state.max_steps) - int(state.global_step) if state.max_steps > 0 else None
+        self._training = self._watch.begin_managed("Trainer", model, planned, self._where)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """The Trainer has evaluated."""

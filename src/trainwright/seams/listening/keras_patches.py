@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.refusals import arguments_of
-from trainwright.seams.listening.seen import active, builder_frame, construction_at, listener, seen
+from trainwright.seams.listening.seen import active, construction_at, keep_constructions, listener, seen
 from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
 
 
@@ -84,7 +84,7 @@ def patch_layers(module: Any) -> None:
 def patch_optimizers(module: Any) -> None:
     """Record the line that built each optimizer, and what `train_on_batch` or manual steps trained before the walk."""
     owner = module.BaseOptimizer
-    _patch_built(owner, "optimizers")
+    keep_constructions(owner, "optimizers")
     original = owner.apply
 
     @functools.wraps(original)
@@ -109,34 +109,3 @@ def patch_variables(module: Any) -> None:
         return passed_on(original, self, value)
 
     owner.assign = assign
-
-
-def patch_legacy_optimizers(module: Any) -> None:
-    """Patch tf_keras's optimizers."""
-    _patch_built(module._BaseOptimizer, "optimizers")
-
-
-def patch_older_optimizers(module: Any) -> None:
-    """Patch the optimizers of tf_keras.optimizers.legacy."""
-    _patch_built(module.OptimizerV2, "optimizers")
-
-
-def patch_losses(module: Any) -> None:
-    _patch_built(module.Loss, "losses")
-
-
-def patch_callbacks(module: Any) -> None:
-    _patch_built(module.Callback, "callbacks")
-
-
-def _patch_built(owner: Any, kept: str) -> None:
-    """Record the line that built each object of a class."""
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if active() and (frame := builder_frame(self)) is not None:
-            getattr(seen(), kept)[self] = construction_at(frame, type(self).__name__)
-
-    owner.__init__ = init

@@ -6,6 +6,7 @@ Patches pass everything through unless there is a listener (`active`).
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 import weakref
@@ -286,3 +287,16 @@ def builder_frame(built: Any) -> FrameType | None:
     while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is built:
         frame = user_frame(frame.f_back) if frame.f_back else None
     return frame
+
+
+def keep_constructions(owner: Any, kept: str, of: Callable[[Any], Any] = lambda built: built) -> None:
+    """Record the line that built each object of a class, by the object or what it is `of`, where `Seen` keeps such lines."""
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active() and (frame := builder_frame(self)) is not None:
+            getattr(seen(), kept).setdefault(of(self), construction_at(frame, type(self).__name__))
+
+    owner.__init__ = init

@@ -7,7 +7,7 @@ import difflib
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -15,12 +15,11 @@ from typing import Any
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
 from trainwright.seams.listening.seen import (
-    Construction,
     Loading,
     WeakIdentityDictionary,
     active,
     builder_frame,
-    construction_at,
+    keep_constructions,
     listener,
     looping,
     seen,
@@ -199,7 +198,7 @@ def _note(owner: Any, name: str) -> None:
 
 
 def patch_optimizers(module: Any) -> None:
-    _keep_constructions(module.Optimizer, lambda: seen().optimizers)
+    keep_constructions(module.Optimizer, "optimizers")
     module.register_optimizer_step_pre_hook(_steps)
 
 
@@ -210,28 +209,12 @@ def _steps(optimizer: Any, *_: Any) -> None:
 
 
 def patch_schedules(module: Any) -> None:
-    _keep_constructions(module.LRScheduler, lambda: seen().schedules)
-    _keep_constructions(module.ReduceLROnPlateau, lambda: seen().schedules)
-
-
-def _keep_constructions(
-    owner: Any, kept: Callable[[], MutableMapping[Any, Construction]], of: Callable[[Any], Any] = lambda built: built
-) -> None:
-    """Record the user's line that built each object of a class, by the object or what it is `of`."""
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = builder_frame(self) if active() else None
-        if frame is not None:
-            kept().setdefault(of(self), construction_at(frame, type(self).__name__))
-
-    owner.__init__ = init
+    keep_constructions(module.LRScheduler, "schedules")
+    keep_constructions(module.ReduceLROnPlateau, "schedules")
 
 
 def patch_loaders(module: Any) -> None:
-    _keep_constructions(module.DataLoader, lambda: seen().loaders, of=lambda loader: id(loader.dataset))
+    keep_constructions(module.DataLoader, "loaders", of=lambda loader: id(loader.dataset))
     begin, draw = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
 
     @functools.wraps(begin)

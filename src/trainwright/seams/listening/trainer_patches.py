@@ -35,18 +35,6 @@ def patch_loading(module: Any) -> None:
     module.PreTrainedModel.from_pretrained = classmethod(from_pretrained)
 
 
-def patch_arguments(module: Any) -> None:
-    patch_construction(module.TrainingArguments, "TrainingArguments")
-
-
-def patch_seq2seq_arguments(module: Any) -> None:
-    patch_construction(module.Seq2SeqTrainingArguments, "Seq2SeqTrainingArguments")
-
-
-def patch_accelerator(module: Any) -> None:
-    patch_construction(module.Accelerator, "Accelerator")
-
-
 def patch_trainer(module: Any) -> None:
     patch_construction(module.Trainer, "Trainer")
     for name in ("evaluate", "predict"):

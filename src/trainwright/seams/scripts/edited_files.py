@@ -7,10 +7,11 @@ file names are those of the script.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.machinery
 import io
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,25 +25,19 @@ def standing_in(copies: Mapping[str, str]) -> Iterator[None]:
     """While the context lasts, scripts and imported modules have these texts, by resolved path."""
     with contextlib.ExitStack() as stack:
         if copies:
-            stack.enter_context(_scripts(copies))
+            stack.enter_context(opening(functools.partial(_text, copies)))
             stack.enter_context(_modules(copies))
             stack.enter_context(_lines(copies))
         yield
 
 
-def _text(copies: Mapping[str, str], file: str) -> str | None:
-    if file.startswith("<") or file.endswith(".pyc") or "site-packages" in file:
-        return None
-    return copies.get(str(Path(file).resolve()))
-
-
 @contextmanager
-def _scripts(copies: Mapping[str, str]) -> Iterator[None]:
-    """`runpy.run_path` opens a script with `io.open_code`."""
+def opening(text_of: Callable[[str], str | None]) -> Iterator[None]:
+    """While the context lasts, `runpy.run_path`, which opens a script with `io.open_code`, gets this text for a path, if any."""
     original = io.open_code
 
     def open_code(path: str) -> Any:
-        text = _text(copies, path)
+        text = text_of(path)
         return passed_on(original, path) if text is None else io.BytesIO(text.encode())
 
     io.open_code = open_code
@@ -50,6 +45,12 @@ def _scripts(copies: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         io.open_code = original
+
+
+def _text(copies: Mapping[str, str], file: str) -> str | None:
+    if file.startswith("<") or file.endswith(".pyc") or "site-packages" in file:
+        return None
+    return copies.get(str(Path(file).resolve()))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any
 
 from trainwright.core import cells
 from trainwright.errors import UsageError
-from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.scripts.edited_files import opening
 
 HEADER = "# trainwright: the cells of a notebook"
 # Cell magics that time, watch or capture the cell, and run it.
@@ -75,16 +75,8 @@ def standing_for(file: Path, text: str) -> Iterator[None]:
     for name in names:
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         cells.remember(name, text)
-    original = io.open_code
-
-    def open_code(path: str) -> Any:
-        return io.BytesIO(text.encode()) if path in names else passed_on(original, path)
-
-    io.open_code = open_code
-    try:
+    with opening(lambda path: text if path in names else None):
         yield
-    finally:
-        io.open_code = original
 
 
 def _of_export(text: str, file: Path) -> str | None:

@@ -12,21 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.keras_api import of_tensorflow
+from trainwright.tensors.keras.keras_api import Version
 
 # Models of this library use the library's own training step, which finds labels among the inputs.
 _LIBRARY = "transformers"
 
 
-class Keras2:
-    """tf_keras (`version.Version`)."""
+class Keras2(Version):
+    """tf_keras."""
 
     package = "tf_keras"
     names: tuple[str, ...] = ("tf_keras", "tf_keras.api._v2.keras")
     takes_lists = True
-
-    def is_of_tensorflow(self) -> bool:
-        return of_tensorflow() == self.package
 
     def __init__(self) -> None:
         self._module = _Names(importlib.import_module("tf_keras"))
@@ -34,9 +31,6 @@ class Keras2:
     @property
     def module(self) -> Any:
         return self._module
-
-    def settings(self) -> dict[str, Any]:
-        return {}
 
     def seeds(self) -> Any:
         generator = _generators().__dict__.get("generator")
@@ -52,9 +46,6 @@ class Keras2:
 
     def seed_operations(self, seed: int) -> None:
         _generators().generator = random.Random(seed)
-
-    def seed_generators(self, layer: Any) -> Sequence[Any]:
-        return []
 
     def is_variable(self, value: Any) -> bool:
         return isinstance(value, sys.modules["tensorflow"].Variable)
@@ -116,9 +107,6 @@ class Keras2:
     def uses_library_loss(self, model: Any) -> bool:
         return bool(getattr(model, "_using_dummy_loss", False))
 
-    def loss_weights(self, model: Any) -> list[float]:
-        return []
-
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
         container, optimizer = model.compiled_loss, model.optimizer
         heard = model.__dict__["compiled_loss"] = _Heard(container)
@@ -131,9 +119,6 @@ class Keras2:
             if optimizer is not None:
                 del optimizer.__dict__["minimize"]
         return heard.loss
-
-    def others(self, model: Any) -> list[Any]:
-        return []
 
     def is_built(self, optimizer: Any) -> bool:
         return bool(getattr(optimizer, "_built", False) or getattr(optimizer, "_hypers_created", False))

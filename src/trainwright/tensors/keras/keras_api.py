@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Version(Protocol):
-    """One of the two Keras versions, as far as they differ."""
+    """One of the two Keras versions, as far as they differ; what only one of them knows does nothing here."""
 
     package: str
     names: tuple[str, ...]
@@ -20,6 +20,7 @@ class Version(Protocol):
 
     def is_of_tensorflow(self) -> bool:
         """Whether tf.keras is this one."""
+        return of_tensorflow() == self.package
 
     @property
     def module(self) -> Any:
@@ -27,27 +28,34 @@ class Version(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """Keras's process-wide counters and settings, by name; changing the dictionary changes Keras."""
+        return {}
 
     def seeds(self) -> Any:
         """The state of the seeds that Keras gives to operations, other than those of `seed_generators`."""
+        return None
 
     def put_back_seeds(self, kept: Any) -> None:
         """Restore the state that `seeds` returned."""
+        return
 
     def seed_operations(self, seed: int) -> None:
         """Restart these seeds."""
+        return
 
     def seed_generators(self, layer: Any) -> Sequence[Any]:
         """A layer's random generators that count their draws in a variable."""
+        return []
 
     def is_variable(self, value: Any) -> bool:
         """Whether the object is a variable, whose values training may change."""
 
     def wrapped(self, value: Any) -> Any:
         """The dictionary that a tracked dictionary wraps; None for other objects."""
+        return None
 
     def is_wrapper(self, value: Any) -> bool:
         """Whether the object is a tracked list, whose members are in an attribute."""
+        return False
 
     def raw(self, variable: Any) -> Any:
         """A variable as the backend's tensor, with respect to which gradients are computed."""
@@ -75,24 +83,30 @@ class Version(Protocol):
 
     def inputs_to_answer(self, model: Any, x: Any) -> Any:
         """The inputs, without those that only the model's own loss needs."""
+        return x
 
     def compute_loss(self, model: Any, x: Any, y: Any, y_pred: Any, weight: Any, training: bool) -> Any:
         """The loss of an output, including the layers' additional losses."""
 
     def has_library_step(self, model: Any) -> bool:
         """Whether a library (not the user, not Keras) gave the model a training step of its own."""
+        return False
 
     def uses_library_loss(self, model: Any) -> bool:
         """Whether such a model trains on a loss that it computes itself from labels among its inputs."""
+        return False
 
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
         """The loss from the library's training step, without the update."""
+        return None
 
     def loss_weights(self, model: Any) -> list[float]:
         """The weight of each loss passed to compile, in the order of the calls; empty if unknown."""
+        return []
 
     def others(self, model: Any) -> list[Any]:
         """Variables other than the trained ones that a step may write to."""
+        return []
 
     def is_built(self, optimizer: Any) -> bool:
         """Whether an optimizer has created its variables."""

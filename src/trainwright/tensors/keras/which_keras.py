@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.keras_api import Version, of_tensorflow
+from trainwright.tensors.keras.keras_api import Version
 
 
-class _Keras3:
+class _Keras3(Version):
     """Keras 3, on any backend."""
 
     package = "keras"
     names: tuple[str, ...] = ("keras", "keras.api", "keras._tf_keras.keras")
     takes_lists = False
-
-    def is_of_tensorflow(self) -> bool:
-        return of_tensorflow() == self.package
 
     @property
     def module(self) -> Any:
@@ -29,26 +26,11 @@ class _Keras3:
         state = importlib.import_module("keras.src.backend.common.global_state")
         return state.GLOBAL_STATE_TRACKER.__dict__  # type: ignore[no-any-return]
 
-    def seeds(self) -> Any:
-        return None
-
-    def put_back_seeds(self, kept: Any) -> None:
-        """Keras 3 has no such seeds."""
-
-    def seed_operations(self, seed: int) -> None:
-        """Keras 3 has no such seeds."""
-
     def seed_generators(self, layer: Any) -> Sequence[Any]:
         return list(getattr(layer, "_seed_generators", []))
 
     def is_variable(self, value: Any) -> bool:
         return isinstance(value, self.module.Variable)
-
-    def wrapped(self, value: Any) -> Any:
-        return None
-
-    def is_wrapper(self, value: Any) -> bool:
-        return False
 
     def raw(self, variable: Any) -> Any:
         return variable.value
@@ -75,20 +57,8 @@ class _Keras3:
     def takes_training(self, model: Any) -> bool:
         return bool(model._call_has_training_arg)
 
-    def inputs_to_answer(self, model: Any, x: Any) -> Any:
-        return x
-
     def compute_loss(self, model: Any, x: Any, y: Any, y_pred: Any, weight: Any, training: bool) -> Any:
         return model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training)
-
-    def has_library_step(self, model: Any) -> bool:
-        return False
-
-    def uses_library_loss(self, model: Any) -> bool:
-        return False
-
-    def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
-        raise NotImplementedError("a Keras 3 model takes its step as Keras or its user defines it")
 
     def loss_weights(self, model: Any) -> list[float]:
         flat = getattr(getattr(model, "_compile_loss", None), "_flat_losses", None) or []

@@ -21,8 +21,6 @@ from trainwright.options import Options
 HAND_OVER = "__import__('trainwright.bundle.look', fromlist=['x']).names.append(globals())"
 names: list[dict[str, Any]] = []
 """The names of the script that is looked at."""
-
-
 # First rows that are shown on request, and the length of such a text.
 _ROWS, _LONGEST = 3, 300
 # Of a set, so many rows are looked at.

@@ -33,8 +33,6 @@ _SHORTEST_NAME = 3
 _COMMON_NAMES = frozenset(
     {"root", "user", "users", "home", "ubuntu", "admin", "localhost", "runner", "jovyan", "train", "test"}
 )
-
-
 # Quoted texts of at least so many characters may be data.
 _SHORTEST = 25
 _CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}

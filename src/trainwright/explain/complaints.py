@@ -9,8 +9,6 @@ from dataclasses import dataclass
 MOST_WORDS = 30
 # Any other single word is searched for among the rules.
 LONE_WORDS = ("tpu", "tpus")
-
-
 # What `_plain` writes as "not".
 _NEGATIONS = re.compile(
     r"n't\b|(?:\b(?:does|do|did|is|are|was|wo|ca))nt\b|\b(?:cannot|not|never|no longer|without)\b"

@@ -17,8 +17,6 @@ from trainwright.stages.overfit import Hits
 SAME_WITHIN = 1e-3
 # No known constant, and no known floor.
 _UNTOLD = (None, 0.0)
-
-
 _LOGITS, _BITS = "binary_cross_entropy_with_logits", "binary_cross_entropy"
 
 

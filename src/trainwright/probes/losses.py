@@ -21,10 +21,8 @@ _CLIPPED = 1e-7
 
 # The ends of activations' ranges; None: unbounded.
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
-
-
 # A mean over the same pairs in another order differs only by rounding.
-SAME_WITHIN = 1e-5
+_SAME_WITHIN = 1e-5
 # If the shape matters, another shape changes an untrained model's loss by at least a few hundredths.
 _OTHER_WITHIN = 1e-3
 
@@ -197,7 +195,7 @@ def crosses_rows(now: float, exchanged: float, in_shape: float, in_shape_exchang
     """
     if not np.isfinite([now, exchanged, in_shape, in_shape_exchanged]).all():
         return False
-    if _differ(now, exchanged) > SAME_WITHIN:
+    if _differ(now, exchanged) > _SAME_WITHIN:
         return False
     return min(_differ(now, in_shape), _differ(in_shape, in_shape_exchanged)) > _OTHER_WITHIN
 
@@ -213,7 +211,7 @@ def is_of_all_pairs(together: float, pairs: np.ndarray) -> bool:
         return False
     if _differ(together, float(pairs.diagonal().mean())) <= _OTHER_WITHIN:
         return False
-    return _differ(together, float(pairs.mean())) <= SAME_WITHIN
+    return _differ(together, float(pairs.mean())) <= _SAME_WITHIN
 
 
 def _differ(one: float, other: float) -> float:

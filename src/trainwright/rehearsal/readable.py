@@ -30,8 +30,6 @@ MOST_LABELS = 60
 
 # Words that stand for padding, without their brackets; an empty one does, too.
 _PADDING = ("pad", "padding")
-
-
 # The largest side of a picture that is shown, and the smallest side of an array that is one.
 _MOST_SIDE, _LEAST_SIDE = 64, 8
 # How far a picture may lie outside of 0 to 1 after its normalization was undone: a resized one rings.

@@ -49,8 +49,6 @@ MOST_EVALUATION_CALLS = 400
 MOST_NUMBERS = 20_000
 # Updates that are all looked at; then one in eleven, then one in 101: primes, so that of optimizers that take turns each is met.
 EACH, SOME, RARELY, MORE_RARELY = 50, 5_000, 11, 101
-
-
 # Smoothed labels have two values.
 _FEWEST_VALUES = 3
 

@@ -31,8 +31,6 @@ UNKNOWN = Output(Kind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
 
 Arrays = list[tuple[str, NDArray[Any]]]
-
-
 _Places = NDArray[np.bool_]
 _Beside = Iterable[tuple[str, NDArray[Any]]]
 

@@ -16,8 +16,6 @@ from trainwright.stages.tensor import TensorFacts
 _SMALLEST_PLANE = 8
 # Noise has 1.13 (2/sqrt(pi)); images of 8 x 8 up to 0.8.
 _SMOOTH = 0.9
-
-
 Rows = tuple[Mapping[str, np.ndarray], np.ndarray]
 """The inputs of a batch by name, each (rows, …), and its labels (rows, …)."""
 

@@ -28,8 +28,6 @@ MANY_UPDATES = 512
 SHOWN_DEVIATIONS = 3.5
 # A difference that is certain may still be worth nothing.
 SHOWN_SHARE = 0.02
-
-
 # In standard deviations of permuted labels. The best of several probes on shuffled labels stays under 3.5 in 99 of 100
 # sets (as in misaligned-labels); what counts as readable is far beyond it.
 UNREADABLE = 3.5

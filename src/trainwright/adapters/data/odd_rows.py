@@ -23,16 +23,12 @@ from trainwright.timing import now
 
 # At most this many rows are in such a step.
 MOST_ROWS = 16
-
-
 # Extreme rows that are put through a step, and rows named.
 _MOST_ODD, _MOST_BAD = 48, 4
 # Batches of other rows whose losses say what is usual.
 _USUAL = 4
 # A row with which the loss of a batch is this many times the largest of the usual ones outweighs all others.
 _JUMP = 100.0
-
-
 # Rows that are read between two looks at the clock; a part of a set that one worker reads.
 _AT_A_TIME = 1_000
 # A set that could not be read to its end is sampled in this many evenly spaced parts first.

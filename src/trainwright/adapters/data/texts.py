@@ -24,8 +24,6 @@ _COMPARED_ROWS, _FEWEST_ROWS, _FEWEST_WORDS, _COMPARED_TOKENS = 64, 8, 5, 8
 # A column is read if so many of its rows hold its tokens, and unread if so few do (a text may be part of another); one that
 # was cleaned first has so many of them still, in another order.
 _READ, _UNREAD, _CLEANED = 0.9, 0.1, 0.8
-
-
 # Evenly spaced rows: the share of tokens that is lost is known from them within a few percent.
 _SAMPLED_ROWS = 48
 # A row is the beginning (or the end) of its text in this share of rows; otherwise the two do not belong together.

@@ -28,8 +28,6 @@ _AT_A_TIME = 4_000_000
 MOST_STACKED_BYTES = 16 * 2**20
 _LENGTHS = ("the greatest length", "the smallest length")
 _VALUES = ("the largest value", "the smallest value")
-
-
 # How many times further from the median than the furthest other row. The largest of a thousand draws from a lognormal
 # distribution of sigma 2 is 4 times as far as the fifth largest; the largest income, price or count is not 100 times.
 _TIMES = 100.0
@@ -42,7 +40,6 @@ _MOST_FEATURES = 4096
 _MOST_NAMED = 1000
 # Rows for the quartiles, and features that are looked at in every row.
 _SAMPLED, _LOOKED_AT = 2000, 20
-# Numbers that are copied at a time.
 
 
 def columns_of(items: Sequence[Any]) -> dict[str, Sequence[Any]]:

@@ -31,8 +31,6 @@ PART = 0.02
 FOLLOWED = 256
 # By so much, relative to its largest value, what is computed again may differ.
 ALIKE = 1e-2
-
-
 # Operations that leave the values as they are.
 _SAME = {"convert_element_type", "reshape", "squeeze", "broadcast_in_dim", "copy", "stop_gradient"}
 _FORMS = {"sub": "numbers", "mul": "weighed", "gather": "picked", "eq": "chosen"}

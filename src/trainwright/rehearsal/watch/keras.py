@@ -19,8 +19,6 @@ from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint
 
 _watches: weakref.WeakKeyDictionary[Recorder, list[tuple[KerasWatch, Loops]]] = weakref.WeakKeyDictionary()
-
-
 # A metric that compares the answers with labels takes these.
 _LABELS_ANSWERS = ["y_true", "y_pred"]
 

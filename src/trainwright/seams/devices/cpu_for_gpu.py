@@ -39,8 +39,6 @@ NOT_FOR_REAL = (
     "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
     "`trainwright check` walks it on the CPU."
 )
-
-
 # torch's messages for a missing device, for requests that are not watched from the beginning.
 _LACKING = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"

@@ -20,8 +20,6 @@ _NO_GPU = "there is no GPU here"
 _KEPT_AWAY = "--device cpu keeps to the CPU"
 
 _current: list[Redirection] = []
-
-
 GPU, HOST = "cuda:0", "cpu"
 # Keep this many entries before dropping those of freed memory.
 _SWEPT_AT = 4096

@@ -49,8 +49,6 @@ _KIN = 0.75
 _TRACEBACK = "Traceback (most recent call last)"
 
 _kept: list[BaseException] = []
-
-
 # Keras puts a layer's exception in bold type, among the layer's arguments. Others set single words in it.
 _OF_A_LAYER = "Exception encountered when calling"
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)

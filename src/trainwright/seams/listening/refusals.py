@@ -21,8 +21,6 @@ _UNKNOWN = re.compile(
 )
 # A call may have several rejected arguments, each repaired in turn.
 _MOST_REFUSED = 8
-
-
 _NAMESPACES = ("layers", "optimizers", "callbacks", "losses", "metrics")
 
 

@@ -17,8 +17,6 @@ from trainwright.stages.setup import MisspelledMethod
 
 # A shorter name that differs in one letter is another word (cell, call).
 _LONG_ENOUGH = 7
-
-
 _MODULE = ("__init__", "forward")
 _LIGHTNING_HOOKS = (
     "on_fit_start", "on_fit_end", "on_train_start", "on_train_end", "on_train_epoch_start", "on_train_epoch_end",

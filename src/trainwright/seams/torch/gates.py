@@ -26,8 +26,6 @@ MOST_STEPS = 32
 PARALLEL_WITHIN = 1e-4
 # As many values of each show it.
 MOST_COMPARED = 1_000_000
-
-
 # Two norms of the same gradients are equal up to rounding.
 _SAME_WITHIN = 1e-4
 

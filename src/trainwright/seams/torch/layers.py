@@ -17,8 +17,6 @@ RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 # Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
-
-
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 

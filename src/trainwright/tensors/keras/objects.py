@@ -35,8 +35,6 @@ from trainwright.tensors.keras.which_keras import keras, ops, schedule_changed, 
 
 # Statistics of larger tensors use an evenly spaced sample of this many values; finiteness is checked for all.
 LARGEST_EXACT = 4_000_000
-
-
 # The part of a compiled model, and its attribute, that hold compile's argument of this name.
 _HELD = {
     "loss": ("_compile_loss", "_user_loss"),

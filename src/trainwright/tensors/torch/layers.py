@@ -14,8 +14,6 @@ from torch.utils.data import Dataset, IterableDataset
 from trainwright.tensors.items import reader_of
 
 _INPUT_SIZE = ("in_features", "in_channels", "num_embeddings", "num_features", "input_size", "normalized_shape")
-
-
 ChangeRow = Callable[[dict[str, Any], int], Mapping[str, Any]]
 
 

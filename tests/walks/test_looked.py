@@ -214,6 +214,7 @@ def test_a_sound_training_is_looked_at_in_silence(how: str, tmp_path: Path, serv
         "tests/healthy/loops/gradient_penalty.py",
         "tests/healthy/loops/gan_two_optimizers.py",
         "exam/idioms/peft_own_loop.py",
+        "exam/idioms/validation_floats_csv.py",
     ],
 )
 def test_optimizers_that_take_turns_and_evaluations_with_gradients_are_looked_at_in_silence(

@@ -25,9 +25,8 @@ from trainwright.core import Facts
 from trainwright.look.called import has
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
-from trainwright.seams.torch.answers import scores_of
 from trainwright.seams.torch.gates import Passed, cleared_between
-from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
 

@@ -84,9 +84,10 @@ def told(error: BaseException) -> Failure:
             where = Place(show(code.co_filename), link.tb_lineno)
             source = linecache.getline(code.co_filename, link.tb_lineno).strip()
             trace.append(f"{where} in {code.co_name}: {source}")
-        elif is_ours(code.co_filename) and not str(Path(code.co_filename).resolve()).startswith(_WATCHING):
+        is_watching = is_ours(code.co_filename) and str(Path(code.co_filename).resolve()).startswith(_WATCHING)
+        if is_ours(code.co_filename) and not is_watching:
             where, trace = None, []  # frames before our own call are irrelevant to the fault
-        if not (is_ours(code.co_filename) and _watches(code.co_filename)):
+        if not is_watching:
             function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
     for file, line, name in _copied_lines(str(error)):

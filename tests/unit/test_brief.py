@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainwright.core.sheet import OwnNumber, Score, Sheet
+from trainwright.core.sheet import OWN, SCORES, Sheet
 from trainwright.report.brief import _guessing
 
 
@@ -18,7 +18,7 @@ from trainwright.report.brief import _guessing
     ],
 )
 def test_only_the_same_metric_is_compared(name: str, is_compared: bool) -> None:
-    row = OwnNumber(name=name, source="returned", count=1, first=0.6, last=0.6, constant=0.5)
-    score = Score(name="accuracy", output="", rows_of="held-out", rows=100, first=0.6, last=0.6, constant=0.7)
+    row = OWN.row(name=name, source="returned", count=1, first=0.6, last=0.6, constant=0.5)
+    score = SCORES.row(name="accuracy", output="", rows_of="held-out", rows=100, first=0.6, last=0.6, constant=0.7)
     said = _guessing(row, Sheet(updates=10, scores=(score,)))
     assert ("the first is the best constant" in said) == is_compared and "constant 0.5" in said

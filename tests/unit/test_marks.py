@@ -1,14 +1,16 @@
 """What is marked on a sheet and said by no finding stands in the headline."""
 
 from trainwright.core import Finding, Place, Severity
-from trainwright.core.sheet import ClassRow, Layer, Piece, Score, Sheet
+from trainwright.core.sheet import CLASSES, PIECES, SCORES, WEIGHTS, Row, Sheet
 from trainwright.review._marks import tell_marks
 
 WHERE = Place("train.py", 31)
 
 
-def layer(name: str, mark: str = "no gradient") -> Layer:
-    return Layer(name=name, shape=(4,), trains=True, before=1.0, after=1.0, moved=False, gradient=False, mark=mark)
+def layer(name: str, mark: str = "no gradient") -> Row:
+    return WEIGHTS.row(
+        name=name, shape=(4,), trains=True, before=1.0, after=1.0, moved=False, gradient=False, mark=mark
+    )
 
 
 def sheet(**tables: object) -> Sheet:
@@ -29,11 +31,13 @@ def test_what_a_finding_says_is_not_said_again() -> None:
 
 
 def test_each_table_has_a_phrase_and_the_rest_is_counted() -> None:
-    score = Score(name="R2", output="", rows_of="held-out", rows=500, first=None, last=0.0, mark="like a constant")
+    score = SCORES.row(
+        name="R2", output="", rows_of="held-out", rows=500, unit="rows", first=None, last=0.0, mark="like a constant"
+    )
     classes = [
-        ClassRow(label=str(i), output="", drawn=9, evaluated=20, right=0.0, mark="never found") for i in range(5)
+        CLASSES.row(label=str(i), output="", drawn=9, evaluated=20, right=0.0, mark="never found") for i in range(5)
     ]
-    piece = Piece(
+    piece = PIECES.row(
         what="evaluated", times=3, first_update=1, last_update=9, how="", where=WHERE, mark="in training mode"
     )
     seen = sheet(scores=(score,), classes=tuple(classes), pieces=(piece,), layers=(layer("a"),))

@@ -8,7 +8,7 @@ from records import empty, parameters, regressor
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sample import Sample
-from trainwright.core.sheet import Piece
+from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
@@ -282,7 +282,7 @@ def replace_end(record: Record, failure: Failure) -> Record:
 
 def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     skipped = StageRun(stage=Stage.EVALUATION, status=Status.SKIPPED, why=UNSEEN_EVALUATION)
-    piece = Piece(what="evaluated", times=5, first_update=0, last_update=80, how="", where=Place("train.py", 95))
+    piece = PIECES.row(what="evaluated", times=5, first_update=0, last_update=80, how="", where=Place("train.py", 95))
     monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: (piece,))
     (report,) = with_review(regressor(), replace(WALKED, stages=(skipped,)))
     assert report.stages[0].why == "the walk saw none; the rehearsal evaluated 5 times at train.py:95"

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from trainwright.core import sheet as sheets
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
-from trainwright.core.sheet import ClassRow, Column, Curve, Layer, OutputRow, OwnNumber, Piece, RowsDrawn, Score, Sheet
+from trainwright.core.sheet import CLASSES, DRAWN, INPUTS, OWN, PIECES, SCORES, WEIGHTS, Curve, Row, Sheet
 from trainwright.core.stage import WALKED, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome
 from trainwright.core.verdict import Shown, Verdict
@@ -105,21 +106,21 @@ REPORT = Report(
     ),
     sheet=Sheet(
         updates=75, planned=75, seconds=4.2, isolation="kernel", best_update=50, kept_update=50,
-        scores=(Score(name="accuracy", output="", rows_of="held-out", rows=100, first=0.31, last=0.86, constant=0.34),),
-        own=(OwnNumber(name="eval_loss", source="logged", count=3, first=1.1, last=0.44, best=0.41, best_update=50),),
+        scores=(SCORES.row(name="accuracy", unit="rows", rows_of="held-out", rows=100, first=0.31, last=0.86, constant=0.34),),
+        own=(OWN.row(name="eval_loss", source="logged", count=3, first=1.1, last=0.44, best=0.41, best_update=50),),
         classes=(
-            ClassRow(label="2", output="", drawn=12, evaluated=33, right=0.0, taken_for="1 (97%)", mark="never found"),
-            ClassRow(label="<0>", output="", drawn=300, evaluated=67, right=0.96),
+            CLASSES.row(label="2", output="", drawn=12, evaluated=33, right=0.0, taken_for="1 (97%)", mark="never found"),
+            CLASSES.row(label="<0>", output="", drawn=300, evaluated=67, right=0.96),
         ),
-        outputs=(OutputRow(name="3 classes", source="loss", drawn=312, evaluated=100, classes=2, classes_answered=2),),
-        columns=(Column(name="all 64 columns", rows_of="training", rows=312, least=-2.5, greatest=2.25, mean=0.01, deviation=1.0),),
+        outputs=(sheets.OUTPUTS.row(name="3 classes", source="loss", drawn=312, evaluated=100, classes=2, classes_answered=2),),
+        columns=(INPUTS.row(name="all 64 columns", rows_of="training", rows=312, least=-2.5, greatest=2.25, mean=0.01, deviation=1.0),),
         layers=(
-            Layer(name="head.weight", shape=(3, 64), trains=True, before=0.1, after=0.12, moved=True, gradient=True),
-            Layer(name="gate.weight", shape=(64, 64), trains=True, before=0.1, after=0.1, moved=False, gradient=True, mark="never moved"),
+            WEIGHTS.row(name="head.weight", shape=(3, 64), trains=True, before=0.1, after=0.12, moved=True, gradient=True),
+            WEIGHTS.row(name="gate.weight", shape=(64, 64), trains=True, before=0.1, after=0.1, moved=False, gradient=True, mark="never moved"),
         ),
         curves=(Curve(name="loss", updates=(25, 50, 75), values=(1.1, 0.4, float("nan")), mark="not finite after update 74"),),
-        pieces=(Piece(what="evaluated", times=3, first_update=25, last_update=75, how="as in evaluation mode", where=Place("train.py", 12)),),
-        drawn=(RowsDrawn(name="Dataset", rows_of="training", size=400, distinct=312, draws=1200, most=20),),
+        pieces=(PIECES.row(what="evaluated", times=3, first_update=25, last_update=75, how="as in evaluation mode", where=Place("train.py", 12)),),
+        drawn=(DRAWN.row(name="Dataset", rows_of="training", size=400, distinct=312, never=88, draws=1200, each=1200 / 312, most=20),),
         confused=(
             ConfusedRow(output="3 classes", label="<0>", answers=("<0>", "2"), counts=(64, 3)),
             ConfusedRow(output="3 classes", label="2", answers=("<0>", "2"), counts=(33, 0)),
@@ -398,9 +399,9 @@ def test_a_walk_alone_says_that_the_whole_run_was_not_tried() -> None:
 @pytest.mark.parametrize(("constant", "told"), [(0.357, True), (0.34, False)])
 def test_two_constants_of_the_same_rows_are_told_apart(constant: float, told: bool) -> None:
     """What a function of metrics gives for the best constant of its rows, beside that of the training labels."""
-    score = Score(name="accuracy", output="", rows_of="held-out", rows=300, first=None, last=0.9, constant=0.34)
-    trained = replace(score, rows_of="training", constant=0.357)
-    own = OwnNumber(name="eval_accuracy", source="logged", count=1, first=None, last=0.9, constant=constant)
+    score = SCORES.row(name="accuracy", unit="rows", rows_of="held-out", rows=300, first=None, last=0.9, constant=0.34)
+    trained = Row(**{**vars(score), "rows_of": "training", "constant": 0.357})
+    own = OWN.row(name="eval_accuracy", source="logged", count=1, first=None, last=0.9, constant=constant)
     text = " ".join(
         printed(Report(script="train.py", sheet=Sheet(updates=9, scores=(score, trained), own=(own,))), 200).split()
     )

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.report import Report, from_dict, to_dict
-from trainwright.core.sheet import ClassRow, Curve, Layer, Sheet
+from trainwright.core.sheet import CLASSES, WEIGHTS, Curve, Row, Sheet
 from trainwright.rehearsal.record import (
     Answers,
     Best,
@@ -208,8 +208,8 @@ def test_a_sheet_reads_back_the_same() -> None:
     sheet = replace(
         sheet_of(regression()),
         curves=(Curve(name="loss", updates=(1, 2), values=(0.5, float("inf"))),),
-        layers=(Layer(name="nan", shape=(2, 3), trains=True, before=0.5, after=1, moved=True, gradient=True),),
-        classes=(ClassRow(label="nan", output="", drawn=None, evaluated=0, right=None),),
+        layers=(WEIGHTS.row(name="nan", shape=(2, 3), trains=True, before=0.5, after=1, moved=True, gradient=True),),
+        classes=(CLASSES.row(label="nan", output="", drawn=None, evaluated=0, right=None),),
         seconds=1.5,
     )
     read = read_back(sheet)
@@ -328,7 +328,7 @@ def test_a_long_table_is_folded_up_unless_a_row_is_marked() -> None:
     sheet = sheet_of(language_model())
     page = html.render(Report(script="train.py", sheet=sheet))
     assert "<details>" in page and "42 rows" in page
-    marked = replace(sheet, layers=(*sheet.layers, replace(sheet.layers[0], mark="never moved")))
+    marked = replace(sheet, layers=(*sheet.layers, Row(**{**vars(sheet.layers[0]), "mark": "never moved"})))
     assert "<details open>" in html.render(Report(script="train.py", sheet=marked))
     many = html.render(Report(script="train.py", sheet=replace(sheet, layers=sheet.layers * 10)))
     assert "and 340 more" in many

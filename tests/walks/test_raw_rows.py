@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trainwright.core.sheet import Profile
+from trainwright.core.sheet import Row
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.review._sheet import sheet_of
 
@@ -72,7 +72,7 @@ Trainer(model=Bag(), args=arguments, train_dataset=rows).train()
 """
 
 
-def profile_of(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[Profile, ...]:
+def profile_of(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[Row, ...]:
     monkeypatch.chdir(folder)
     (folder / "train.py").write_text(text, encoding="utf-8")
     with Rehearsal("train.py", seconds=60) as rehearsal:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.plain import place, plain, read_place
+from trainwright.core.fix import Fix
+from trainwright.core.plain import place, plain, read, read_place
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.sample import Sample
-from trainwright.core.sheet import Sheet, samples_from_list, samples_to_list, sheet_from_dict, sheet_to_dict
+from trainwright.core.sheet import DIGITS, Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
-from trainwright.core.verdict import Shown, Verdict
+from trainwright.core.verdict import Verdict
 
 SCHEMA = 1
 # The exit status that shells report for a program ended by Ctrl-C.
@@ -205,26 +204,22 @@ def _one_training(report: Report) -> dict[str, Any]:
         "versions": dict(report.versions),
         "seconds": round(report.seconds, 2),
         "start_seconds": None if report.start_seconds is None else round(report.start_seconds, 2),
-        "verdict": {"shown": str(v.shown), "why": v.why, "look_at": [*v.look_at]} if (v := report.verdict) else None,
+        "verdict": plain(report.verdict),
         "first_cause": _finding(first) if first else None,
         "findings": [_finding(f) for f in report.findings],
         "stages": [
             {"stage": s.stage.label, "status": str(s.status), "why": s.why, "seconds": round(s.seconds, 2)}
             for s in report.stages
         ],
-        "profile": [
-            {**dataclasses.asdict(p), "share": round(p.share, 4), "where": place(p.where)} for p in report.profile
-        ],
+        "profile": [{**plain(p), "share": round(p.share, 4)} for p in report.profile],
         "sheet": sheet_to_dict(report.sheet),
-        "samples": samples_to_list(report.samples),
-        "redirected": {"asked": [*r.asked], "to": "cpu", "precision": r.precision, "why": r.why}
-        if (r := report.redirected)
-        else None,
+        "samples": plain(report.samples, DIGITS),
+        "redirected": {**plain(report.redirected), "to": "cpu"} if report.redirected else None,
         "message": report.message,
-        "failure": _failure(report.failure),
+        "failure": plain(report.failure),
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
-        "warnings": [{**dataclasses.asdict(w), "where": place(w.where)} for w in report.warnings],
+        "warnings": plain(report.warnings),
         "training": report.training,
         "begins": place(report.begins),
     }
@@ -249,26 +244,20 @@ def from_dict(data: Mapping[str, Any]) -> Report:
             StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
             for s in data["stages"]
         ),
-        verdict=_read_verdict(data.get("verdict")),
-        profile=tuple(ProfilePoint(**{**p, "where": read_place(p["where"])}) for p in data.get("profile", ())),
+        verdict=read(Verdict, data.get("verdict") or None),
+        profile=read(tuple[ProfilePoint, ...], data.get("profile", ())),
         message=data.get("message", ""),
-        failure=_read_failure(data.get("failure")),
+        failure=read(Failure, data.get("failure")),
         sheet=sheet_from_dict(data.get("sheet")),
-        samples=samples_from_list(data.get("samples", ())),
+        samples=read(tuple[Sample, ...], data.get("samples", ())),
         internal_errors=tuple(data["internal_errors"]),
-        redirected=_read_redirected(data.get("redirected")),
+        redirected=read(Redirected, data.get("redirected")),
         kept_away=tuple(data.get("kept_away", ())),
-        warnings=tuple(LibraryWarning(**{**w, "where": read_place(w["where"])}) for w in data.get("warnings", ())),
+        warnings=read(tuple[LibraryWarning, ...], data.get("warnings", ())),
         training=data.get("training"),
         begins=read_place(data.get("begins")),
         trainings=tuple(from_dict(one) for one in data.get("trainings", ())),
     )
-
-
-def _read_verdict(data: Mapping[str, Any] | None) -> Verdict | None:
-    if not data:
-        return None
-    return Verdict(shown=Shown(data["shown"]), why=data["why"], look_at=tuple(data.get("look_at", ())))
 
 
 def _finding(f: Finding) -> dict[str, Any]:
@@ -282,15 +271,7 @@ def _finding(f: Finding) -> dict[str, Any]:
         "where": place(f.where),
         "proof": _proof(f.proof),
         "repair": f.repair.does if f.repair else None,
-        "fix": {
-            "does": f.fix.does,
-            "safety": str(f.fix.safety),
-            "diff": f.fix.diff,
-            "tried": f.fix.tried,
-            "verified": f.fix.verified,
-        }
-        if f.fix
-        else None,
+        "fix": {name: held for name, held in plain(f.fix).items() if name != "edits"} if f.fix else None,
         "after_repair": list(f.after_repair),
         "warned": list(f.warned),
     }
@@ -311,63 +292,9 @@ def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
     return {"kind": "fact", "fact": proof.fact} if proof else None
 
 
-def _read_redirected(data: Mapping[str, Any] | None) -> Redirected | None:
-    if data is None:
-        return None
-    return Redirected(asked=tuple(data["asked"]), precision=data["precision"], why=data["why"])
-
-
-def _failure(f: Failure | None) -> dict[str, Any] | None:
-    if f is None:
-        return None
-    return {
-        "type": f.type,
-        "message": f.message,
-        "where": place(f.where),
-        "function": f.function,
-        "trace": list(f.trace),
-        "causes": list(f.causes),
-    }
-
-
-def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
-    if data is None:
-        return None
-    return Failure(
-        type=data["type"],
-        message=data["message"],
-        where=read_place(data["where"]),
-        function=data["function"],
-        trace=tuple(data["trace"]),
-        causes=tuple(data.get("causes", ())),
-    )
-
-
-def _read_fix(data: Mapping[str, Any] | None) -> Fix | None:
-    if data is None:
-        return None
-    return Fix(
-        does=data["does"],
-        safety=Safety(data["safety"]),
-        diff=data["diff"],
-        tried=data.get("tried", False),
-        verified=data["verified"],
-    )
-
-
 def _read_finding(data: Mapping[str, Any]) -> Finding:
-    proof: Proof | Outcome | None = None
-    if data["proof"] and data["proof"]["kind"] == "fact":
-        proof = Proof(data["proof"]["fact"])
-    elif data["proof"]:
-        seen = data["proof"]
-        proof = Outcome(
-            changed=seen["changed"],
-            before=tuple(float(x) for x in seen["before"]),
-            after=tuple(float(x) for x in seen["after"]),
-            steps=seen["steps"],
-            judged_by=seen.get("judged_by", LOSS),
-        )
+    shown = data["proof"]
+    kind = Proof if shown and shown["kind"] == "fact" else Outcome
     return Finding(
         code=data["code"],
         name=data["name"],
@@ -375,9 +302,9 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
         message=data["message"],
         measured=data["measured"],
         where=read_place(data["where"]),
-        proof=proof,
+        proof=read(kind, shown),
         repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
-        fix=_read_fix(data["fix"]),
+        fix=read(Fix, data["fix"]),
         after_repair=tuple(data["after_repair"]),
         warned=tuple(data.get("warned", ())),
     )

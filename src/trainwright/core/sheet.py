@@ -1,133 +1,163 @@
 """The sheet: what was seen in a rehearsal, whether or not anything was found, in tables to take in at a glance.
 
-Each row has a mark: empty, or in a few words what stands out. A mark accuses nobody; findings do.
+A `Table` says what its columns are, and how a cell is written; the rows that a run gave it are in the `Sheet`. Each row has a
+mark: empty, or in a few words what stands out. A mark accuses nobody; findings do.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
-from trainwright.core.finding import Place
-from trainwright.core.plain import place, plain, read_place
-from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
+from trainwright.core.plain import plain, read, read_place
+from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 
 HELD_OUT, TRAINING, EITHER = "held-out", "training", "a set"
+# Digits of a number in the JSON: more than anyone reads, and what a float32 has.
+DIGITS = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """How well the model's answers agree with the labels, on the rows of one kind."""
+class Row(SimpleNamespace):
+    """A row of a table: its cells under the columns' keys, and its `mark`."""
 
-    name: str
-    """`accuracy`, `R2`, `log loss` and so on."""
-    output: str
-    """Which output it is of; empty if there is one only."""
-    rows_of: str
-    """`held-out` or `training`."""
-    rows: int
-    first: float | None
-    """In the earliest evaluation; of training rows, in the earliest calls that were kept."""
-    last: float | None
-    constant: float | None = None
-    """The best that one answer for all rows reaches."""
-    simple: float | None = None
-    """What a simple learner reaches on the same inputs; None: it was not tried."""
-    mark: str = ""
-    unit: str = "rows"
-    """`positions`: each row has a label for many of them, and these are counted."""
+    mark: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnNumber:
-    """A number that the script reports about its training."""
-
-    name: str
-    source: str
-    """`printed`, `logged`, `returned` or `history`."""
-    count: int
-    first: float
-    last: float
-    best: float | None = None
-    """None: whether higher or lower is better is not known."""
-    best_update: int | None = None
-    constant: float | None = None
-    """What the script's own function gives for a constant answer, and below for labels in random order; None: not known."""
-    random: float | None = None
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassRow:
-    """One class of an output."""
-
-    label: str
-    output: str
-    """Which output it is of; empty if there is one only."""
-    drawn: int | None
-    """Rows of it that training drew; None: not counted."""
-    evaluated: int
-    """Rows of it in the last evaluation."""
-    right: float | None
-    """The share of these that got the right answer."""
-    taken_for: str = ""
-    """What the others were mostly answered with."""
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputRow:
-    """One output of the model or, where it has several numbers, one of them."""
-
-    name: str
-    source: str
-    """How outputs and labels were seen together."""
-    drawn: int
-    """Labelled rows that training drew, and below those of the last evaluation."""
-    evaluated: int
-    classes: int | None = None
-    """Classes among the evaluated labels, and below among the answers; None: numbers."""
-    classes_answered: int | None = None
-    label_mean: float | None = None
-    label_deviation: float | None = None
-    answer_mean: float | None = None
-    answer_deviation: float | None = None
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Column:
-    """One number of the model's input, or all of them together."""
+    """One column of a table."""
+
+    key: str
+    """In the JSON."""
+    head: str
+    """On a page; `-`: it is not shown there."""
+    kind: str
+    """`text`, `number`, `share`, `rare` (a share that is left out where it is 0) or `bar` (a number with a bar)."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One part of the sheet."""
 
     name: str
-    rows_of: str
-    """`held-out` or `training`."""
-    rows: int
-    least: float | None
-    greatest: float | None
-    mean: float | None
-    deviation: float | None
-    missing: float = 0.0
-    """The share that is no finite number."""
-    mark: str = ""
+    """Its key in the JSON, and below its title on a page."""
+    title: str
+    spec: str
+    """Its columns between `; `, as `key=head:kind`; the head may be that key, and without a kind it holds text, names or a place."""
+    line: str
+    """A row in a terminal, in cells between `; `: of the pieces between two `|`, those are left out that lack a value."""
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What `spec` says."""
+        found = []
+        for part in self.spec.split("; "):
+            names, _, kind = part.partition(":")
+            key, _, head = names.partition("=")
+            found.append(Column(key, head or key, kind or "text"))
+        return tuple(found)
+
+    def row(self, *, mark: str = "", **cells: Any) -> Row:
+        """A row with these cells; the others are empty."""
+        blank: dict[str, Any] = {one.key: "" if one.kind == "text" else None for one in self.columns}
+        if unknown := cells.keys() - blank.keys():
+            raise TypeError(f"{self.title} has no column {', '.join(sorted(unknown))}.")
+        return Row(**{**blank, **cells}, mark=mark)
+
+    def read(self, data: Mapping[str, Any]) -> Row:
+        """The row that stands in JSON; columns of a later version are left out."""
+        known = {one.key: _read_cell(data[one.key], one.kind) for one in self.columns if one.key in data}
+        return self.row(**known, mark=data["mark"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layer:
-    """One tensor of weights."""
+def _read_cell(value: Any, kind: str) -> Any:
+    if isinstance(value, dict):
+        return read_place(value)
+    if isinstance(value, list):
+        return tuple(value)
+    return float(value) if isinstance(value, str) and kind != "text" else value
 
-    name: str
-    shape: tuple[int, ...]
-    trains: bool
-    """Whether it is trainable and an optimizer that stepped holds it."""
-    before: float
-    """Root mean square before the first update, and below after the last."""
-    after: float
-    moved: bool
-    gradient: bool
-    mark: str = ""
+
+SCORES = Table(
+    "scores",
+    "Scores",
+    # Positions: each row has a label for many of them, and these are counted. The first score of training rows is of the
+    # earliest calls that were kept; a constant is the best that one answer for all rows reaches.
+    "rows_of=set; rows=number:number; unit=of; name=score; scale=in; output; first:number; last:number; "
+    "constant=a constant:number; simple=a simple learner:number",
+    "{rows_of}, {rows} {unit}; {name}| in {scale}| ({output}); {first} → |{last}; "
+    "constant {constant}|, simple learner {simple}",
+)
+PROFILE = Table(
+    "profile",
+    "Profile",
+    # What is known of the labels of one output at each station between the script's own row and the model's answer.
+    "output; rows:number; name=score; constant=a constant:bar; raw=simple learner, raw row:bar; "
+    "received=on what is received:bar; model=the model:bar; not_counted=not counted; carriers=-",
+    "",
+)
+OWN = Table(
+    "own",
+    "The script's own numbers",
+    # No best: whether higher or lower is better is not known. The last two: what the script's own function gives for the best
+    # constant answer, and for labels in random order.
+    "name=number; source=from; count=-:number; first:number; last:number; best:number; best_update=after update:number; "
+    "constant=a constant:number; random=at random:number",
+    "{name}; {first} → |{last}; best {best} after update {best_update}; {guessing}",
+)
+CLASSES = Table(
+    "classes",
+    "Classes",
+    "label=class; output; drawn=drawn in training:bar; evaluated:bar; right:share; taken_for=mostly taken for",
+    "class {label}| ({output}); {drawn} drawn; {evaluated} evaluated; {right} right; taken for {taken_for}",
+)
+OUTPUTS = Table(
+    "outputs",
+    "Outputs",
+    "name=output; source=seen by; drawn=drawn in training:number; evaluated:number; classes=classes of labels:number; "
+    "classes_answered=of answers:number; label_mean=labels, mean:number; label_deviation=deviation:number; "
+    "answer_mean=answers, mean:number; answer_deviation=deviation:number",
+    "{name}; labels {label_mean} ± {label_deviation}|{classes} among the labels|, {classes_answered} among the answers; "
+    "answers {answer_mean} ± {answer_deviation}",
+)
+INPUTS = Table(
+    "columns",
+    "Inputs",
+    "name=input; rows_of=set; rows:number; least:number; mean:number; deviation:number; greatest:number; missing:rare",
+    "{name}; {rows_of}; {least}| to {greatest}; {mean} ± {deviation}; {missing} missing",
+)
+WEIGHTS = Table(
+    "layers",
+    "Weights",
+    # Size: root mean square, before the first update and after the last.
+    "name=tensor; shape; before=size before:number; after:number; gradient; moved; trains=trained",
+    "{name}; {shape}",
+)
+PIECES = Table(
+    "pieces",
+    "Evaluated, saved, loaded",
+    "what; times:number; first_update=after update:number; last_update=to:number; how; where=line:place",
+    "{what}| {times}|{at}|, {how}| ({where})",
+)
+DRAWN = Table(
+    "drawn",
+    "Rows drawn",
+    "name=data; rows_of=set; size=rows:number; distinct=drawn:number; never:number; draws=-:number; each=times each:number; "
+    "most=at most:number; where=line:place",
+    "{rows_of}: {name}, {distinct} {size} rows drawn|, {each} times each|, one of them {most} times",
+)
+TRAININGS = Table(
+    "trainings",
+    "Trainings",
+    "number=training:number; kind=by; begins=after update:number; updates:number; planned:number; shown=verdict; "
+    "why=because; where=line:place",
+    "{number}| ({where})| {shown}: {why}",
+)
+# In the order of a page.
+TABLES = (SCORES, PROFILE, OWN, CLASSES, OUTPUTS, INPUTS, WEIGHTS, PIECES, DRAWN, TRAININGS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,83 +168,6 @@ class Curve:
     """`loss`, `learning rate`, `gradient norm`, or one of the script's own."""
     updates: tuple[int, ...]
     values: tuple[float, ...]
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """What was evaluated, saved, copied, loaded or kept as best."""
-
-    what: str
-    """`evaluated`, `saved`, `copied`, `loaded` or `kept as best`."""
-    times: int
-    first_update: int | None
-    """None: not known."""
-    last_update: int | None
-    how: str
-    """The mode, the file, or the number by which it is the best."""
-    where: Place | None = None
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingRow:
-    """One of several trainings of a script, judged by itself."""
-
-    number: int
-    kind: str
-    """`Trainer`, `Lightning`, `fit` or `loop`."""
-    begins: int
-    """How many updates had been made before it."""
-    updates: int
-    planned: int | None
-    """None: not known."""
-    shown: str
-    """Its verdict, and below what it rests on."""
-    why: str
-    where: Place | None = None
-    mark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowsDrawn:
-    """The rows that were drawn from one set."""
-
-    name: str
-    rows_of: str
-    """`training`; `held-out` if it was evaluated and no update was made with it; `a set` if neither was seen."""
-    size: int
-    distinct: int
-    """How many of its rows were drawn at least once."""
-    draws: int
-    most: int
-    """How often the row that was drawn most often was."""
-    where: Place | None = None
-    mark: str = ""
-
-    @property
-    def never(self) -> int:
-        """How many rows were never drawn."""
-        return max(self.size - self.distinct, 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    """What is known of the labels of one output at each station between the script's own row and the model's answer."""
-
-    name: str
-    """`accuracy` or `R2`."""
-    output: str
-    rows: int
-    constant: float
-    raw: float
-    """What a simple learner reaches on the rows as the script held them, and below as the model received them."""
-    received: float
-    model: float
-    not_counted: tuple[str, ...] = ()
-    """Columns that repeat the label."""
-    carriers: tuple[str, ...] = ()
-    """Columns that tell of the label and that are not among the inputs."""
     mark: str = ""
 
 
@@ -235,17 +188,17 @@ class Sheet:
     best_update: int | None = None
     """By the script's own number: after which update it was best; and below, whose weights were kept."""
     kept_update: int | None = None
-    scores: tuple[Score, ...] = ()
-    profile: tuple[Profile, ...] = ()
-    own: tuple[OwnNumber, ...] = ()
-    classes: tuple[ClassRow, ...] = ()
-    outputs: tuple[OutputRow, ...] = ()
-    columns: tuple[Column, ...] = ()
-    layers: tuple[Layer, ...] = ()
+    scores: tuple[Row, ...] = ()
+    profile: tuple[Row, ...] = ()
+    own: tuple[Row, ...] = ()
+    classes: tuple[Row, ...] = ()
+    outputs: tuple[Row, ...] = ()
+    columns: tuple[Row, ...] = ()
+    layers: tuple[Row, ...] = ()
     curves: tuple[Curve, ...] = ()
-    pieces: tuple[Piece, ...] = ()
-    drawn: tuple[RowsDrawn, ...] = ()
-    trainings: tuple[TrainingRow, ...] = ()
+    pieces: tuple[Row, ...] = ()
+    drawn: tuple[Row, ...] = ()
+    trainings: tuple[Row, ...] = ()
     """Empty: there is one only."""
     confused: tuple[ConfusedRow, ...] = ()
     """Of the last evaluation; empty: there are many classes, or none."""
@@ -260,86 +213,15 @@ class Sheet:
         return min(self.updates / self.planned, 1.0) if self.planned else None
 
 
-_TABLES: dict[str, type] = {
-    "scores": Score,
-    "profile": Profile,
-    "own": OwnNumber,
-    "classes": ClassRow,
-    "outputs": OutputRow,
-    "columns": Column,
-    "layers": Layer,
-    "curves": Curve,
-    "pieces": Piece,
-    "drawn": RowsDrawn,
-    "trainings": TrainingRow,
-    "confused": ConfusedRow,
-    "samples": Sample,
-    "generated": GeneratedText,
-}
-# What lies inside of these rows.
-_PARTS: dict[str, type] = {"SamplePart": SamplePart, "Span": Span}
-
-
 def sheet_to_dict(sheet: Sheet | None) -> dict[str, Any] | None:
     """The sheet as plain data for JSON."""
-    if sheet is None:
-        return None
-    written = {name: _plain(value) for name, value in vars(sheet).items()}
-    written["seconds"] = round(sheet.seconds, 2)
-    for name in _TABLES:
-        written[name] = _rows(getattr(sheet, name))
-    return written
-
-
-def _rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{k: _plain(v) for k, v in vars(row).items()} for row in rows]
-
-
-def samples_to_list(samples: Iterable[Sample]) -> list[dict[str, Any]]:
-    """Single rows as plain data for JSON."""
-    return _rows(samples)
-
-
-def samples_from_list(data: Iterable[Mapping[str, Any]]) -> tuple[Sample, ...]:
-    """The rows that `samples_to_list` wrote."""
-    return tuple(_read(row, Sample) for row in data)
+    return None if sheet is None else {**plain(sheet, DIGITS), "seconds": round(sheet.seconds, 2)}
 
 
 def sheet_from_dict(data: Mapping[str, Any] | None) -> Sheet | None:
     """The sheet that `sheet_to_dict` wrote."""
     if data is None:
         return None
-    tables = {name: tuple(_read(row, made) for row in data.get(name, ())) for name, made in _TABLES.items()}
-    rest = {name: value for name, value in data.items() if name not in _TABLES}
-    return Sheet(**{**_values(rest, Sheet), **tables})
-
-
-def _read(row: Mapping[str, Any], made: type) -> Any:
-    return made(**_values(row, made))
-
-
-def _values(data: Mapping[str, Any], made: type) -> dict[str, Any]:
-    """The fields that this version knows; those of a later one are left out."""
-    known = {field.name: str(field.type) for field in dataclasses.fields(made)}
-    return {name: _read_value(value, known[name]) for name, value in data.items() if name in known}
-
-
-def _read_value(value: Any, kind: str) -> Any:
-    if "Place" in kind:
-        return read_place(value)
-    if isinstance(value, dict):
-        return _read(value, next(made for name, made in _PARTS.items() if name in kind))
-    if isinstance(value, list):
-        return tuple(_read_value(one, kind) for one in value)
-    return float(value) if "float" in kind and value is not None else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Place):
-        return place(value)
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, (SamplePart, Span)):
-        return {name: _plain(held) for name, held in vars(value).items()}
-    # Six digits are more than anyone reads, and what a float32 has.
-    return plain(float(f"{value:.6g}")) if isinstance(value, float) else value
+    rows = {table.name: tuple(map(table.read, data.get(table.name, ()))) for table in TABLES}
+    rest: Sheet = read(Sheet, {name: value for name, value in data.items() if name not in rows})
+    return replace(rest, **rows)  # type: ignore[arg-type]

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainwright.core.sheet import HELD_OUT, Layer, OwnNumber, Score, Sheet
+from trainwright.core.sheet import (
+    CLASSES,
+    DRAWN,
+    HELD_OUT,
+    INPUTS,
+    OUTPUTS,
+    OWN,
+    PIECES,
+    PROFILE,
+    SCORES,
+    TRAININGS,
+    WEIGHTS,
+    Row,
+    Sheet,
+    Table,
+)
 from trainwright.report.curves import blocks
 from trainwright.report.samples import brief_generated, brief_rows
-from trainwright.report.sheet import (
-    Line,
-    bar_of,
-    chosen_of,
-    curve,
-    drawn_cells,
-    output_cells,
-    piece_cells,
-    score_name,
-    share_of,
-    spread_of,
-    value_of,
-)
+from trainwright.report.sheet import Line, cells_of, chosen_of, curve, tell, value_of
 
+# Characters of a bar.
+BAR = 8
 # Lines of each part: together about one screen.
 MOST_LINES = {
-    "scores": 4, "own": 3, "curves": 3, "classes": 8, "outputs": 3, "columns": 3, "layers": 4, "pieces": 4, "drawn": 3,
+    "scores": 4, "own": 3, "curves": 3, "classes": 8, "outputs": 3, "columns": 3, "layers": 3, "pieces": 4, "drawn": 3,
     "trainings": 3,
 }  # fmt: skip
 # A learning rate that changes by less is shown as constant: means of equal numbers are not quite equal.
@@ -49,22 +54,42 @@ class Part:
 
 def brief(sheet: Sheet) -> list[Part]:
     """What says something, in about one screen."""
-    parts = [
-        Part(title="score", lines=_brief_scores(sheet)),
-        Part(title="profile", lines=_brief_profile(sheet)),
-        Part(title="reported", lines=_brief_own(sheet)),
-        Part(title="curves", lines=_brief_curves(sheet)),
-        Part(title="classes", lines=_brief_classes(sheet)),
-        Part(title="outputs", lines=_brief_outputs(sheet)),
-        Part(title="inputs", lines=_brief_columns(sheet)),
-        Part(title="weights", lines=_brief_layers(sheet)),
-        Part(title="pieces", lines=_brief_pieces(sheet)),
-        Part(title="rows", lines=_brief_drawn(sheet)),
-        Part(title="trainings", lines=_brief_trainings(sheet)),
-        Part(title="samples", lines=brief_rows(sheet)),
-        Part(title="generated", lines=brief_generated(sheet)),
-    ]
-    return [part for part in parts if part.lines]
+    parts = (
+        ("score", _brief_scores(sheet)),
+        ("profile", _brief_profile(sheet)),
+        ("reported", _brief_own(sheet)),
+        ("curves", _brief_curves(sheet)),
+        ("classes", _brief_classes(sheet)),
+        ("outputs", _brief_outputs(sheet)),
+        ("inputs", _brief_columns(sheet)),
+        ("weights", _brief_layers(sheet)),
+        ("pieces", _lines(PIECES, sheet.pieces, _told_piece)),
+        ("rows", _lines(DRAWN, sheet.drawn, _told_drawn)),
+        ("trainings", _brief_trainings(sheet)),
+        ("samples", brief_rows(sheet)),
+        ("generated", brief_generated(sheet)),
+    )
+    return [Part(title=title, lines=lines) for title, lines in parts if lines]
+
+
+def _lines(
+    table: Table, rows: Sequence[Row], told: Callable[[Row], Mapping[str, str]] | None = None
+) -> tuple[Line, ...]:
+    """Some rows, and how many more there are; what a row has in common with the one above it is said once.
+
+    Args:
+        told: what a row's line has instead of its cells, or beside them.
+    """
+    chosen = chosen_of(rows, MOST_LINES[table.name])
+    lines, above = list[Line](), ("", "")
+    for row in chosen:
+        cells = {**cells_of(table, row), **(told(row) if told is not None else {})}
+        first, *others = (tell(template, cells) for template in table.line.split("; "))
+        mark = row.mark if (first, row.mark) != above else ""
+        lines.append(Line(("" if others and first == above[0] else first, *others), mark))
+        above = first, row.mark
+    left = len(rows) - len(chosen)
+    return (*lines, Line((f"and {left:,} more",))) if left else tuple(lines)
 
 
 def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
@@ -74,38 +99,29 @@ def _brief_scores(sheet: Sheet) -> tuple[Line, ...]:
         for row in sheet.scores
         if row.mark or (row.rows_of == HELD_OUT and row.name != "correlation") or row.name in ("accuracy", "R2")
     ]
-    lines, last = list[Line](), ("", "")
-    for row in chosen_of(shown, MOST_LINES["scores"]):
-        rows = f"{row.rows_of}, {row.rows:,} {row.unit}"
-        cells = ("" if rows == last[0] else rows, score_name(row), _way(row.first, row.last), _beside(row))
-        lines.append(Line(cells, row.mark if (rows, row.mark) != last else ""))
-        last = rows, row.mark
-    return tuple(lines)
+    return _lines(SCORES, shown)
 
 
 def _brief_profile(sheet: Sheet) -> tuple[Line, ...]:
     """The bars of the first output that is marked, or of the first."""
     lines = list[Line]()
     for row in chosen_of(sheet.profile, 1):
-        stations = (
-            ("a constant", row.constant),
-            ("simple learner, raw row", row.raw),
-            ("simple learner, received", row.received),
-            ("the model", row.model),
-        )
-        for name, value in stations:
-            lines.append(
-                Line((name, bar_of(value), f"{row.name} {value_of(value)}"), row.mark if value == row.raw else "")
-            )
+        cells = cells_of(PROFILE, row)
+        for column in PROFILE.columns:
+            if column.kind == "bar":
+                mark = row.mark if column.key == "raw" else ""
+                lines.append(
+                    Line((column.head, bar_of(getattr(row, column.key)), f"{row.name} {cells[column.key]}"), mark)
+                )
         if row.not_counted:
-            lines.append(Line((f"not counted: {', '.join(row.not_counted)} repeats the label",)))
+            lines.append(Line((f"not counted: {cells['not_counted']} repeats the label",)))
     return tuple(lines)
 
 
-def _beside(row: Score) -> str:
-    parts = [] if row.constant is None else [f"constant {value_of(row.constant)}"]
-    parts += [] if row.simple is None else [f"simple learner {value_of(row.simple)}"]
-    return ", ".join(parts)
+def bar_of(share: float) -> str:
+    """A bar for a share of one."""
+    filled = round(BAR * min(max(share, 0.0), 1.0))
+    return "█" * filled + "░" * (BAR - filled)
 
 
 def _metric(name: str) -> str:
@@ -113,7 +129,7 @@ def _metric(name: str) -> str:
     return _OF_ROWS.sub("", name.lower().replace(" ", "_"))
 
 
-def _guessing(row: OwnNumber, sheet: Sheet) -> str:
+def _guessing(row: Row, sheet: Sheet) -> str:
     """What guessing gives by the script's own function, whose constant answer is the best one for the rows that it got."""
     told = [
         f"{how} {value_of(value)}"
@@ -130,29 +146,11 @@ def _guessing(row: OwnNumber, sheet: Sheet) -> str:
     return f"guessing: {'; '.join([', '.join(told), *why])}" if told else ""
 
 
-def _way(first: float | None, last: float | None) -> str:
-    return " → ".join(value_of(value) for value in (first, last) if value is not None)
-
-
 def _brief_own(sheet: Sheet) -> tuple[Line, ...]:
-    chosen = chosen_of(sheet.own, MOST_LINES["own"])
-    return (
-        *(
-            Line(
-                (
-                    row.name,
-                    _way(row.first, row.last) if row.count > 1 else value_of(row.last),
-                    f"best {value_of(row.best)} after update {row.best_update:,}"
-                    if row.best_update is not None and row.count > 1
-                    else "",
-                    _guessing(row, sheet),
-                ),
-                row.mark,
-            )
-            for row in chosen
-        ),
-        *_more(len(sheet.own) - len(chosen), "number"),
-    )
+    def told(row: Row) -> dict[str, str]:
+        return {"guessing": _guessing(row, sheet), **({} if row.count > 1 else {"first": "", "best": ""})}
+
+    return _lines(OWN, sheet.own, told)
 
 
 def _brief_curves(sheet: Sheet) -> tuple[Line, ...]:
@@ -181,68 +179,38 @@ def _brief_classes(sheet: Sheet) -> tuple[Line, ...]:
         if len(known) < 2:
             return ()
         worst, best = known[0], known[-1]
-        told = f"{len(known)} classes, right from {share_of(worst.right)} ({worst.label}) to {share_of(best.right)} ({best.label})"
+        told = f"{len(known)} classes, right from {worst.right:.0%} ({worst.label}) to {best.right:.0%} ({best.label})"
         return (Line((told,)),)
-    chosen = sheet.classes[: MOST_LINES["classes"]]
-    lines = [
-        Line(
-            (
-                f"class {row.label} ({row.output})" if row.output else f"class {row.label}",
-                "" if row.drawn is None else f"{row.drawn:,} drawn",
-                f"{row.evaluated:,} evaluated",
-                "" if row.right is None else f"{share_of(row.right)} right",
-                f"taken for {row.taken_for}" if row.taken_for else "",
-            ),
-            row.mark,
-        )
-        for row in chosen
-    ]
-    return (*lines, *_more(len(sheet.classes) - len(chosen), "class"))
+    return _lines(CLASSES, sheet.classes)
 
 
 def _brief_outputs(sheet: Sheet) -> tuple[Line, ...]:
     """Outputs without a table of classes."""
-    classes = bool(sheet.classes)
-    shown = [row for row in sheet.outputs if row.mark or row.label_mean is not None or not classes]
-    chosen = chosen_of(shown, MOST_LINES["outputs"])
-    lines = []
-    for row in chosen:
-        name, _, _, _, labels, answers = output_cells(row)
-        cells = (name, f"labels {labels}" if labels else "", f"answers {answers}" if answers else "")
-        if row.classes is not None:
-            answered = "" if row.classes_answered is None else f", {row.classes_answered:,} among the answers"
-            cells = (name, f"{row.classes:,} among the labels{answered}", "")
-        lines.append(Line(cells, row.mark))
-    return (*lines, *_more(len(shown) - len(chosen), "output"))
+    shown = [row for row in sheet.outputs if row.mark or row.label_mean is not None or not sheet.classes]
+    return _lines(OUTPUTS, shown)
 
 
 def _brief_columns(sheet: Sheet) -> tuple[Line, ...]:
     """Those that are marked; the input as a whole is shown if it is one row."""
     names = {row.name for row in sheet.columns}
     shown = [row for row in sheet.columns if row.mark or len(names) == 1]
-    chosen = chosen_of(shown, MOST_LINES["columns"])
-    lines = []
-    for row in chosen:
-        missing = f"{share_of(row.missing)} missing" if row.missing else ""
-        span = "" if row.least is None else f"{value_of(row.least)} to {value_of(row.greatest)}"
-        span = value_of(row.least) if row.least == row.greatest else span
-        lines.append(Line((row.name, row.rows_of, span, spread_of(row.mean, row.deviation), missing), row.mark))
-    if names and not lines:
+    if names and not shown:
         return (Line((f"{len(names)} columns, nothing stands out",)),)
-    return (*lines, *_more(len(shown) - len(chosen), "column"))
+    return _lines(
+        INPUTS,
+        shown,
+        lambda row: {"greatest": ""} if row.least == row.greatest else {},
+    )
 
 
 def _brief_layers(sheet: Sheet) -> tuple[Line, ...]:
     if not sheet.layers:
         return ()
     marked = [row for row in sheet.layers if row.mark]
-    chosen = marked[: MOST_LINES["layers"] - 1]
-    shapes = ["×".join(map(str, row.shape)) for row in chosen]
-    lines = [Line((row.name, shape), row.mark) for row, shape in zip(chosen, shapes, strict=True)]
-    return (Line((_counted(sheet.layers),)), *lines, *_more(len(marked) - len(chosen), "tensor"))
+    return (Line((_counted(sheet.layers),)), *_lines(WEIGHTS, marked))
 
 
-def _counted(layers: Sequence[Layer]) -> str:
+def _counted(layers: Sequence[Row]) -> str:
     """How many tensors there are, are trained, and moved."""
     trained = [row for row in layers if row.trains]
     moved = sum(row.moved for row in trained)
@@ -251,31 +219,19 @@ def _counted(layers: Sequence[Layer]) -> str:
     return f"{len(layers):,} tensor{'s' if len(layers) > 1 else ''}{of}, {told}"
 
 
-def _brief_pieces(sheet: Sheet) -> tuple[Line, ...]:
-    chosen = chosen_of(sheet.pieces, MOST_LINES["pieces"])
-    lines = []
-    for row in chosen:
-        what, times, at, how, where = piece_cells(row)
-        told = what if row.times == 1 else f"{what} {times} times"
-        told += f"{',' if row.times > 1 else ''} after update{'s' if 'to' in at else ''} {at}" if at else ""
-        lines.append(Line((f"{told}{f', {how}' if how else ''}{f' ({where})' if where else ''}",), row.mark))
-    return (*lines, *_more(len(sheet.pieces) - len(chosen), "piece"))
+def _told_piece(row: Row) -> dict[str, str]:
+    span = f"{row.last_update:,}" if row.last_update is not None else ""
+    span = span if row.first_update == row.last_update else f"{row.first_update:,} to {span}"
+    at = f"{',' if row.times > 1 else ''} after update{'s' if 'to' in span else ''} {span}" if span else ""
+    return {"times": f"{row.times:,} times" if row.times > 1 else "", "at": at}
 
 
-def _brief_drawn(sheet: Sheet) -> tuple[Line, ...]:
-    chosen = chosen_of(sheet.drawn, MOST_LINES["drawn"])
-    lines = []
-    for row in chosen:
-        name, rows_of, size, distinct, _, each, _, _ = drawn_cells(row)
-        told = f"all {size} rows drawn" if not row.never else f"{distinct} of {size} rows drawn"
-        times = f", {each} times each" if row.draws > row.distinct else ""
-        at_most = (
-            f", one of them {row.most:,} times"
-            if row.distinct and row.most > MOST_UNEVEN * row.draws / row.distinct
-            else ""
-        )
-        lines.append(Line((f"{rows_of}: {name}, {told}{times}{at_most}",), row.mark))
-    return (*lines, *_more(len(sheet.drawn) - len(chosen), "set"))
+def _told_drawn(row: Row) -> dict[str, str]:
+    return {
+        "distinct": f"{row.distinct:,} of" if row.never else "all",
+        **({} if row.draws > row.distinct else {"each": ""}),
+        **({} if row.distinct and row.most > MOST_UNEVEN * row.each else {"most": ""}),
+    }
 
 
 def _brief_trainings(sheet: Sheet) -> tuple[Line, ...]:
@@ -284,14 +240,7 @@ def _brief_trainings(sheet: Sheet) -> tuple[Line, ...]:
     if len(verdicts) < 2:
         return tuple(Line((f"all {count:,}: {shown}",)) for shown, count in verdicts.items())
     counted = Line((", ".join(f"{count:,} {shown}" for shown, count in verdicts.most_common()),))
-    chosen = chosen_of(sheet.trainings, MOST_LINES["trainings"])
-    lines = [Line((f"{row.number} {f'({row.where}) ' if row.where else ''}{row.shown}: {row.why}",)) for row in chosen]
-    return (counted, *lines, *_more(len(sheet.trainings) - len(chosen), "training"))
-
-
-def _more(count: int, of: str) -> tuple[Line, ...]:
-    plural = "" if count == 1 else "es" if of.endswith("s") else "s"
-    return (Line((f"and {count:,} more {of}{plural}",)),) if count > 0 else ()
+    return (counted, *_lines(TRAININGS, sheet.trainings))
 
 
 def aligned(lines: Sequence[Line]) -> list[Line]:

@@ -55,8 +55,8 @@ def _sheet(sheet: Sheet) -> str:
 
 
 def _rows(sheet: Sheet, heading: str = "h3") -> str:
-    """Labels, confusions and single rows."""
-    if not sheet.samples and not sheet.classes and not sheet.generated:
+    """Confusions and single rows."""
+    if not sheet.samples and not sheet.confused and not sheet.generated:
         return ""
     look = _environment().from_string(_text("samples.html"))
     return look.render(sheet=sheet, words=sample_words, curves=curves, heading=heading)

@@ -6,10 +6,9 @@ import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, GeneratedText, Sample, SamplePart
-from trainwright.core.sheet import HELD_OUT, ClassRow, Sheet
+from trainwright.core.sheet import HELD_OUT, Sheet
 from trainwright.report.curves import sparkline
 from trainwright.report.sheet import Line, value_of
 
@@ -24,17 +23,6 @@ BRIEF_PART = 12
 BRIEF_END = 20
 # Columns of a table in one line of a terminal.
 BRIEF_COLUMNS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """One class, with its rows as a share of the most frequent one's."""
-
-    name: str
-    drawn: str
-    evaluated: str
-    share_drawn: float
-    share_evaluated: float
 
 
 def sheet_of_rows(samples: Sequence[Sample]) -> Sheet:
@@ -118,28 +106,6 @@ def same_answer(sheet: Sheet) -> str:
     total = [sum(row.counts[i] for row in rows) for i in range(len(rows))]
     given = [i for i, count in enumerate(total) if count]
     return f"It always answers {rows[0].answers[given[0]]}: all {sum(total):,} rows." if len(given) == 1 else ""
-
-
-def bars(sheet: Sheet) -> list[Bar]:
-    """The labels of training and of the last evaluation; by their number or name."""
-    rows = sorted(sheet.classes, key=_order)
-    drawn = max((row.drawn or 0 for row in rows), default=0) or 1
-    evaluated = max((row.evaluated for row in rows), default=0) or 1
-    return [
-        Bar(
-            name=f"{row.label} ({row.output})" if row.output else row.label,
-            drawn="" if row.drawn is None else f"{row.drawn:,}",
-            evaluated=f"{row.evaluated:,}",
-            share_drawn=(row.drawn or 0) / drawn,
-            share_evaluated=row.evaluated / evaluated,
-        )
-        for row in rows
-    ]
-
-
-def _order(row: ClassRow) -> tuple[str, int, str]:
-    first = row.label.split(" ")[0]
-    return row.output, int(first) if first.isdigit() else 0, row.label
 
 
 def shade(row: ConfusedRow, place: int) -> float:

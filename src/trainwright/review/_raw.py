@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core.sheet import Profile
+from trainwright.core.sheet import PROFILE, Row
 from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Record
 from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._learner import (
@@ -48,9 +48,9 @@ class _Joined:
     labels: NDArray[Any]
 
 
-def profiles(record: Record) -> tuple[Profile, ...]:
+def profiles(record: Record) -> tuple[Row, ...]:
     """A row for each output that does not learn, or of which the raw rows clearly tell more than the received ones."""
-    found: dict[Output, Profile] = {}
+    found: dict[Output, Row] = {}
     for rows in [*evaluated_rows(record), *trained_rows(record)]:
         if rows.output in found or mixes_rows(record) or not _is_readable(rows.output):
             continue
@@ -108,7 +108,7 @@ def _filled(values: Floats) -> Floats:
     return filled
 
 
-def _profile(rows: Rows, joined: _Joined) -> Profile | None:
+def _profile(rows: Rows, joined: _Joined) -> Row | None:
     output, labels = rows.output, joined.labels
     measure = "R2" if output.kind == Kind.NUMBERS else "accuracy"
     model = rows.score(measure)
@@ -137,7 +137,7 @@ def _profile(rows: Rows, joined: _Joined) -> Profile | None:
     is_more = bool(carriers)
     if not is_more and float(raw.mean()) < constant + CARRIES and not repeats:
         return None  # nothing shows that the raw rows are in the set's order
-    return Profile(
+    return PROFILE.row(
         name=measure,
         output=str(output),
         rows=len(labels),

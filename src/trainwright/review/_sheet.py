@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from trainwright.core import Finding, Shown
 from trainwright.core.guess import Guess
-from trainwright.core.sheet import Curve, OwnNumber, Sheet, TrainingRow
+from trainwright.core.sheet import OWN, TRAININGS, Curve, Row, Sheet
 from trainwright.rehearsal.record import Record, Training
 from trainwright.review._numbers import TYPED, Series, own_score, series_of_training
 from trainwright.review._raw import profiles
@@ -73,12 +73,12 @@ def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
     )
 
 
-def _trainings(record: Record) -> tuple[TrainingRow, ...]:
+def _trainings(record: Record) -> tuple[Row, ...]:
     """Each training with its verdict, if there are several."""
     if len(record.trainings) < 2:
         return ()
     return tuple(
-        TrainingRow(
+        TRAININGS.row(
             number=training.number,
             kind=training.kind,
             begins=training.begins,
@@ -136,7 +136,7 @@ def _best_index(series: Series) -> int | None:
     return max(finite, key=lambda i: series.values[i] * series.direction, default=None) if series.direction else None
 
 
-def _own(record: Record, series: Series, kept: int | None) -> OwnNumber:
+def _own(record: Record, series: Series, kept: int | None) -> Row:
     """A row of it; with the weights that were kept, if it is the number that judges them."""
     best = _best_index(series)
     sources = (n.source for n in record.numbers if n.name == series.name and (n.source in TYPED) == series.is_typed)
@@ -144,7 +144,7 @@ def _own(record: Record, series: Series, kept: int | None) -> OwnNumber:
     if kept is not None and best is not None and not mark and _is_worse(series, kept):
         mark = f"kept: update {kept:,}, not the best"
     guess = record.guesses.get(series.name, Guess())
-    return OwnNumber(
+    return OWN.row(
         name=series.name,
         source=next(sources),
         count=len(series.values),

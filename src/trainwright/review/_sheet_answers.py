@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core.sheet import HELD_OUT, TRAINING, ClassRow, OutputRow, Score
+from trainwright.core.sheet import CLASSES, HELD_OUT, OUTPUTS, SCORES, TRAINING, Row
 from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
 from trainwright.review import _scores
 from trainwright.review._learner import simple_scores
@@ -43,10 +43,6 @@ class _Seen:
     of: str
     """What tells it apart from others; empty: nothing has to."""
 
-    @property
-    def rows_of(self) -> str:
-        return HELD_OUT if self.rows.is_held_out else TRAINING
-
 
 def _seen(record: Record) -> list[_Seen]:
     """All outputs on all sets; held-out rows first, the most rows first."""
@@ -64,22 +60,23 @@ def _seen(record: Record) -> list[_Seen]:
     return sorted(found, key=lambda one: (not one.rows.is_held_out, one.rows.trains, -len(one.rows.labels)))
 
 
-def scores(record: Record) -> tuple[Score, ...]:
+def scores(record: Record) -> tuple[Row, ...]:
     """How well answers and labels agree, beside a constant and a simple learner."""
     return tuple(score for seen in _seen(record) for score in _scores_of(record, seen))
 
 
-def _scores_of(record: Record, seen: _Seen) -> list[Score]:
+def _scores_of(record: Record, seen: _Seen) -> list[Row]:
     rows, first = seen.rows, {score.name: score.value for score in _first(record, seen.rows)}
     simple = simple_scores(record, rows)
     last = {score.name: score.value for score in rows.scores}
     gains = [(simple[name] - last[name], 1 - last[name]) for name in simple if name in last]
     is_below = bool(gains) and all(gain >= max(SIMPLE_GAIN, SIMPLE_ROOM * room) for gain, room in gains)
     return [
-        Score(
+        SCORES.row(
             name=score.name,
+            scale="standard deviations" if score.name == "absolute error" else "",
             output=seen.of,
-            rows_of=seen.rows_of,
+            rows_of=HELD_OUT if rows.is_held_out else TRAINING,
             rows=len(rows.labels),
             unit=rows.unit,
             first=first.get(score.name),
@@ -121,7 +118,7 @@ def _joined(calls: list[Answers], name: str) -> Any:
     return None if any(part is None for part in parts) else np.concatenate(parts)
 
 
-def class_rows(record: Record) -> tuple[ClassRow, ...]:
+def class_rows(record: Record) -> tuple[Row, ...]:
     """Each class of the outputs that have few; the worst first."""
     shown: dict[Output, _Seen] = {}
     for seen in _seen(record):
@@ -136,7 +133,7 @@ def class_rows(record: Record) -> tuple[ClassRow, ...]:
     )
 
 
-def _class_rows(rows: Rows, of: str, named: dict[int, str]) -> list[ClassRow]:
+def _class_rows(rows: Rows, of: str, named: dict[int, str]) -> list[Row]:
     found = _decided(rows)
     if found is None:
         return []
@@ -181,7 +178,7 @@ def _class_row(
     guesses: NDArray[Any],
     drawn: Counter[int] | None,
     names: dict[int, str],
-) -> ClassRow:
+) -> Row:
     of = guesses[labels == label]
     wrong = Counter(of[of != label].tolist())
     other, times = wrong.most_common(1)[0] if wrong else (label, 0)
@@ -195,7 +192,7 @@ def _class_row(
         mark = "never found"
     elif len(of) >= FEWEST_OF_CLASS and times / len(of) > MOSTLY_WRONG + CLEARLY / len(of) ** 0.5:
         mark = "confused"
-    return ClassRow(
+    return CLASSES.row(
         label=names[label],
         output=of_output,
         drawn=None if drawn is None else drawn[label],
@@ -206,7 +203,7 @@ def _class_row(
     )
 
 
-def output_rows(record: Record) -> tuple[OutputRow, ...]:
+def output_rows(record: Record) -> tuple[Row, ...]:
     """Each output; those of a few numbers, number by number."""
     shown: dict[Output, _Seen] = {}
     for seen in _seen(record):
@@ -214,14 +211,14 @@ def output_rows(record: Record) -> tuple[OutputRow, ...]:
     return tuple(row for seen in shown.values() for row in _output_rows(seen.rows))
 
 
-def _output_rows(rows: Rows) -> list[OutputRow]:
+def _output_rows(rows: Rows) -> list[Row]:
     drawn = 0 if rows.trained is None else rows.trained.count or rows.trained.classes.total()
     name, source = str(rows.output), str(rows.calls[0].source)
     if rows.output.kind == Kind.CLASSES:
         answered = None if rows.guesses is None else len(np.unique(rows.guesses))
         labelled = len(np.unique(rows.labels))
         return [
-            OutputRow(
+            OUTPUTS.row(
                 name=name,
                 source=source,
                 drawn=drawn,
@@ -236,7 +233,7 @@ def _output_rows(rows: Rows) -> list[OutputRow]:
         rows.values is None
         or (answers := rows.values.reshape(len(labels), -1).astype(np.float64)).shape != labels.shape
     ):
-        return [OutputRow(name=name, source=source, drawn=drawn, evaluated=len(labels))]
+        return [OUTPUTS.row(name=name, source=source, drawn=drawn, evaluated=len(labels))]
     width = labels.shape[1]
     if width > MOST_NUMBERS:
         return [_numbers(name, source, drawn, labels, answers)]
@@ -244,10 +241,10 @@ def _output_rows(rows: Rows) -> list[OutputRow]:
     return [_numbers(one, source, drawn, labels[:, i], answers[:, i]) for i, one in enumerate(names)]
 
 
-def _numbers(name: str, source: str, drawn: int, labels: Floats, answers: Floats) -> OutputRow:
+def _numbers(name: str, source: str, drawn: int, labels: Floats, answers: Floats) -> Row:
     spread, given = float(labels.std()), float(answers.std())
     mark = "always the same answer" if given < SAME_ANSWER * spread and len(labels) >= FEWEST_OF_CLASS else ""
-    return OutputRow(
+    return OUTPUTS.row(
         name=name,
         source=source,
         drawn=drawn,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainwright.core.sheet import HELD_OUT, TRAINING, Column
+from trainwright.core.sheet import HELD_OUT, INPUTS, TRAINING, Row
 from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record, Source
 
 # Columns that are shown one by one: those of a picture are not.
@@ -17,7 +17,7 @@ OTHER_SCALED = "another scale than in training"
 FAR, OTHER_SCALE, UNSCALED = 3.0, 3.0, 1000.0
 
 
-def columns(record: Record) -> tuple[Column, ...]:
+def columns(record: Record) -> tuple[Row, ...]:
     """The model's inputs in training and on held-out rows; one by one if they are few."""
     if not record.trained_rows:
         return ()
@@ -58,7 +58,7 @@ def _are_counts(rows: Floats) -> bool:
     return rows.shape[1] == TOKEN_GROUPS and bool(np.allclose(counts, np.round(counts), atol=1e-3))
 
 
-def _both(name: str, training: Floats, held: Floats, rows: int, held_rows: int, usual: float) -> list[Column]:
+def _both(name: str, training: Floats, held: Floats, rows: int, held_rows: int, usual: float) -> list[Row]:
     mean, spread = _spread(training)
     missing = float(np.mean(~np.isfinite(training)))
     mark = "missing values" if missing else "always the same" if spread == 0 and rows >= FEWEST_ROWS else ""
@@ -80,10 +80,10 @@ def _spread(values: Floats) -> tuple[float, float]:
     return (float(finite.mean()), float(finite.std())) if finite.size else (0.0, 0.0)
 
 
-def _column(name: str, rows_of: str, values: Floats, rows: int, mark: str) -> Column:
+def _column(name: str, rows_of: str, values: Floats, rows: int, mark: str) -> Row:
     finite = values[np.isfinite(values)]
     mean, spread = _spread(values)
-    return Column(
+    return INPUTS.row(
         name=name,
         rows_of=rows_of,
         rows=rows,

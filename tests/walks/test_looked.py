@@ -215,6 +215,7 @@ def test_a_sound_training_is_looked_at_in_silence(how: str, tmp_path: Path, serv
         "tests/healthy/loops/gan_two_optimizers.py",
         "exam/idioms/peft_own_loop.py",
         "exam/idioms/validation_floats_csv.py",
+        "exam/idioms/fgsm_adversarial.py",
     ],
 )
 def test_optimizers_that_take_turns_and_evaluations_with_gradients_are_looked_at_in_silence(
@@ -224,6 +225,15 @@ def test_optimizers_that_take_turns_and_evaluations_with_gradients_are_looked_at
     with Rehearsal(path.name, seconds=5, folder=path.parent, server=server) as rehearsal:
         record = rehearsal.wait()
     assert record.looks
+    assert not record.watcher_errors, record.watcher_errors
+    assert judge_looks(record.looks) == ([], [])
+
+
+def test_nothing_is_said_of_a_step_before_which_weights_are_moved_by_hand(server: Server) -> None:
+    path = Path(__file__).parents[2] / "exam/idioms/sam.py"
+    with Rehearsal(path.name, seconds=3, folder=path.parent, server=server) as rehearsal:
+        record = rehearsal.wait()
+    assert record.updates
     assert not record.watcher_errors, record.watcher_errors
     assert judge_looks(record.looks) == ([], [])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -47,7 +48,9 @@ MOST_RATES = 20_000
 class Looking:
     """The looks at a script's trainings, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_cut: Callable[[int], bool] = lambda training: False) -> None:
+        self._is_cut = is_cut
+        """Whether the training of a number, 0 for one that made no update, was ended before its end."""
         self.done: list[Look] = []
         self.look = Look()
         self._optimizers: list[weakref.ref[Any]] = []
@@ -89,7 +92,8 @@ class Looking:
         look = self.look
         if self.is_given_up or not torch.is_grad_enabled():
             return
-        is_anew = look.phase == Phase.FIRST and look.is_open and not look.passed.calls and module is look.roots[0]
+        is_waiting = look.phase == Phase.FIRST and look.is_open and "step" not in look.passed.calls
+        is_anew = is_waiting and module is look.roots[0]
         if is_anew and module.training and not look.record.training:
             self._close()  # gradients were on in an evaluation before the training
             self.look = look = Look(is_schedule_first=look.is_schedule_first)
@@ -106,7 +110,6 @@ class Looking:
     def begin_backward(self) -> None:
         """A backward pass begins."""
         look = self.look
-        self._note_modes()
         if look.phase == Phase.SECOND and not look.has_passed("backward") and look.measured is not None:
             with quiet():
                 add_second_step(look.facts, look.measured)
@@ -126,6 +129,7 @@ class Looking:
     def begin_step(self, optimizer: Any) -> None:
         """An optimizer is about to use its gradients."""
         look = self.look
+        self._note_modes()
         if look.gates is None or not holds(optimizer, look.model):
             return
         if look.phase == Phase.SECOND:
@@ -177,7 +181,7 @@ class Looking:
         """The run is over; `error` is what ended it. Returns the looks at trainings."""
         look = self.look
         with quiet():
-            if look.phase == Phase.FIRST and look.observer is not None:
+            if look.phase == Phase.FIRST and look.observer is not None and (error is not None or not self._is_cut(0)):
                 self._finish_first(error)
             self._end(error)
         return self.done
@@ -222,7 +226,8 @@ class Looking:
                 look.draws += 1
                 self._close()
             look.calls += 1
-            if look.draws > MOST_DRAWS or (look.is_open and look.calls > MOST_CALLS):
+            has_moved = "step" not in calls and _version_of(look.model) != look.version  # by hand, as SAM does
+            if has_moved or look.draws > MOST_DRAWS or (look.is_open and look.calls > MOST_CALLS):
                 self._close()
                 self.look, self.tries = Look(), self.tries + 1
                 self.is_given_up = self.is_given_up or self.tries == MOST_TRIES
@@ -301,7 +306,7 @@ class Looking:
         look = self.look
         if look.facts:
             if look.phase >= Phase.FIRST:
-                add_end(look, self, is_ended=error is None)
+                add_end(look, self, is_ended=error is None and not self._is_cut(look.training))
             look.settle()
             self.done.append(look)
         self.is_given_up = self.is_given_up or len(self.done) >= MOST_LOOKS
@@ -344,5 +349,11 @@ class Looking:
         return RunGates(self.live(), [], live=True, parameters=parameters, keep=self.look.phase == Phase.FIRST)
 
     def _copy_weights(self) -> None:
+        self.look.version = _version_of(self.look.model)
         named = self.look.model.named_parameters()
         self.look.before = {name: p.detach().clone() for name, p in named if p.requires_grad}
+
+
+def _version_of(model: nn.Module) -> int:
+    """Changes with each change in place of a model's weights."""
+    return sum(parameter._version for parameter in model.parameters())

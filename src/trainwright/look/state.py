@@ -64,6 +64,8 @@ class Look:
     schedule_steps: int = 0
     is_schedule_first: bool = False
     updates: int = 0
+    version: int = 0
+    """Of the weights at its begin."""
     began: float = field(default_factory=time.monotonic)
     is_still: bool = False
     """Whether the last call with gradients was made in evaluation mode, where the first step was not."""

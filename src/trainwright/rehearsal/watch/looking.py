@@ -20,7 +20,12 @@ from trainwright.stages.gradients import CLEARED, CLIPPED
 
 def watch_closely(state: State) -> None:
     """Look closely at the first updates of each training of torch."""
-    looking, watching = Looking(), state.recorder.watching
+    record = state.recorder.record
+
+    def is_cut(number: int) -> bool:
+        return record.ended.is_cut or any(one.is_cut for one in record.trainings if number in (0, one.number))
+
+    looking, watching = Looking(is_cut), state.recorder.watching
     LISTENING.looking = looking
     begin_call, clear, cleared = watching(looking.begin_call), watching(_begin_clear), watching(_end_change)
     begin_step, end_step, note = (
@@ -71,7 +76,7 @@ def watch_closely(state: State) -> None:
         return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        training = state.recorder.record.trainings[-1].number if state.recorder.record.trainings else 0
+        training = record.trainings[-1].number if record.trainings else 0
         if not state.is_off():
             end_step(optimizer, training)
 
@@ -82,7 +87,7 @@ def watch_closely(state: State) -> None:
     def finish(error: BaseException | None) -> None:
         done = watching(looking.finish)(error) or []
         of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
-        state.recorder.record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
+        record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,11 +16,13 @@ from rich.console import Console
 
 from trainwright.core import Shown
 from trainwright.core.report import Report, combined, exit_status
-from trainwright.open_lines import OpenLines, watching_lines
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.seams.processes import position
+from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
+from trainwright.walk.closing import stops
+from trainwright.walk.process import Task, Walking
 
 if TYPE_CHECKING:
     from trainwright.fixes.verify import SecondWalk
@@ -55,17 +58,15 @@ def check_program(
     tell(program.said)
     announce(program.script)
     program.set_environment()
-
-    from trainwright.seams.scripts.edited_files import standing_in
-    from trainwright.walk.run import check_script
-
-    # A second check runs in the environment that this process has before the script runs in it.
+    _know_cells(program)
+    # A second check runs in the environment that this process has.
     second = _second_walk(program, options) if verify else None
+    is_alone = "-" in targets.given.values()
     with (
-        watching_lines() as lines,
+        own_stdout(is_alone) as stdout,
         progress() as say,
-        own_stdout("-" in targets.given.values()) as stdout,
-        standing_in(_copies(copies)),
+        standing_in(texts := _copies(copies)),
+        Walking() as walking,
         _rehearsing(program, options, say, rehearsed) as rehearsal,
     ):
         showing = _Showing(
@@ -73,24 +74,46 @@ def check_program(
             options,
             say,
             stdout,
-            lines,
             second,
             rehearsal,
             train=train,
             required=required,
             processes=program.processes,
         )
-        check_script(
-            program.script,
-            program.arguments,
-            replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
+        task = Task(
+            script=program.script,
+            arguments=program.arguments,
             module=program.module,
-            train=train,
-            say=say,
-            done=showing.take,
-            leave=showing.finish,
+            options=replace(options, budget=options.budget * WALK_SHARE) if rehearsal else options,
+            copies=texts,
+            shown_on_errors=is_alone,
+            ends_lines=not sys.stderr.isatty(),  # in a terminal, the line of progress wipes out what stood there
         )
-        return showing.finish()
+        was_ended = walking.run(task, say, showing.take)
+        status = showing.finish()
+    if was_ended:
+        tell("a bare `except:` in the script caught the end of the check, so its process was ended.")
+    return _train(program) if showing.trains else status
+
+
+def _train(program: Program) -> int:
+    """Run the program itself in the place of this process; where that cannot be, returns its exit status."""
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    words = [sys.executable, *flags, *(["-m"] if program.module else []), program.script, *program.arguments]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "nt":  # its `exec` starts another process, and does not wait for it
+        return subprocess.call(words)
+    return os.execv(words[0], words)
+
+
+def _know_cells(program: Program) -> None:
+    """Count the lines of a notebook within its cells."""
+    from trainwright.seams.scripts.notebook import standing_for, text_of
+
+    if not program.module and (text := text_of(Path(program.script))) is not None:
+        with standing_for(Path(program.script), text):
+            pass
 
 
 class _Showing:
@@ -105,7 +128,6 @@ class _Showing:
         options: Options,
         say: Callable[[str], None],
         stdout: TextIO,
-        lines: OpenLines,
         second: SecondWalk | None,
         rehearsal: Rehearsing | None,
         *,
@@ -114,40 +136,45 @@ class _Showing:
         processes: str,
     ) -> None:
         self._targets, self._options, self._say, self._stdout = targets, options, say, stdout
-        self._lines = lines
         self._second, self._rehearsal = second, rehearsal
         self._train, self._required = train, required
         here = position()
         self._processes = str(here.world_size) if here is not None else processes
-        # The current streams: a script may replace them with its own and write that output to a file.
         self._console = Console(file=sys.stderr if "-" in targets.given.values() else sys.stdout)
-        self._wipes = sys.stderr.isatty()  # in a terminal, the line of progress wipes out what stood there
         self._started = time.monotonic()
+        self.trains = False
+        """Whether the script is to train for real."""
         self._shown: list[Report] = []
         self._waiting: list[Report] = []
 
     def take(self, report: Report, further: int) -> None:
         """Take a report of the walk; so many more come with it."""
-        if self._second is not None or self._rehearsal is not None:
+        if self._second is not None or self._rehearsal is not None or self._train:
             self._waiting.append(report)
         else:
             self._show(report, further)
 
     def finish(self) -> int:
         """Show what waits; returns the exit status of the check."""
-        from trainwright.rehearsing import add_review
-
         waiting, self._waiting = self._waiting, []
         spent = time.monotonic() - self._started - sum(r.seconds for r in waiting)
         found: Sequence[Report] = waiting
         if self._rehearsal is not None and waiting:
+            from trainwright.rehearsing import add_review
+
             found = add_review(waiting, self._rehearsal.finish(waiting, self._say), self._options)
             found = [_said_of_one(report, self._processes) for report in found]
+        elif self._train and waiting:
+            why_not = _why_not_trained(waiting)
+            self.trains = not why_not
+            found = [*waiting[:-1], replace(waiting[-1], message=f"{waiting[-1].message} {why_not}".strip())]
         for index, report in enumerate(found, start=1):
             shown = report
             if self._second is not None:
                 shown = _verified(report, self._second, spent, self._options, self._say)
             self._show(shown, len(found) - index)
+        if self.trains:
+            self._console.print("The script now starts again, for real.")
         unshown = any(r.verdict is not None and r.verdict.shown == Shown.NOT_SHOWN for r in self._shown)
         return exit_status(self._shown) or int(self._required and unshown)
 
@@ -156,14 +183,19 @@ class _Showing:
 
         self._say("")
         self._shown.append(report)
-        if not self._wipes:
-            self._lines.end(self._console.file)
         terminal.show(report, self._console, verbose=self._options.verbose)
-        if self._train:
-            write_all(self._targets, report, len(self._shown), self._stdout)
-        elif not further:
+        if not further:
             terminal.show_trainings(self._shown, self._console)
-            write_all(self._targets, combined(self._shown), 1, self._stdout)
+            write_all(self._targets, combined(self._shown), self._stdout)
+
+
+def _why_not_trained(reports: Sequence[Report]) -> str:
+    """Why a script is not run for real; empty if it is."""
+    if any(stops(r) or r.is_interrupted or r.failure is not None for r in reports):
+        return "The script was not run for real: fix the findings above first."
+    if position() is not None:
+        return "`run` does not start a training with several processes: launch the script yourself."
+    return ""
 
 
 def _said_of_one(report: Report, processes: str) -> Report:
@@ -178,11 +210,12 @@ def _rehearsing(
     program: Program, options: Options, say: Callable[[str], None], rehearsed: bool
 ) -> contextlib.AbstractContextManager[Rehearsing | None]:
     """The rehearsal of a check, or None."""
+    here = position()
+    if not rehearsed or (here is not None and here.rank):
+        return contextlib.nullcontext()
     from trainwright.rehearsing import rehearsing
 
-    here = position()
-    is_first = here is None or here.rank == 0
-    return rehearsing(program, options, say) if rehearsed and is_first else contextlib.nullcontext()
+    return rehearsing(program, options, say)
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:

@@ -17,7 +17,7 @@ from trainwright import __version__
 from trainwright.checking import WALK_SHARE, check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
-from trainwright.errors import DeviceLost, ScriptFailed, TrainwrightError, UsageError
+from trainwright.errors import DeviceLost, TrainwrightError, UsageError
 from trainwright.output import Targets, progress, tell
 from trainwright.start.command_line import Option, arranged
 from trainwright.start.program import Program
@@ -71,8 +71,7 @@ Json = Annotated[
     Parameter(
         name="--json",
         allow_leading_hyphen=True,
-        help='Write the report as JSON; "-" is standard output. When `run` walks a second training, its report '
-        "goes to name.2.json next to name.json, and so on (with -, the reports follow each other).",
+        help='Write the report as JSON; "-" is standard output.',
     ),
 ]
 Html = Annotated[
@@ -80,7 +79,7 @@ Html = Annotated[
     Parameter(
         name="--html",
         allow_leading_hyphen=True,
-        help='Write the report as an HTML page; "-" is standard output. Further reports are numbered as with --json.',
+        help='Write the report as an HTML page; "-" is standard output.',
     ),
 ]
 Diff = Annotated[
@@ -208,9 +207,9 @@ def run(
     seed: Seed = 0,
     ignore: Ignore = None,
 ) -> int:
-    """Check a script; if no error is found, restore everything and let it train for real.
+    """Walk a script's trainings; if no error is found, run it from its beginning, for real.
 
-    The losses and weights are bit for bit those of `python script.py`.
+    It is then run as by `python script.py`, whose losses, weights and exit status are its own.
     """
     program = program_of(script, arguments, module=m)
     if program.launcher or program.script.endswith(".ipynb"):
@@ -319,9 +318,6 @@ def main() -> None:
         status = app(words, exit_on_error=False)
     except CycloptsError:  # shown by cyclopts
         sys.exit(2)
-    except ScriptFailed as error:
-        _show_users(error.__cause__ or error)
-        sys.exit(1)
     except DeviceLost as error:
         tell(f"{error}\nThe check begins anew on the CPU, where the cause shows.")
         sys.exit(_check_on_cpu(folder))
@@ -356,13 +352,3 @@ def options_of(command: str) -> list[Option]:
         for name in argument.names
         if name.startswith("-")
     ]
-
-
-def _show_users(error: BaseException) -> None:
-    """Print the traceback of the script's exception as Python would, without the frames above the script."""
-    from trainwright.seams.source.places import is_users
-
-    link = error.__traceback__
-    while link is not None and not is_users(link.tb_frame.f_code.co_filename):
-        link = link.tb_next
-    traceback.print_exception(type(error), error, link)

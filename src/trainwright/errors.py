@@ -4,8 +4,7 @@ TrainwrightError
 ├── UsageError          wrong usage of a command: exit status 2
 ├── UnsupportedVersion  the script uses a framework version too old to be walked: exit status 2
 ├── ReadError           a report or a settings file that cannot be read: exit status 2
-├── WriteError          an output file cannot be written, for example because the disk is full: exit status 2
-└── ScriptFailed        the user's script raised during or after its real training: exit status 1
+└── WriteError          an output file cannot be written, for example because the disk is full: exit status 2
 
 WalkFinished (BaseException)   unwinds the user's script once its walk is done; not an error
 """
@@ -31,10 +30,6 @@ class ReadError(TrainwrightError):
 
 class WriteError(TrainwrightError):
     """An output file cannot be written."""
-
-
-class ScriptFailed(TrainwrightError):
-    """The user's script raised during or after its real training; its exception is the cause."""
 
 
 class DeviceLost(TrainwrightError):

@@ -117,8 +117,8 @@ def _absolute(target: str | None) -> str | None:
     return str(Path(target).absolute()) if target and target != "-" else target
 
 
-def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
-    """Write the n-th report immediately, because the rest of the script may take days."""
+def write_all(targets: Targets, report: Report, stdout: TextIO) -> None:
+    """Write a report to its targets."""
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 
@@ -134,12 +134,4 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
             stdout.write(utf8(render(report)))
             stdout.flush()
         elif target:
-            Path(target).with_name(numbered(Path(target).name, count)).write_text(
-                utf8(render(report)), encoding="utf-8"
-            )
-
-
-def numbered(name: str, count: int) -> str:
-    """The name of the n-th file: report.json, report.2.json, report.3.json."""
-    file = Path(name)
-    return name if count == 1 else f"{file.stem}.{count}{file.suffix}"
+            Path(target).write_text(utf8(render(report)), encoding="utf-8")

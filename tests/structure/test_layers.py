@@ -58,6 +58,10 @@ MAY_IMPORT = {
         "rehearsal.readable",
         "rehearsal.names",
         "rehearsal.told",
+        # Its process is isolated as that of a rehearsal.
+        "rehearsal.sandbox",
+        "console",
+        "open_lines",
     },
     # Fills the stages' facts from a real step, with what the adapters measure of one.
     "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core"},

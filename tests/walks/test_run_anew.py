@@ -1,4 +1,4 @@
-"""`trainwright run` on a loop of the user's own: walked, then started anew, bit for bit as `python script.py`."""
+"""`trainwright run`: a script is checked, then started anew, bit for bit as `python script.py`."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ LOOPS = [
     pytest.param("accelerate_accumulation", marks=pytest.mark.slow),
     pytest.param("trainer_class", marks=pytest.mark.slow),
 ]
-ANEW = "The script now starts again for real, in a separate process.\n"
+ANEW = "The script now starts again, for real.\n"
 
 
 def started(folder: Path, *command: str) -> subprocess.Popen[str]:
@@ -50,7 +50,7 @@ def test_a_loop_trains_bit_for_bit_as_python_does(name: str, tmp_path: Path) -> 
     before, _, after = out.partition(ANEW)
     assert (status, after, weights) == plain
     assert weights.count("\n") == 1
-    assert "✓ 6 optimizer" in before
+    assert "nothing found" in before
 
 
 SCRIPT = """
@@ -105,7 +105,7 @@ def _heed_interrupts() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "end"])
 def test_a_signal_ends_the_real_training(number: int, tmp_path: Path) -> None:
-    """A terminal sends Ctrl-C to the whole group of processes, `kill` to one."""
+    """It is the script's own process, which `kill` reaches."""
     script = tmp_path / "long.py"
     script.write_text(SCRIPT + "time.sleep(120)\n")
     command = ["-m", "trainwright", "run", str(script)]
@@ -123,4 +123,4 @@ def test_a_signal_ends_the_real_training(number: int, tmp_path: Path) -> None:
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)
-        assert process.wait(timeout=60) in (128 + number, 1)
+        assert process.wait(timeout=60) in (-number, 1)

@@ -109,7 +109,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
 
 def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
-    devices = Devices(redirects=True, forced=request.device == "cpu")
+    devices = Devices(forced=request.device == "cpu")
     with (
         standing_in(request.copies),
         starting(request.script, request.arguments, module=request.module) as start,

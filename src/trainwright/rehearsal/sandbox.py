@@ -56,11 +56,12 @@ def _files(folder: Path, layer: int) -> Iterator[Path]:
         yield from (folder / os.path.relpath(f"{inside}/{name}", top) for name in files)
 
 
-def enter_sandbox(scratch: Path) -> Sandbox:
+def enter_sandbox(scratch: Path, kept: Sequence[Path] = ()) -> Sandbox:
     """Isolate this process; only a process of one thread can, so before frameworks are imported.
 
     Args:
         scratch: an empty folder for what is written.
+        kept: folders in which what is written lasts.
 
     Raises:
         Refused: if the kernel does not grant it; the process must then end, since it may be half isolated.
@@ -74,7 +75,7 @@ def enter_sandbox(scratch: Path) -> Sandbox:
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         _enter_namespaces()
-        downloads = [(folder, os.open(folder, os.O_PATH)) for folder in _download_folders()]
+        downloads = [(folder, os.open(folder, os.O_PATH)) for folder in (*_download_folders(), *kept)]
         sandbox = _lay_overlays(folders, scratch)
         for folder, original in downloads:
             _mount(f"/proc/self/fd/{original}", str(folder), None, _BIND, None)

@@ -60,6 +60,19 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
+_started_by: dict[int, int] = {}
+
+
+def started_by(starter: int) -> None:
+    """Note which process counts as this one's starter, if not its parent."""
+    _started_by[os.getpid()] = starter
+
+
+def starter() -> int:
+    """The process that started this one, and the other processes of its training."""
+    return _started_by.get(os.getpid(), os.getppid())
+
+
 class Exchange:
     """Exchanges messages between the processes that one process started.
 
@@ -68,19 +81,19 @@ class Exchange:
     """
 
     def __init__(self, starter: int) -> None:
-        self._folder = Path(tempfile.gettempdir()) / f"trainwright-{starter}-{_started(starter)}"
+        self.folder = Path(tempfile.gettempdir()) / f"trainwright-{starter}-{_started(starter)}"
 
     def put(self, name: str, said: Mapping[str, Any]) -> None:
         """Store a message atomically."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        unfinished = self._folder / f"{name}.{os.getpid()}"
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        unfinished = self.folder / f"{name}.{os.getpid()}"
         unfinished.write_text(json.dumps(said), encoding="utf-8")
-        unfinished.replace(self._folder / f"{name}.json")
+        unfinished.replace(self.folder / f"{name}.json")
 
     def get(self, name: str) -> dict[str, Any] | None:
         """The message stored under a name."""
         with contextlib.suppress(FileNotFoundError):
-            found: dict[str, Any] = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+            found: dict[str, Any] = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
             return found
         return None
 
@@ -95,7 +108,7 @@ class Exchange:
 
     def clear(self) -> None:
         """Delete all messages."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _started(process: int) -> str:

@@ -6,8 +6,9 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
-from trainwright.core import Report, Severity, Stage, StageRun, Status, cells
+from trainwright.core import Call, Finding, Report, Severity, Stage, StageRun, Status, cells
 from trainwright.frameworks.packages import SHOWN
 
 # How the reason of a stage begins that the budget did not reach.
@@ -75,3 +76,21 @@ def not_walked(file: str, lines: Sequence[int]) -> str:
     if not lines:
         return ""
     return f"The check ends at the first training call; it did not walk the one at {cells.told(file, list(lines))}."
+
+
+def without_functions(report: Report) -> Report:
+    """The report as it can be handed to another process: repairs lose their functions."""
+
+    def told(finding: Finding) -> Finding:
+        return replace(finding, repair=finding.repair and replace(finding.repair, change=_unchanged))
+
+    return replace(
+        report,
+        findings=tuple(told(f) for f in report.findings),
+        passed=tuple(told(f) for f in report.passed),
+        trainings=tuple(without_functions(one) for one in report.trainings),
+    )
+
+
+def _unchanged(call: Call) -> Call:
+    return call

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from trainwright.core.report import Report, from_dict, to_dict
-from trainwright.seams.processes import Exchange, Position, position
+from trainwright.seams.processes import Exchange, Position, position, starter
 from trainwright.stages import RankFacts, Words
 
 _REPORT = "report"
@@ -19,7 +19,7 @@ class Ranks:
 
     def __init__(self) -> None:
         self.position: Position | None = position()
-        self._exchange = Exchange(os.getppid())
+        self._exchange = Exchange(starter())
 
     @property
     def follows(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.adapters.base import Adapter
 from trainwright.core import Call, Place, Report, Seam, exit_status
-from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
+from trainwright.errors import TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.repair_log import mended
@@ -31,7 +31,7 @@ from trainwright.seams.source.places import place_of, show
 from trainwright.stages.setup import RankFacts
 from trainwright.timing import now
 from trainwright.walk.before_training import judge, judge_end, refused_facts
-from trainwright.walk.closing import nothing_checked, stops
+from trainwright.walk.closing import nothing_checked
 from trainwright.walk.past_lines import MOST_PASSED
 from trainwright.walk.processes import Ranks
 from trainwright.walk.undisturbed import undisturbed
@@ -54,8 +54,7 @@ class Session(Walks):
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return one report per walked training, or one that says why there was none."""
         self._began = now()
-        kept = contextlib.nullcontext() if self._train else offline(self._tally)
-        with kept, self._devices.told(), heard_by(self._heard):
+        with offline(self._tally), self._devices.told(), heard_by(self._heard):
             return self._run(start)
 
     def _run(self, start: Callable[[], Any]) -> list[Report]:
@@ -64,12 +63,8 @@ class Session(Walks):
         except (WalkFinished, OutOfTime) as ended:
             self._end_following(ended)
         except KeyboardInterrupt:
-            if self._seen and self._seen.trained:  # it was the real training that was interrupted
-                raise
             self._ended("Interrupted before training was reached.")
         except SystemExit as error:
-            if self._seen and self._seen.trained:  # the script's own exit status, after its training
-                raise
             self._end_following(error)
             if error.code:
                 exits = f"The script called sys.exit({error.code!r}) before it reached a training call"
@@ -162,11 +157,11 @@ class Session(Walks):
         return None
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """Handle a training call: walk it; then train for real, or leave the script."""
+        """Handle a training call: walk it and leave the script, or go on behind it."""
         assert self._seen is not None
         if self._is_running:
             return original()
-        if self._followed or (self._is_left and not self._train):  # the script caught WalkFinished and goes on
+        if self._followed or self._is_left:  # the script caught WalkFinished and goes on
             raise WalkFinished
         self._require(*TRAINER)
         self._ranks = Ranks()
@@ -175,10 +170,6 @@ class Session(Walks):
         self._reach_call(frame)
         if self._onward.walks_this:
             self._walk_training(trainer, frame)
-        if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
-            self._seen.trained.add(id(trainer))
-            self._walk = self._new_walk()
-            return original()
 
         def run(seconds: float) -> tuple[Any, bool]:
             from trainwright.adapters.trainer.shortened import train_shortly
@@ -190,7 +181,7 @@ class Session(Walks):
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Handle a backward pass or optimizer step: if it is in the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
-        if self._walking or self._is_running or seen.trained:
+        if self._walking or self._is_running:
             return
         if (loop := self._finder.find(frame, seen, backward=backward)) is None:
             self._pass_unwalked()
@@ -247,14 +238,10 @@ class Session(Walks):
         if self._leaving is not None:
             self._leaving.close()
         self._tell()
-        status = self._leave_with()
+        self._leave_with()
         sys.stdout.flush()
-        print(
-            "trainwright: a bare `except:` in the script caught the end of the check, so the process exits here.",
-            file=sys.stderr,
-        )
         sys.stderr.flush()
-        os._exit(exit_status(self.reports) if status is None else status)
+        os._exit(exit_status(self.reports))
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
@@ -282,7 +269,7 @@ class Session(Walks):
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
         """Handle a call of a Lightning Trainer's `fit`: walk what it would train, and leave the script."""
-        if (self._seen and self._seen.trained) or self._is_running:
+        if self._is_running:
             return original()
         if self._is_left:
             raise WalkFinished
@@ -301,19 +288,15 @@ class Session(Walks):
     def on_model_fit(
         self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
-        """Handle a call of a model's `fit`: walk it; then train for real, or leave the script."""
+        """Handle a call of a model's `fit`: walk it and leave the script, or go on behind it."""
         assert self._seen is not None
         if self._is_running:
             return original({})
-        if self._is_left and not self._train:  # the script caught WalkFinished and goes on
+        if self._is_left:  # the script caught WalkFinished and goes on
             raise WalkFinished
         self._require(*packages_of(model))
         self._reach_call(frame)
         changed = self._walk_model_fit(model, frame, given) if self._onward.walks_this else {}
-        if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
-            self._seen.trained.add(id(model))
-            self._walk = self._new_walk()
-            return original(changed)
 
         def run(seconds: float) -> tuple[Any, bool]:
             from trainwright.adapters.keras.shortened import fit_shortly
@@ -351,11 +334,6 @@ class Session(Walks):
                 assert self._seen is not None
                 self._say("waiting for the other ranks")
                 self._seen.ranks = self._ranks.gather(facts)
-                if self._train:
-                    self._walk.message = (
-                        "`run` does not start a training with several processes: launch the script yourself."
-                    )
-                self._train = False
                 walk()
         except Exception as error:  # ours: out, past the user's handlers
             self._own_error = error
@@ -388,8 +366,6 @@ class Session(Walks):
             self._ended(f"Before it reached training {self._options.training}, the script raised {failure_of(error)}.")
             return
         if self.reports:
-            if self._seen and self._seen.trained:
-                raise ScriptFailed("the script raised while it was training") from error
             return
         if (loop := loop_of_error(error)) is not None:
             self._walk_loop(loop)

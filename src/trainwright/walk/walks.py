@@ -43,8 +43,8 @@ from trainwright.walk.walk import Walk
 Say = Callable[[str], None]
 Done = Callable[[Report, int], None]
 """Takes a report, and how many further ones follow at once."""
-Leave = Callable[[], int | None]
-"""Called before the process is ended; returns the exit status, if it is not that of the reports."""
+Leave = Callable[[], None]
+"""Called before the process is ended."""
 A = TypeVar("A", bound=Adapter)
 
 
@@ -52,7 +52,6 @@ class Walks:
     """The trainings of a script that were walked, and what is known about the script so far.
 
     Args:
-        train: after a walk that found no error, let the training continue for real.
         every: after a walk that found no error, end its training early and go on to the script's next one.
     """
 
@@ -61,7 +60,6 @@ class Walks:
         script: str,
         options: Options,
         *,
-        train: bool = False,
         say: Say = lambda text: None,
         done: Done = lambda report, further: None,
         leave: Leave = lambda: None,
@@ -71,7 +69,6 @@ class Walks:
         self.reports: list[Report] = []
         self._script = script
         self._options = options
-        self._train = train
         self._say = say
         self._done = done
         self._leave_with = leave
@@ -81,7 +78,7 @@ class Walks:
         self._leaving: contextlib.ExitStack | None = None
         """Closed once the script was left."""
         self._walk = self._new_walk()
-        self._devices = Devices(redirects=not train, forced=options.device == "cpu")
+        self._devices = Devices(forced=options.device == "cpu")
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
         self._walking = False
@@ -107,30 +104,10 @@ class Walks:
         """How many of the reports await the end of the script, because it goes on behind their trainings."""
         self._began: float | None = None
         """When the script began, until its first walk; real training before a second walk is not part of the start."""
-        self.restart = False
-        """Whether to run the script again for real, in a separate process."""
 
-    def _walk_one(self, training: PendingTraining[A], *, anew: bool = False) -> A:
-        """Walk a training.
-
-        Args:
-            anew: real training means running the whole script again in another process; otherwise it continues here.
-        """
-
-        def ending() -> str:
-            told = "" if self._train and not anew else self._not_walked(training.not_walked)
-            return " ".join(t for t in (told, self._decide_restart() if anew else "") if t)
-
-        return self._walk_adapter(training.make, ending)
-
-    def _decide_restart(self) -> str:
-        """Decide whether the script is run again, since the walk changed its variables; returns the message."""
-        self.restart = self._train and not self._walk.interrupted and not stops(self._walk.report())
-        if not self._train:
-            return ""
-        if self.restart:
-            return "The script now starts again for real, in a separate process."
-        return "The script was not run for real: fix the findings above first."
+    def _walk_one(self, training: PendingTraining[A]) -> A:
+        """Walk a training."""
+        return self._walk_adapter(training.make, lambda: self._not_walked(training.not_walked))
 
     def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
@@ -153,7 +130,7 @@ class Walks:
             report = walk.report(adapter.framework, versions())
             if lost is None and self._walks_past(report):
                 raise WalkFinished
-            if lost is not None and not self._train and self._options.device != "cpu" and report.first_cause is None:
+            if lost is not None and self._options.device != "cpu" and report.first_cause is None:
                 self._own_error = DeviceLost(f"the GPU was lost, and with it the cause: {lost}")
             else:
                 self._close(report)
@@ -179,9 +156,9 @@ class Walks:
 
     @property
     def _may_go_past(self) -> bool:
-        """Whether a copy of the script may stand in for it: not where it trains for real, nor where its start is long."""
+        """Whether a copy of the script may stand in for it: not where its start is long."""
         is_slow = now() - self._started > self._options.budget
-        return not (is_slow or self._train or not self._options.repair or self._followed or self._ranks.follows)
+        return not (is_slow or not self._options.repair or self._followed or self._ranks.follows)
 
     def _begin_anew(self) -> None:
         """Forget the script's run so far."""
@@ -194,7 +171,7 @@ class Walks:
 
     def _keep_away(self) -> None:
         """From now on, keep away what the script does: it is no training's result."""
-        if self._leaving is not None and not self._train:
+        if self._leaving is not None:
             self._leaving.enter_context(onward_aside(Tally()) if self._every else away(Tally()))
 
     # The script's further trainings
@@ -296,7 +273,7 @@ class Walks:
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m needs the name of a module that can be run: {error}") from error
         judge_end(self._walk, error, failure, self._seen)
-        self._walk.message = " ".join(["The script ended before it reached training.", *self._devices.remarks(error)])
+        self._walk.message = " ".join(["The script ended before it reached training.", *self._devices.remarks])
         self._close(self._walk.report(None, versions()))
 
     def _ended(self, message: str) -> None:
@@ -384,7 +361,7 @@ class Walks:
 
     def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
         with paused():
-            self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
+            self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()))
 
     def _walk_loop(self, loop: Loop) -> None:
         try:
@@ -397,4 +374,4 @@ class Walks:
         from trainwright.seams.torch import autocast
 
         with autocast.left_by(loop):
-            self._walk_one(training, anew=True)
+            self._walk_one(training)

@@ -173,8 +173,6 @@ def _rows_to_come(training: TrainerTraining) -> dict[str, tuple[int, bool]]:
 def _fresh(seen: Seen, model: nn.Module) -> frozenset[str] | None:
     """Names of the parameters that no checkpoint contained; None if none was loaded."""
     known = {n: seen.is_fresh(model, n, p) for n, p in model.named_parameters()}
-    if seen.trained:  # an earlier training of the script may have trained them
-        return frozenset()
     return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
 
 

@@ -35,10 +35,6 @@ from trainwright.seams.source.written import syntax_tree
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 # Our modules that compare torch functions by identity, and need the originals.
 _KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.seams.torch.evaluation")
-NOT_FOR_REAL = (
-    "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
-    "`trainwright check` walks it on the CPU."
-)
 # torch's messages for a missing device, for requests that are not watched from the beginning.
 _LACKING = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"
@@ -57,21 +53,17 @@ class Devices:
     """What a script is told about devices, and whether its answers must differ from the truth.
 
     Args:
-        redirects: whether the CPU may stand in; not if the script trains for real.
         forced: do not use existing devices.
     """
 
-    def __init__(self, *, redirects: bool, forced: bool = False) -> None:
-        self.redirection = Redirection(forced=forced) if redirects else None
+    def __init__(self, *, forced: bool = False) -> None:
+        self.redirection = Redirection(forced=forced)
         self._modules = set(sys.modules)
         self._argv, self._folder = [*sys.argv], Path.cwd()
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
         """Give scripts these answers while the context lasts."""
-        if self.redirection is None:
-            yield
-            return
         kept = dict(os.environ)
         self._argv, self._folder = [*sys.argv], Path.cwd()
         if self.redirection.forced:
@@ -93,24 +85,21 @@ class Devices:
     @property
     def seen(self) -> Redirected | None:
         """For the report: the missing devices that the script asks for."""
-        return self.redirection.seen if self.redirection is not None else None
+        return self.redirection.seen
 
     @property
     def own_error(self) -> Exception | None:
         """An exception in this code that is not the script's fault."""
-        return self.redirection.own_error if self.redirection is not None else None
+        return self.redirection.own_error
 
-    def remarks(self, error: BaseException) -> list[str]:
+    @property
+    def remarks(self) -> list[str]:
         """Remarks about devices if an exception ended the script before training."""
-        if self.redirection is not None:
-            return list(dict.fromkeys(self.redirection.remarks))
-        return [NOT_FOR_REAL] if _lacks_device(error) else []
+        return list(dict.fromkeys(self.redirection.remarks))
 
     def starts_anew(self, error: BaseException | None) -> bool:
         """Whether a script that ended before training should run once more with a different answer."""
         redirection = self.redirection
-        if redirection is None:
-            return False
         if error is not None and _lacks_device(error):
             if redirection.begun or not redirection.absent:  # nothing more can be done
                 return False

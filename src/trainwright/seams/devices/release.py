@@ -1,10 +1,6 @@
-"""An accelerator's memory is released, and its own errors are told from others."""
+"""An accelerator's own errors are told from others."""
 
 from __future__ import annotations
-
-import contextlib
-import gc
-import sys
 
 _DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
 
@@ -21,12 +17,3 @@ def is_device_error(error: BaseException | None) -> bool:
 def is_memory_short(error: BaseException | None) -> bool:
     """Whether an exception says that a device's memory is full."""
     return "out of memory" in str(error).lower()
-
-
-def release_memory() -> None:
-    """Free the memory of unreferenced objects, including on the accelerator."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        with contextlib.suppress(RuntimeError):  # a device lost to an assertion frees nothing
-            torch.cuda.empty_cache()

@@ -174,7 +174,6 @@ class Seen:
     """The first loader built for each dataset, by the dataset's id."""
     stilled: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     """Modules in evaluation mode, and the user's line responsible."""
-    trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by id, and the line responsible."""
     losses: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)

@@ -97,7 +97,7 @@ def patch_call(owner: Any, name: str) -> None:
         try:
             return original(self, *args, **kwargs)
         except Exception as error:
-            if active() and frame is not None and id(self) not in seen().trained:
+            if active() and frame is not None:
                 listener().on_failed_call(self, name, error, frame)
             raise
 

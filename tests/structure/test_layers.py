@@ -93,7 +93,17 @@ MAY_IMPORT = {
     "options": {"core", "errors"},
     "explain": {"explain", "frameworks", "core"},
     # A script's walk for others: it runs the walk, and edits nothing.
-    "bundle": {"bundle", "walk.run", "seams.scripts", "frameworks", "options", "core", "errors", "__version__"},
+    "bundle": {
+        "bundle",
+        "walk.run",
+        "seams.scripts",
+        "seams.isolation",
+        "frameworks",
+        "options",
+        "core",
+        "errors",
+        "__version__",
+    },
     "causes": {"core", "frameworks.messages", "review.script_stopped"},
     "refuted": {"core", "rehearsal.record"},
     "looked": {"core", "rehearsal.record", "rehearsal.record_rows", "refuted", "options"},

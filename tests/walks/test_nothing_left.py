@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
-from trainwright.seams.isolation.silence import away, is_away, muted
+from trainwright.core import Report
+from trainwright.options import Options
+from trainwright.seams.isolation.silence import away, is_away
 from trainwright.seams.isolation.tally import Tally
+from trainwright.walk.process import NOT_ISOLATED, Task, Walking
 from walking import loud, said, walk
 
 pytestmark = pytest.mark.slow
@@ -59,8 +61,6 @@ def left_in(folder: Path) -> dict[str, str]:
      pytest.param("keras_fit.py", marks=pytest.mark.keras)],
 )  # fmt: skip
 def test_a_check_leaves_nothing_that_the_script_writes(script: str, tmp_path: Path) -> None:
-    stopped = ran(script, tmp_path / "stopped", STOP="1", WANDB_MODE="disabled", HF_HUB_OFFLINE="1")
-    assert stopped.returncode == 0, stopped.stderr[-3000:]
     report = checked(script, tmp_path / "checked")
     assert left_in(tmp_path / "checked") == {}
     assert report["kept_away"]
@@ -114,57 +114,36 @@ def test_run_writes_and_logs_for_real_what_python_does(tmp_path: Path) -> None:
 
 
 def test_all_is_as_it_was_after_an_exception(tmp_path: Path) -> None:
-    path = tmp_path / "log.txt"
     patched = (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
-    with path.open("w") as file:
-        file.write("before\n")
-        with pytest.raises(KeyboardInterrupt):
-            _interrupted(file, tmp_path / "new")
-        file.write("after\n")
-    assert path.read_text() == "before\nafter\n"
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted(tmp_path / "new")
     assert patched == (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
     assert not is_away() and not (tmp_path / "new").exists()
 
 
-def _interrupted(file: TextIO, folder: Path) -> None:
+def _interrupted(folder: Path) -> None:
     with away(Tally()):
-        file.write("inside\n")
         folder.mkdir()
         assert folder.is_dir()
         raise KeyboardInterrupt
 
 
-def test_a_file_that_was_open_is_read_again_with_what_the_step_wrote(tmp_path: Path) -> None:
-    path, tally = tmp_path / "log.txt", Tally()
-    with path.open("w+") as file:
-        file.write("one\n")
-        with away(tally):
-            for _ in range(3):
-                with muted():
-                    file.write("two\n")
-                    file.flush()
-                    assert path.read_text().startswith("one\ntwo\n")
-            assert path.stat().st_size == 16
-            file.seek(0)
-            assert file.read() == "one\ntwo\ntwo\ntwo\n"
-        assert file.tell() == 4
-        file.write("three\n")
-    assert path.read_text() == "one\nthree\n"
-    assert tally.said() == ("1 file",)
-
-
-def test_what_a_step_closed_stays_closed_and_whole(tmp_path: Path) -> None:
-    path = tmp_path / "log.txt"
-    file = path.open("w")
-    file.write("one\n")
-    with away(Tally()):
-        file.write("two\n")
-        file.close()
-        other = (tmp_path / "other").open("w")  # under the number that was free again
-        other.write("kept away")
-    assert path.read_text() == "one\n"
-    other.close()
-    assert not (tmp_path / "other").exists()
+def test_where_the_kernel_refuses_what_is_opened_in_python_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what is written before the training: a file of an earlier run is as it was."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "out.txt").write_text("of an earlier run\n", encoding="utf-8")
+    script = tmp_path / "train.py"
+    script.write_text("from pathlib import Path\nPath('new').mkdir()\n" + SCRIPT.replace("train.log", "new/train.log"))
+    (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
+    before, reports = left_in(tmp_path), list[Report]()
+    task = Task(script="train.py", arguments=(), module=False, options=Options(updates=0))
+    with Walking(is_isolated=False) as walking:
+        walking.run(task, lambda text: None, lambda report, further: reports.append(report))
+    assert left_in(tmp_path) == before
+    assert reports[0].message.endswith(NOT_ISOLATED) and not loud(reports[0]), said(reports[0])
 
 
 def test_settings_of_trackers_are_those_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ _LOOKED_AT = 64
 
 def look(request: dict[str, Any]) -> dict[str, Any]:
     """Walk a script; its text may differ from the file's."""
+    from trainwright.seams.isolation.silence import redirected
+    from trainwright.seams.isolation.tally import Tally
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
 
@@ -37,7 +39,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     if not request["trains"]:
         options = replace(options, updates=0)
     script = str(Path(request["script"]).resolve())
-    with standing_in({script: request["text"]} if request["text"] else {}):
+    with standing_in({script: request["text"]} if request["text"] else {}), redirected(Tally()):
         try:
             check_script(script, request["arguments"], options, done=lambda report, further: reports.append(report))
         except TrainwrightError as error:

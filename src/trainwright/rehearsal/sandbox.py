@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -44,8 +45,9 @@ class Sandbox:
     """By the folder that it lies over: the descriptor of the layer."""
 
     def list_written(self) -> list[Path]:
-        """The files that the process wrote or deleted, by the paths that it used."""
-        return sorted(path for folder, layer in self.layers.items() for path in _files(folder, layer))
+        """The files that the process wrote or deleted, by the paths that it used; without our own."""
+        every = (path for folder, layer in self.layers.items() for path in _files(folder, layer))
+        return sorted(path for path in every if not str(path).startswith(f"{tempfile.gettempdir()}/trainwright-"))
 
 
 def _files(folder: Path, layer: int) -> Iterator[Path]:

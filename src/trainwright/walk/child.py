@@ -7,6 +7,7 @@ It is isolated before anything else is imported: only a process of one thread ca
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -15,7 +16,7 @@ import traceback
 from multiprocessing import connection
 from typing import TYPE_CHECKING, Any
 
-from trainwright.rehearsal.sandbox import Refused, enter_sandbox
+from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -33,9 +34,10 @@ def main(handle: int) -> None:
     if os.name != "nt":
         os.set_inheritable(handle, False)
     scratch, kept = check.recv()
+    sandbox: Sandbox | None = None
     if scratch is not None:
         try:
-            enter_sandbox(scratch, kept)
+            sandbox = enter_sandbox(scratch, kept)
         except Refused as error:
             check.send(("refused", str(error)))
             return
@@ -43,14 +45,14 @@ def main(handle: int) -> None:
 
     task: Task = check.recv()
     signal.signal(signal.SIGINT, interrupt)
-    _Walk(check, task).run()
+    _Walk(check, task, sandbox).run()
 
 
 class _Walk:
     """The walk, of which the check is told; a copy of this process that the script forks tells nothing."""
 
-    def __init__(self, check: Connection, task: Task) -> None:
-        self._check, self._task, self._own = check, task, os.getpid()
+    def __init__(self, check: Connection, task: Task, sandbox: Sandbox | None) -> None:
+        self._check, self._task, self._sandbox, self._own = check, task, sandbox, os.getpid()
         self._streams = sys.stdout, sys.stderr  # a script may replace them
 
     def run(self) -> None:
@@ -58,15 +60,18 @@ class _Walk:
         from trainwright.console import take_everything
         from trainwright.errors import TrainwrightError
         from trainwright.open_lines import watching_lines
+        from trainwright.seams.isolation.silence import redirected
+        from trainwright.seams.isolation.tally import Tally
         from trainwright.seams.processes import started_by
         from trainwright.seams.scripts.edited_files import standing_in
         from trainwright.walk.run import check_script
 
-        task = self._task
+        task, sandbox = self._task, self._sandbox
+        files = contextlib.nullcontext() if sandbox is not None else redirected(Tally())
         take_everything()
         started_by(task.starter)
         ended: tuple[str, Any] = "ended", None
-        with watching_lines() as self._lines, standing_in(task.copies):
+        with watching_lines() as self._lines, standing_in(task.copies), files:
             self._tell("begun", None)
             try:
                 check_script(
@@ -77,6 +82,7 @@ class _Walk:
                     say=lambda text: self._tell("say", text),
                     done=self._report,
                     leave=lambda: self._tell("left", None),
+                    written=list if sandbox is None else lambda: [str(file) for file in sandbox.list_written()],
                 )
             except TrainwrightError as error:
                 ended = "raised", error

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,6 +20,10 @@ from trainwright.options import Options
 from trainwright.rehearsal.sandbox import remove_scratch
 from trainwright.seams.processes import Exchange, starter
 
+NOT_ISOLATED = (
+    "The kernel isolates no process here: files that the script opens with Python's own calls were redirected; what libraries "
+    "in C write stays."
+)
 _POLL_SECONDS = 0.2
 # A process that has walked has as many seconds to end, with what its script does at its end.
 _LAST_SECONDS = 15.0
@@ -48,14 +52,21 @@ class InternalError(Exception):
 
 
 class Walking:
-    """A walk in a process of its own, which prepares itself while the check does. Use it as a context."""
+    """A walk in a process of its own, which prepares itself while the check does. Use it as a context.
+
+    Args:
+        is_isolated: whether the kernel is to isolate it, where it can.
+    """
+
+    def __init__(self, *, is_isolated: bool = sys.platform.startswith("linux")) -> None:
+        self._is_isolated = is_isolated
 
     def __enter__(self) -> Walking:
         self._folder = Path(tempfile.mkdtemp(prefix="trainwright-walk-"))
         self._exchange = Exchange(starter()).folder
         self._exchange.mkdir(mode=0o700, exist_ok=True)
         self._has_begun = False
-        self._start(is_isolated=sys.platform.startswith("linux"))
+        self._start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -67,7 +78,7 @@ class Walking:
         with contextlib.suppress(OSError):  # it holds what other ranks have put there
             self._exchange.rmdir()
 
-    def _start(self, *, is_isolated: bool) -> None:
+    def _start(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
         handle = theirs.fileno()
         if os.name == "nt":
@@ -79,7 +90,7 @@ class Walking:
             [sys.executable, *flags, "-P", "-m", "trainwright.walk.child", str(handle)], **inherited
         )
         theirs.close()
-        self._connection.send((self._folder if is_isolated else None, [self._exchange]))
+        self._connection.send((self._folder if self._is_isolated else None, [self._exchange]))
 
     def run(self, task: Task, say: Callable[[str], None], done: Callable[[Report, int], None]) -> bool:
         """Walk; returns whether the process was ended, because the script kept it alive.
@@ -99,7 +110,8 @@ class Walking:
             for what, value in self._messages():
                 if what == "refused":
                     self._process.wait()
-                    self._start(is_isolated=False)
+                    self._is_isolated = False
+                    self._start()
                     self._connection.send(task)
                 elif what == "begun":
                     self._has_begun = True
@@ -107,7 +119,9 @@ class Walking:
                     say(value)
                 elif what == "report":
                     reported += 1
-                    done(*value)
+                    report, further = value
+                    told = "" if self._is_isolated or reported > 1 else NOT_ISOLATED
+                    done(replace(report, message=f"{report.message} {told}".strip()), further)
                     self._connection.send(None)
                 else:
                     ended = what

@@ -9,11 +9,10 @@ from pathlib import Path
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
 from trainwright.options import Options
-from trainwright.seams.isolation.earlier_files import EarlierFiles
 from trainwright.seams.scripts.running import starting
 from trainwright.seams.source.places import show
 from trainwright.walk.session import Say, Session
-from trainwright.walk.walks import Done, Leave
+from trainwright.walk.walks import Done, Leave, Written
 
 
 def check_script(
@@ -25,6 +24,7 @@ def check_script(
     say: Say = lambda text: None,
     done: Done = lambda report, further: None,
     leave: Leave = lambda: None,
+    written: Written = tuple,
     strict: bool = False,
 ) -> list[Report]:
     """Run a script (or module) up to its training and walk it, and go on to the next; one report per walked training.
@@ -32,6 +32,7 @@ def check_script(
     Args:
         done: called with each report as soon as the script no longer runs on behind it.
         leave: called where the script keeps its process alive, before that is ended.
+        written: the files that the script has written so far, as far as the isolation knows them.
         strict: raise our own errors instead of recording them (tests).
 
     Raises:
@@ -43,17 +44,7 @@ def check_script(
     if not module and not path.is_file():
         raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
-    earlier = EarlierFiles()
-
-    def report_done(report: Report, further: int) -> None:
-        earlier.restore()  # before our own files are written
-        done(report, further)
-
-    def leave_now() -> None:
-        earlier.restore()
-        leave()
-
-    session = Session(shown, options, say=say, done=report_done, leave=leave_now, strict=strict, every=True)
+    session = Session(shown, options, say=say, done=done, leave=leave, written=written, strict=strict, every=True)
     linecache.checkcache()
-    with earlier, starting(script, arguments, module=module) as start:
+    with starting(script, arguments, module=module) as start:
         return session.run(start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
@@ -45,6 +45,7 @@ Done = Callable[[Report, int], None]
 """Takes a report, and how many further ones follow at once."""
 Leave = Callable[[], None]
 """Called before the process is ended."""
+Written = Callable[[], Collection[str]]
 A = TypeVar("A", bound=Adapter)
 
 
@@ -63,6 +64,7 @@ class Walks:
         say: Say = lambda text: None,
         done: Done = lambda report, further: None,
         leave: Leave = lambda: None,
+        written: Written = tuple,
         strict: bool = False,
         every: bool = False,
     ) -> None:
@@ -72,6 +74,7 @@ class Walks:
         self._say = say
         self._done = done
         self._leave_with = leave
+        self._written = written
         self._strict = strict
         self._tally = Tally()
         self._heard = Hearing()
@@ -286,6 +289,7 @@ class Walks:
             self._close_apart(report)
 
     def _close_apart(self, report: Report) -> None:
+        self._tally.files.update(self._written())
         report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
         report = with_warnings(report, judged(self._heard.kept))
         if not self.reports:

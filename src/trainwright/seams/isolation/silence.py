@@ -24,7 +24,6 @@ from trainwright.seams.isolation import arrow
 from trainwright.seams.isolation.commands import not_run
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.network import Change, sending, unsent, unsent_by_library
-from trainwright.seams.isolation.open_files import held
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.isolation.trackers import untracked
 from trainwright.seams.isolation.written_files import MOST_BYTES, Desk
@@ -56,77 +55,77 @@ _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 # Those among them by which a script saves what it may load again, or on whose records it goes on.
 _SAVING = frozenset(["save_state", "save_model", "save_pretrained", "_save_checkpoint", "log", "save_checkpoint", "save",
                      "save_weights", "export", "write"])  # fmt: skip
-# Functions that take the path of a file to write or read and do not use the built-in `open`: module, owner, name, the
-# argument's position and name; the next argument may be the mode.
-_NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
-    ("sqlite3", "", "connect", 0, "database"),
-    ("sqlite3.dbapi2", "", "connect", 0, "database"),
-    ("h5py._hl.files", "", "make_fid", 0, "name"),
-    ("cv2", "", "imwrite", 0, "filename"),
-    ("numpy.lib._datasource", "", "open", 0, "path"),
-)
-_READING: tuple[tuple[str, str, str, int, str], ...] = (("cv2", "", "imread", 0, "filename"),)
-# Writers whose own state includes what was written: existing ones are left as they are.
-_STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("gzip", "GzipFile", ("write", "flush")),
-    ("bz2", "BZ2File", ("write", "writelines")),
-    ("lzma", "LZMAFile", ("write",)),
-    ("zipfile", "ZipFile", ("write", "writestr", "mkdir")),
-    ("tarfile", "TarFile", ("add", "addfile")),
-    ("pyarrow.parquet.core", "ParquetWriter", ("write", "write_table", "write_batch")),
+# Functions that take the path of a file to write or read and do not use the built-in `open`: module, name, the
+# first argument's name, and whether it may write; the next argument may be the mode.
+_NATIVE: tuple[tuple[str, str, str, bool], ...] = (
+    ("sqlite3", "connect", "database", True),
+    ("sqlite3.dbapi2", "connect", "database", True),
+    ("h5py._hl.files", "make_fid", "name", True),
+    ("cv2", "imwrite", "filename", True),
+    ("cv2", "imread", "filename", False),
+    ("numpy.lib._datasource", "open", "path", True),
 )
 
-_away: contextlib.ExitStack | None = None
-_late: Callable[[str], None] | None = None
+_desk: Desk | None = None
+_is_away = False
 _in_step = False
 _saves = False
 
 
 def is_away() -> bool:
     """Whether everything is being kept away now."""
-    return _away is not None
+    return _is_away
+
+
+@contextlib.contextmanager
+def redirected(tally: Tally) -> Iterator[None]:
+    """Redirect the files that the code inside opens, makes or removes with Python's calls; count them.
+
+    What libraries in C write, and files that were open before, are not redirected: the kernel sees to them where it isolates.
+    """
+    global _desk
+    if _desk is not None:
+        yield
+        return
+    _desk = desk = Desk()
+    try:
+        with contextlib.ExitStack() as stack:
+            for change in _of_files(desk):
+                stack.enter_context(replaced(*change))
+            _Libraries(stack, _files_of_libraries(desk))
+            yield
+    finally:
+        _desk = None
+        _forget_folders(desk)
+        tally.files |= desk.touched
+        desk.clear()
 
 
 @contextlib.contextmanager
 def away(tally: Tally, *, saves: bool = False) -> Iterator[None]:
     """Discard everything that the code inside prints, writes, logs, tracks or sends; count what was discarded.
 
-    This includes files, writers, handlers and connections that were open before. All are restored at the end.
-
     Args:
-        saves: frameworks' own calls that save or keep records are made, so that the code can load what it saved; what
-            they write is redirected.
+        saves: frameworks' own calls that save or keep records are made, redirected: the code can load what it saved.
     """
-    global _away, _late, _saves
-    if _away is not None:
+    global _is_away, _saves
+    if _is_away:
         with _without_saving() if _saves and not saves else contextlib.nullcontext():
             yield
         return
-    desk = Desk()
-    _saves = saves
+    _is_away, _saves = True, saves
     try:
-        with contextlib.ExitStack() as stack:
-            _away = stack
-            before, flush = stack.enter_context(held(desk, _stateful_kinds(), tally))
-            stack.enter_context(_silenced())
+        with redirected(tally), _silenced(), contextlib.ExitStack() as stack:
             passes = sending(tally, lambda: _in_step)
-            for change in (*_changes(desk, tally), *unsent(passes)):
+            for change in (*_silent(tally), *unsent(passes)):
                 stack.enter_context(replaced(*change))
             stack.enter_context(untracked(tally))
-            libraries = _Libraries(desk, tally, before, {**unsent_by_library(passes), **arrow.redirected(desk)})
-            for module in libraries.modules:
-                if module in sys.modules:
-                    libraries.put_in(module, stack)
-            _late = lambda module: libraries.put_in(module, stack)  # noqa: E731
-            _watch_imports(tuple(libraries.modules))
-            stack.callback(flush)  # before anything is restored
+            _Libraries(stack, {**_silent_libraries(tally), **unsent_by_library(passes)})
+            if (desk := _desk) is not None:
+                stack.callback(lambda: tally.files.update(desk.touched))
             yield
     finally:
-        _away = _late = None
-        _saves = False
-        _forget_folders(desk)
-        tally.files |= desk.touched
-        desk.clear()
+        _is_away = _saves = False
 
 
 @contextlib.contextmanager
@@ -172,6 +171,7 @@ def _silenced() -> Iterator[None]:
     try:
         with (
             open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere,  # noqa: PTH123
+            _descriptors_to(nowhere.fileno()),
             contextlib.redirect_stdout(nowhere),
             contextlib.redirect_stderr(nowhere),
         ):
@@ -180,8 +180,32 @@ def _silenced() -> Iterator[None]:
         sys.dont_write_bytecode = written
 
 
-def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
-    """The replacements in the standard library."""
+@contextlib.contextmanager
+def _descriptors_to(nowhere: int) -> Iterator[None]:
+    """Exchange the descriptors of standard output and error: a progress bar or a script's own stream may hold them."""
+    _flush()
+    kept = []
+    for number in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            kept.append((number, os.dup(number)))
+            os.dup2(nowhere, number)
+    try:
+        yield
+    finally:
+        _flush()
+        for number, before in kept:
+            os.dup2(before, number)
+            os.close(before)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or there is none
+            stream.flush()  # type: ignore[union-attr]
+
+
+def _of_files(desk: Desk) -> Iterator[Change]:
+    """The replacements in the standard library that redirect files."""
     yield from (
         (builtins, "open", desk.opening(builtins.open)),
         (io, "open", desk.opening(io.open)),
@@ -198,6 +222,12 @@ def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
         *((shutil, n, desk.copy) for n in ("copy", "copy2", "copyfile")),
         *((shutil, n, _giving(None)) for n in ("copytree", "make_archive")),
         (tempfile, "tempdir", desk.temporary),
+    )
+
+
+def _silent(tally: Tally) -> Iterator[Change]:
+    """The replacements in the standard library that print, log or start something."""
+    yield from (
         (os, "write", _printing_nothing(os.write)),
         (os, "system", _counted(tally, "commands", 0)),
         (subprocess, "Popen", not_run(tally, subprocess.Popen)),
@@ -206,59 +236,70 @@ def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
     )
 
 
+Changes = Callable[[Any], Iterator[Change]]
+_active: list[_Libraries] = []
+
+
 class _Libraries:
-    """The replacements in other libraries, by module."""
+    """Replacements in libraries, by module, also of modules that are imported later; in force until a stack is closed."""
 
-    def __init__(
-        self, desk: Desk, tally: Tally, before: set[int], others: dict[str, Callable[[Any], Iterator[Change]]]
-    ) -> None:
-        self._desk, self._tally, self._before, self._others = desk, tally, before, others
+    def __init__(self, stack: contextlib.ExitStack, changes: dict[str, Changes]) -> None:
+        self._stack, self._changes = stack, changes
         self._done: set[str] = set()
-        tables = (*_SILENT, *_NATIVE, *_READING, *_STATEFUL)
-        self.modules = dict.fromkeys(
-            [*(row[0] for row in tables), *others, "torch", "safetensors.torch", "loguru._handler"]
-        )
+        for module in changes:
+            if module in sys.modules:
+                self.put_in(module)
+        _active.append(self)
+        stack.callback(_active.remove, self)
+        _watch_imports(tuple(changes))
 
-    def put_in(self, module: str, stack: contextlib.ExitStack) -> None:
+    def put_in(self, module: str) -> None:
         """Apply a module's replacements once."""
-        if module in self._done:
+        if module in self._done or module not in self._changes:
             return
         self._done.add(module)
-        for owner, name, value in self._changes(module, sys.modules[module]):
+        for owner, name, value in self._changes[module](sys.modules[module]):
             if owner is not None and hasattr(owner, name):
-                stack.enter_context(replaced(owner, name, value))
-
-    def _changes(self, module: str, loaded: Any) -> Iterator[Change]:
-        desk = self._desk
-        if module == "torch":
-            yield from ((loaded, "save", desk.saving(loaded.save)), (loaded, "load", desk.loading(loaded.load)))
-        if module == "safetensors.torch":
-            yield loaded, "serialize_file", _small(desk, loaded.serialize_file)
-            yield loaded, "safe_open", desk.finding(loaded.safe_open)
-        if module == "loguru._handler":
-            yield loaded.Handler, "emit", _counted(self._tally, "records", None)
-        yield from self._others[module](loaded) if module in self._others else ()
-        yield from (change for change in _silent_calls(module) if not (_saves and change[1] in _SAVING))
-        for table, write in ((_NATIVE, True), (_READING, False)):
-            for _, path, name, position, keyword in (row for row in table if row[0] == module):
-                if (owner := _named(module, path)) is not None and hasattr(owner, name):
-                    yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
-        for path, names in (row[1:] for row in _STATEFUL if row[0] == module):
-            owner = _named(module, path)
-            yield from ((owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n))
+                self._stack.enter_context(replaced(owner, name, value))
 
 
 @functools.cache
 def _watch_imports(modules: tuple[str, ...]) -> None:
-    """Also patch modules that a step imports later."""
     for module in modules:
         if module not in sys.modules:
-            wrapt.register_post_import_hook(lambda loaded: _late and _late(loaded.__name__), module)
+            wrapt.register_post_import_hook(_imported, module)
 
 
-def _stateful_kinds() -> tuple[type, ...]:
-    found = (_named(module, kind) for module, kind, _ in _STATEFUL)
-    return tuple(k for k in found if isinstance(k, type))
+def _imported(loaded: Any) -> None:
+    for one in _active:
+        one.put_in(loaded.__name__)
+
+
+def _silent_libraries(tally: Tally) -> dict[str, Changes]:
+    def changes(module: Any) -> Iterator[Change]:
+        if module.__name__ == "loguru._handler":
+            yield module.Handler, "emit", _counted(tally, "records", None)
+        yield from (one for one in _silent_calls(module.__name__) if not (_saves and one[1] in _SAVING))
+
+    return dict.fromkeys([*(row[0] for row in _SILENT), "loguru._handler"], changes)
+
+
+def _files_of_libraries(desk: Desk) -> dict[str, Changes]:
+    of_arrow = arrow.redirected(desk)
+
+    def changes(module: Any) -> Iterator[Change]:
+        if module.__name__ == "torch":
+            yield from ((module, "save", desk.saving(module.save)), (module, "load", desk.loading(module.load)))
+        if module.__name__ == "safetensors.torch":
+            yield module, "serialize_file", _small(desk, module.serialize_file)
+            yield module, "safe_open", desk.finding(module.safe_open)
+        if module.__name__ in of_arrow:
+            yield from of_arrow[module.__name__](module)
+        for name, keyword, writes in (row[1:] for row in _NATIVE if row[0] == module.__name__):
+            if hasattr(module, name):
+                yield module, name, _on_desk(desk, getattr(module, name), keyword, writes=writes)
+
+    return dict.fromkeys([*(row[0] for row in _NATIVE), *of_arrow, "torch", "safetensors.torch"], changes)
 
 
 def _named(module: str, path: str) -> Any:
@@ -298,27 +339,16 @@ def _printing_nothing(original: Callable[[int, Any], int]) -> Callable[[int, Any
     return lambda number, data: len(data) if number in (1, 2) else passed_on(original, number, data)
 
 
-def _left_alone(original: Callable[..., Any], before: set[int]) -> Callable[..., Any]:
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(self) not in before:
-            return original(self, *args, **kwargs)
-        return len(args[0]) if args and hasattr(args[0], "__len__") else None
-
-    return write
-
-
-def _on_desk(
-    desk: Desk, original: Callable[..., Any], position: int, keyword: str, *, write: bool
-) -> Callable[..., Any]:
+def _on_desk(desk: Desk, original: Callable[..., Any], keyword: str, *, writes: bool) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         given = list(args)
-        path = given[position] if len(given) > position else kwargs.get(keyword)
-        mode = kwargs.get("mode", given[position + 1] if len(given) > position + 1 else None)
+        path = given[0] if given else kwargs.get(keyword)
+        mode = kwargs.get("mode", given[1] if len(given) > 1 else None)
         if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith((":memory:", "file:")):
-            writes = write and not (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
-            ours = desk.place_for(path) if writes else desk.seen_as(path)
-            if len(given) > position:
-                given[position] = os.fsencode(ours) if isinstance(path, bytes) else ours
+            only_reads = not writes or (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
+            ours = desk.seen_as(path) if only_reads else desk.place_for(path)
+            if given:
+                given[0] = os.fsencode(ours) if isinstance(path, bytes) else ours
             else:
                 kwargs[keyword] = ours
         return original(*given, **kwargs)
@@ -332,9 +362,7 @@ def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
     def write(tensors: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
         ours = desk.place_for(path, fresh=True)
         size = sum(len(t.get("data", b"")) if isinstance(t, dict) else 0 for t in tensors.values())
-        if size <= MOST_BYTES:
-            return original(tensors, ours, *args, **kwargs)
-        return None
+        return original(tensors, ours, *args, **kwargs) if size <= MOST_BYTES else None
 
     return write
 

@@ -52,7 +52,7 @@ class Options:
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
         if self.device not in DEVICES:
             raise UsageError(f"--device must be auto or cpu; got {self.device!r}.")
-        known = {r.name for r in load_rules()}
+        known = {r.name for r in load_rules()} if self.ignore else set()
         for name in self.ignore:
             if name not in known:
                 raise UsageError(

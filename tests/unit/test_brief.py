@@ -3,7 +3,7 @@
 import pytest
 
 from trainwright.core.sheet import OWN, SCORES, Sheet
-from trainwright.report.brief import _guessing
+from trainwright.report.sheet import _guessing
 
 
 @pytest.mark.parametrize(

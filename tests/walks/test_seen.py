@@ -13,7 +13,7 @@ import pytest
 from exam.programs import ENVIRONMENT
 from trainwright.core import Severity
 from trainwright.rehearsal.process import Rehearsal, Server
-from trainwright.report import brief
+from trainwright.report.sheet import brief
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import verdict_of
@@ -51,5 +51,5 @@ def test_what_is_seen_is_said(script: Path, server: Server) -> None:
     if lines:
         assert found[0].where is not None and found[0].where.line in lines, found[0].where
     assert str(verdict.shown) == expected(text, "verdict"), verdict.why
-    sheet = "\n".join(" ".join(line.cells) for part in brief.brief(sheet_of(record, findings)) for line in part.lines)
+    sheet = "\n".join(" ".join(line.cells) for lines in brief(sheet_of(record, findings)).values() for line in lines)
     assert expected(text, "tells") in f"{verdict.why}\n{sheet}\n{[one.message for one in findings]}"

@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
-from trainwright.core.fix import Fix
-from trainwright.core.plain import place, plain, read, read_place
+from trainwright.core.plain import place, plain, read
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.sample import Sample
 from trainwright.core.sheet import DIGITS, Sheet, sheet_from_dict, sheet_to_dict
@@ -233,31 +232,13 @@ def from_dict(data: Mapping[str, Any]) -> Report:
     """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"a report must have schema {SCHEMA}; got {data.get('schema')!r}.")
-    return Report(
-        script=data["script"],
-        framework=data["framework"],
-        versions=data["versions"],
-        seconds=data["seconds"],
-        start_seconds=data.get("start_seconds"),
-        findings=tuple(_read_finding(f) for f in data["findings"]),
-        stages=tuple(
-            StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
-            for s in data["stages"]
-        ),
-        verdict=read(Verdict, data.get("verdict") or None),
-        profile=read(tuple[ProfilePoint, ...], data.get("profile", ())),
-        message=data.get("message", ""),
-        failure=read(Failure, data.get("failure")),
-        sheet=sheet_from_dict(data.get("sheet")),
-        samples=read(tuple[Sample, ...], data.get("samples", ())),
-        internal_errors=tuple(data["internal_errors"]),
-        redirected=read(Redirected, data.get("redirected")),
-        kept_away=tuple(data.get("kept_away", ())),
-        warnings=read(tuple[LibraryWarning, ...], data.get("warnings", ())),
-        training=data.get("training"),
-        begins=read_place(data.get("begins")),
-        trainings=tuple(from_dict(one) for one in data.get("trainings", ())),
-    )
+    trainings = tuple(from_dict(one) for one in data.get("trainings", ()))
+    stages = tuple(replace(read(StageRun, one), stage=Stage[one["stage"].upper()]) for one in data["stages"])
+    findings = tuple(map(_read_finding, data["findings"]))
+    sheet = sheet_from_dict(data.get("sheet"))
+    read_here: dict[str, Any] = {"findings": findings, "stages": stages, "sheet": sheet, "trainings": trainings}
+    rest: Report = read(Report, {key: value for key, value in data.items() if key not in read_here})
+    return replace(rest, **read_here)
 
 
 def _finding(f: Finding) -> dict[str, Any]:
@@ -279,32 +260,17 @@ def _finding(f: Finding) -> dict[str, Any]:
 
 def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
     if isinstance(proof, Outcome):
-        judged = {"judged_by": proof.judged_by} if proof.judged_by != LOSS else {}
-        return {
-            **judged,
-            "kind": "experiment",
-            "changed": proof.changed,
-            "before": [plain(x) for x in proof.before],
-            "after": [plain(x) for x in proof.after],
-            "steps": proof.steps,
-            "seeds": proof.seeds,
-        }
+        judged = {} if proof.judged_by == LOSS else {"judged_by": proof.judged_by}
+        told = {key: plain(getattr(proof, key)) for key in ("changed", "before", "after", "steps", "seeds")}
+        return {**judged, "kind": "experiment", **told}
     return {"kind": "fact", "fact": proof.fact} if proof else None
 
 
 def _read_finding(data: Mapping[str, Any]) -> Finding:
-    shown = data["proof"]
-    kind = Proof if shown and shown["kind"] == "fact" else Outcome
-    return Finding(
-        code=data["code"],
-        name=data["name"],
-        severity=Severity(data["severity"]),
-        message=data["message"],
-        measured=data["measured"],
-        where=read_place(data["where"]),
-        proof=read(kind, shown),
-        repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
-        fix=read(Fix, data["fix"]),
-        after_repair=tuple(data["after_repair"]),
-        warned=tuple(data.get("warned", ())),
+    proof, repair = data["proof"], data["repair"]
+    rest: Finding = read(Finding, {key: value for key, value in data.items() if key not in ("proof", "repair")})
+    return replace(
+        rest,
+        proof=read(Proof if proof and proof["kind"] == "fact" else Outcome, proof),
+        repair=Repair(repair, Seam.BATCH, lambda call: call) if repair else None,
     )

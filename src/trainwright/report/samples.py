@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, WORST, ConfusedRow, GeneratedText, Sample, SamplePart
 from trainwright.core.sheet import HELD_OUT, Sheet
 from trainwright.report.curves import sparkline
-from trainwright.report.sheet import Line, value_of
+from trainwright.report.words import Line, value_of
 
 TITLE = "Rows as the model received them"
 GENERATED = "What it generates"

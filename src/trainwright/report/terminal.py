@@ -13,9 +13,9 @@ from rich.text import Text
 from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status
 from trainwright.core.sample import Sample
 from trainwright.core.sheet import Sheet
-from trainwright.report import brief, words
 from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
+from trainwright.report import words
 from trainwright.report.source import excerpt
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -98,7 +98,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts += [Text(f"{group.heading}:", style="dim")] if group.heading else []
         parts += [_note(f) if is_short else _further(f) for f in group.findings]
     if shown := words.warnings(report):
-        parts += [Text(words.WARNINGS, style="bold"), *(_warning(line) for line in shown)]
+        parts += [Text(words.WARNINGS, style="bold"), *(_warning(*line) for line in shown)]
         parts += [Text(f"  {more}", style="dim")] if (more := words.further_warnings(report)) else []
         parts.append(Text())
     if report.message:
@@ -162,15 +162,25 @@ def _short_sheet(report: Report) -> list[RenderableType]:
     """The scores, the script's own numbers, the curve, and what stands out."""
     if report.sheet is None:
         return []
-    rows = []
-    for part in brief.brief(report.sheet):
-        marked = [line for line in part.lines if line.mark and part.title != "samples"][:MOST_MARKED]
-        lines = part.lines[: SHORT[part.title]] if part.title in SHORT else marked
-        for number, line in enumerate(brief.aligned(lines)):
-            mark = f"← {line.mark}  " if line.mark else ""
-            name = Text("" if number else part.title, style="dim")
-            rows.append((name, Text.assemble((mark, "yellow"), line.cells[0])))
+    rows: list[tuple[Text, Text]] = []
+    for title, every in sheet_words.brief(report.sheet).items():
+        marked = [line for line in every if line.mark and title != "samples"][:MOST_MARKED]
+        rows += _aligned(every[: SHORT[title]] if title in SHORT else marked, title, mark_first=True)
     return [_grid(rows), Text()] if rows else []
+
+
+def _aligned(lines: Sequence[words.Line], title: str = "", *, mark_first: bool = False) -> list[tuple[Text, Text]]:
+    """The lines with their cells below each other, and an arrow at what stands out."""
+    count = max((len(line.cells) for line in lines), default=0)
+    of = [line.cells for line in lines if len(line.cells) == count]  # a remark of one cell widens no column
+    widths = [max(len(cells[i]) for cells in of) for i in range(count)]
+    rows = []
+    for number, line in enumerate(lines):
+        told = "  ".join(c.ljust(width) for c, width in zip(line.cells, widths, strict=False) if width).rstrip()
+        parts = [(f"← {line.mark}", "yellow"), ("  ", "")] if line.mark else []
+        shown = Text.assemble(*parts, told) if mark_first else Text.assemble(told, *reversed(parts))
+        rows.append((Text("" if number else title, style="dim"), shown))
+    return rows
 
 
 def _note(finding: Finding) -> Text:
@@ -200,10 +210,10 @@ def render_profile(report: Report) -> RenderableType:
     table = Table.grid(padding=(0, 1))
     for width in (_BAR, 9, 20, 8):
         table.add_column(no_wrap=True, overflow="ellipsis", min_width=width)
-    for row in words.profile(report):
-        full = round(_BAR * row.share)
+    for share, read, name, where in words.profile(report):
+        full = round(_BAR * share)
         bar = Text.assemble(("█" * full, "green"), ("░" * (_BAR - full), "dim"))
-        table.add_row(bar, Text(row.read, justify="right"), Text(row.name), Text(row.where, style="cyan"))
+        table.add_row(bar, Text(read, justify="right"), Text(name), Text(where, style="cyan"))
     return Group(title, table)
 
 
@@ -213,21 +223,17 @@ def render_sheet(sheet: Sheet) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for part in brief.brief(sheet):
-        for number, line in enumerate(brief.aligned(part.lines)):
-            mark = f"  ← {line.mark}" if line.mark else ""
-            table.add_row("" if number else part.title, Text.assemble(line.cells[0], (mark, "yellow")))
+    for title, lines in sheet_words.brief(sheet).items():
+        for row in _aligned(lines, title):
+            table.add_row(*row)
     return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), table)
 
 
 def render_rows(samples: Sequence[Sample]) -> RenderableType:
     """Some rows, a line each."""
     sheet = sample_words.sheet_of_rows(samples)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    for line in brief.aligned(sample_words.brief_rows(sheet)):
-        table.add_row(Text.assemble(line.cells[0], (f"  ← {line.mark}" if line.mark else "", "yellow")))
-    return Group(Text.assemble((sample_words.TITLE, "bold"), (f"  ({sample_words.moment(samples)})", "dim")), table)
+    rows = [row for _, row in _aligned(sample_words.brief_rows(sheet))]
+    return Group(Text.assemble((sample_words.TITLE, "bold"), (f"  ({sample_words.moment(samples)})", "dim")), *rows)
 
 
 def _further(finding: Finding) -> RenderableType:
@@ -239,9 +245,8 @@ def _further(finding: Finding) -> RenderableType:
     return Padding(Group(*lines, *_evidence(finding)), (0, 0, 1, 2))
 
 
-def _warning(line: words.WarningLine) -> RenderableType:
-    where = f"{line.where}  " if line.where else ""
-    return Padding(Text.assemble((where, "cyan"), (f"{line.text}: ", "dim"), line.means), (0, 0, 0, 2))
+def _warning(where: str, text: str, means: str) -> RenderableType:
+    return Padding(Text.assemble((f"{where}  " if where else "", "cyan"), (f"{text}: ", "dim"), means), (0, 0, 0, 2))
 
 
 def _source(place: Place) -> list[RenderableType]:

@@ -91,25 +91,14 @@ _VERDICTS = {
 PROFILE = "What a probe reads of the label along the pipeline"
 
 
-@dataclass(frozen=True)
-class ProfileRow:
-    """One point of the profile in words."""
-
-    name: str
-    where: str
-    share: float
-    """0 to 1, the length of its bar."""
-    read: str
-
-
-def profile(report: Report) -> list[ProfileRow]:
-    """The points of the profile, in order; a place that was named before is left out."""
-    rows, last = list[ProfileRow](), None
+def profile(report: Report) -> list[tuple[float, str, str, str]]:
+    """For each point of the profile its share, what is read, its name and its place; a place named before is left out."""
+    rows, last = [], None
     for point in report.profile:
         where = str(point.where) if point.where is not None and point.where != last else ""
         last = point.where or last
         read = f"{point.share:.0%}" if point.accuracy is None else f"{point.accuracy:.0%} right"
-        rows.append(ProfileRow(point.name, where, point.share, read))
+        rows.append((point.share, read, point.name, where))
     return rows
 
 
@@ -211,6 +200,21 @@ def number(value: float | int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
+def value_of(value: float | None) -> str:
+    """A number in three digits; empty for none."""
+    return "" if value is None else number(float(f"{value:.3g}"))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table, or a line in a terminal."""
+
+    cells: tuple[str, ...]
+    mark: str = ""
+    bars: tuple[float | None, ...] = ()
+    """The length of each cell's bar, 0 to 1; None: it has none."""
+
+
 def proof(finding: Finding) -> str:
     """The proof as a sentence; empty if the proof is the repair, which `tried` reports."""
     shown = finding.proof
@@ -233,16 +237,12 @@ def tried(finding: Finding) -> str:
     if finding.fix is not None and finding.fix.verified:
         return VERIFIED
     if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
-        return f"fixed in memory: the {_stage(finding).label} stage now passes"
+        return f"fixed in memory: the {finding.stage.label} stage now passes"
     return ""
 
 
 def _proven_by_repair(finding: Finding) -> bool:
     return finding.repair is not None and finding.proof == proof_by_repair(finding)
-
-
-def _stage(finding: Finding) -> Stage:
-    return finding.stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,26 +311,17 @@ def kept_away(report: Report) -> str:
     return f"Suppressed during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class WarningLine:
-    """A library's warning in one line."""
-
-    where: str
-    text: str
-    means: str
-
-
 WARNINGS = "Warnings that your libraries printed"
 # The reports show about a line of a warning's text; the JSON has all of it.
 MOST_CHARACTERS = 90
 
 
-def warnings(report: Report) -> list[WarningLine]:
-    """The warnings whose meaning is known, except those that sound trainings print, too."""
+def warnings(report: Report) -> list[tuple[str, str, str]]:
+    """Place, text and meaning of the warnings whose meaning is known, except those that sound trainings print, too."""
     return [
-        WarningLine(where=str(w.where or ""), text=f"{w.library}: {one_line(w.text)}", means=w.means)
-        for w in report.warnings
-        if w.means and not w.everyday
+        (str(one.where or ""), f"{one.library}: {one_line(one.text)}", one.means)
+        for one in report.warnings
+        if one.means and not one.everyday
     ]
 
 
@@ -362,8 +353,8 @@ def short(report: Report) -> str:
             lines.append(f"      fix: {finding.fix.does}")
     if report.failure is not None:
         lines += [f"  raised: {report.failure}", f"      {unexplained(report)}"]
-    for line in warnings(report):
-        lines.append(f"  warning{f' at {line.where}' if line.where else ''}: {line.text}: {line.means}")
+    for where, text, means in warnings(report):
+        lines.append(f"  warning{f' at {where}' if where else ''}: {text}: {means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]
     return "\n".join(lines)
 

@@ -52,6 +52,10 @@ def _grouped(rows: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
         yield mark, [row for row in rows if row.mark == mark]
 
 
+def _as(template: str) -> Callable[[Sequence[Any]], Iterator[str]]:
+    return lambda rows: (template.format(**vars(row)) for row in rows)
+
+
 def _tell_scores(rows: Sequence[Any]) -> Iterator[str]:
     for mark, of in _grouped(rows):
         one = of[0]
@@ -63,11 +67,6 @@ def _tell_scores(rows: Sequence[Any]) -> Iterator[str]:
 def _tell_profile(rows: Sequence[Any]) -> Iterator[str]:
     for row in rows:
         yield f"{', '.join(row.carriers)} of the raw row tells more than the model's inputs"
-
-
-def _tell_own(rows: Sequence[Any]) -> Iterator[str]:
-    for row in rows:
-        yield f"{row.name}: {row.mark}"
 
 
 _OF_CLASS = {
@@ -83,14 +82,10 @@ def _tell_classes(rows: Sequence[Any]) -> Iterator[str]:
         yield f"class{'es' if many else ''} {_names(row.label for row in of)} {'are' if many else 'is'} {_OF_CLASS.get(mark, mark)}"
 
 
-def _tell_outputs(rows: Sequence[Any]) -> Iterator[str]:
+def _tell_numbers(rows: Sequence[Any]) -> Iterator[str]:
     for mark, of in _grouped(rows):
-        yield f"{_names(row.name for row in of)}: {mark}"
-
-
-def _tell_columns(rows: Sequence[Any]) -> Iterator[str]:
-    for mark, of in _grouped(rows):
-        yield f"{_names(row.name for row in of)} ({of[0].rows_of}): {mark}"
+        which = f" ({of[0].rows_of})" if hasattr(of[0], "rows_of") else ""
+        yield f"{_names(row.name for row in of)}{which}: {mark}"
 
 
 _OF_LAYER = {
@@ -112,19 +107,9 @@ def _tell_layers(rows: Sequence[Any]) -> Iterator[str]:
             yield f"{len(of):,} tensors{f' of {_names(parts)}' if parts else ''} {_OF_LAYER.get(mark, mark)}"
 
 
-def _tell_curves(rows: Sequence[Any]) -> Iterator[str]:
-    for row in rows:
-        yield f"{row.name} is {row.mark}"
-
-
 def _tell_pieces(rows: Sequence[Any]) -> Iterator[str]:
     for row in rows:
         yield f"{row.what}: {row.mark}{f' ({row.where})' if row.where is not None else ''}"
-
-
-def _tell_drawn(rows: Sequence[Any]) -> Iterator[str]:
-    for row in rows:
-        yield f"{row.mark} of {row.size:,} rows of {row.name}"
 
 
 def _names(names: Iterable[str]) -> str:
@@ -134,14 +119,14 @@ def _names(names: Iterable[str]) -> str:
 
 
 _TOLD: dict[str, Callable[[Sequence[Any]], Iterator[str]]] = {
-    "curves": _tell_curves,
+    "curves": _as("{name} is {mark}"),
     "profile": _tell_profile,
     "scores": _tell_scores,
     "layers": _tell_layers,
-    "own": _tell_own,
+    "own": _as("{name}: {mark}"),
     "pieces": _tell_pieces,
     "classes": _tell_classes,
-    "outputs": _tell_outputs,
-    "columns": _tell_columns,
-    "drawn": _tell_drawn,
+    "outputs": _tell_numbers,
+    "columns": _tell_numbers,
+    "drawn": _as("{mark} of {size:,} rows of {name}"),
 }

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sheet import CLASSES, HELD_OUT, OUTPUTS, SCORES, TRAINING, Row
-from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
-from trainwright.review import _scores
+from trainwright.rehearsal.record import Floats, Kind, Output, Record, TrainedLabels
 from trainwright.review._learner import simple_scores
 from trainwright.review._rows import Rows, evaluated_rows, trained_rows
-from trainwright.review._scores import are_probabilities
-from trainwright.review._sheet_samples import named_classes
+from trainwright.review._scores import Score
+from trainwright.review._sheet_samples import decided, names_of
 
 # Classes, and numbers of an output, that are shown one by one: those of a language model are not.
 MOST_CLASSES, MOST_NUMBERS = 20, 20
@@ -35,17 +35,8 @@ SIMPLE_GAIN, SIMPLE_ROOM = 0.2, 0.45
 EARLY = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Seen:
-    """The last answers of one output on one set."""
-
-    rows: Rows
-    of: str
-    """What tells it apart from others; empty: nothing has to."""
-
-
-def _seen(record: Record) -> list[_Seen]:
-    """All outputs on all sets; held-out rows first, the most rows first."""
+def _seen(record: Record) -> list[tuple[Rows, str]]:
+    """The last answers of all outputs on all sets, with what tells them apart; held-out rows first, the most rows first."""
     evaluated = evaluated_rows(record, scored=False)
     every = [*evaluated, *trained_rows(record, scored=False)]
     several_outputs = len({rows.output for rows in every}) > 1
@@ -56,17 +47,17 @@ def _seen(record: Record) -> list[_Seen]:
         parts = [str(rows.output)] if several_outputs else []
         parts += [f"set {sets.index(rows.calls[0].data) + 1}"] if len(sets) > 1 and not rows.trains else []
         parts += [f"model {models.index(rows.model) + 1}"] if len(models) > 1 and not rows.trains else []
-        found.append(_Seen(rows=rows, of=", ".join(parts)))
-    return sorted(found, key=lambda one: (not one.rows.is_held_out, one.rows.trains, -len(one.rows.labels)))
+        found.append((rows, ", ".join(parts)))
+    return sorted(found, key=lambda one: (not one[0].is_held_out, one[0].trains, -len(one[0].labels)))
 
 
 def scores(record: Record) -> tuple[Row, ...]:
     """How well answers and labels agree, beside a constant and a simple learner."""
-    return tuple(score for seen in _seen(record) for score in _scores_of(record, seen))
+    return tuple(score for rows, of in _seen(record) for score in _scores_of(record, rows, of))
 
 
-def _scores_of(record: Record, seen: _Seen) -> list[Row]:
-    rows, first = seen.rows, {score.name: score.value for score in _first(record, seen.rows)}
+def _scores_of(record: Record, rows: Rows, of: str) -> list[Row]:
+    first = {score.name: score.value for score in _first(record, rows)}
     simple = simple_scores(record, rows)
     last = {score.name: score.value for score in rows.scores}
     gains = [(simple[name] - last[name], 1 - last[name]) for name in simple if name in last]
@@ -75,7 +66,7 @@ def _scores_of(record: Record, seen: _Seen) -> list[Row]:
         SCORES.row(
             name=score.name,
             scale="standard deviations" if score.name == "absolute error" else "",
-            output=seen.of,
+            output=of,
             rows_of=HELD_OUT if rows.is_held_out else TRAINING,
             rows=len(rows.labels),
             unit=rows.unit,
@@ -93,7 +84,7 @@ def _scores_of(record: Record, seen: _Seen) -> list[Row]:
     ]
 
 
-def _first(record: Record, rows: Rows) -> list[_scores.Score]:
+def _first(record: Record, rows: Rows) -> list[Score]:
     """The scores of the first evaluation of the same set, or of the first training calls; none if these are the last."""
     last = rows.calls[0]
     calls = [
@@ -108,33 +99,33 @@ def _first(record: Record, rows: Rows) -> list[_scores.Score]:
         calls = [one for one in same if one.update == begin < last.update]
     if not calls:
         return []
-    labels, trained = np.concatenate([one.labels for one in calls]), record.trained_labels.get(last.output)
-    guesses, losses, values = (_joined(calls, name) for name in ("guesses", "log_losses", "values"))
-    return _scores.scores_of(last.output, labels, guesses, losses, values, trained)
-
-
-def _joined(calls: list[Answers], name: str) -> Any:
-    parts = [getattr(one, name) for one in calls]
-    return None if any(part is None for part in parts) else np.concatenate(parts)
+    parts = {name: [getattr(one, name) for one in calls] for name in ("guesses", "log_losses", "values")}
+    answers: dict[str, Any] = {k: None if any(p is None for p in of) else np.concatenate(of) for k, of in parts.items()}
+    return replace(rows, labels=np.concatenate([one.labels for one in calls]), **answers).scores
 
 
 def class_rows(record: Record) -> tuple[Row, ...]:
     """Each class of the outputs that have few; the worst first."""
-    shown: dict[Output, _Seen] = {}
-    for seen in _seen(record):
-        shown.setdefault(seen.rows.output, seen)
-    several = len(shown) > 1
+    shown = _of_each_output(record)
     return tuple(
         row
-        for seen in shown.values()
+        for rows in shown
         for row in _class_rows(
-            seen.rows, str(seen.rows.output) if several else "", named_classes(record, seen.rows.output)
+            rows, str(rows.output) if len(shown) > 1 else "", record.class_names.get(rows.output, ())
         )
     )
 
 
-def _class_rows(rows: Rows, of: str, named: dict[int, str]) -> list[Row]:
-    found = _decided(rows)
+def _of_each_output(record: Record) -> list[Rows]:
+    """The rows of each output that come first."""
+    shown: dict[Output, Rows] = {}
+    for rows, _ in _seen(record):
+        shown.setdefault(rows.output, rows)
+    return list(shown.values())
+
+
+def _class_rows(rows: Rows, of: str, named: tuple[str, ...]) -> list[Row]:
+    found = decided(rows)
     if found is None:
         return []
     labels, guesses = found
@@ -142,24 +133,9 @@ def _class_rows(rows: Rows, of: str, named: dict[int, str]) -> list[Row]:
     known = sorted({*labels.tolist(), *(drawn or {})})
     if len(known) > MOST_CLASSES:
         return []
-    names = {0: "no", 1: "yes"} if rows.output.kind == Kind.BINARY else {one: str(one) for one in known}
-    names |= named
+    names = names_of(rows.output, known, named)
     made = [_class_row(one, of, labels, guesses, drawn, names) for one in known]
     return sorted(made, key=lambda row: (not row.mark, 2.0 if row.right is None else row.right))
-
-
-def _decided(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Labels and answers as classes; None: there are none."""
-    if rows.output.kind == Kind.CLASSES and rows.guesses is not None:
-        return rows.labels, rows.guesses
-    if (
-        rows.output.kind == Kind.BINARY
-        and rows.output.width == 1
-        and rows.values is not None
-        and are_probabilities(rows.values)
-    ):
-        return (rows.labels.reshape(-1) > 0.5).astype(int), (rows.values.reshape(-1) > 0.5).astype(int)
-    return None
 
 
 def _drawn(output: Output, trained: TrainedLabels | None) -> Counter[int] | None:
@@ -205,53 +181,35 @@ def _class_row(
 
 def output_rows(record: Record) -> tuple[Row, ...]:
     """Each output; those of a few numbers, number by number."""
-    shown: dict[Output, _Seen] = {}
-    for seen in _seen(record):
-        shown.setdefault(seen.rows.output, seen)
-    return tuple(row for seen in shown.values() for row in _output_rows(seen.rows))
+    return tuple(row for rows in _of_each_output(record) for row in _output_rows(rows))
 
 
 def _output_rows(rows: Rows) -> list[Row]:
     drawn = 0 if rows.trained is None else rows.trained.count or rows.trained.classes.total()
-    name, source = str(rows.output), str(rows.calls[0].source)
+    name = str(rows.output)
+    row = partial(OUTPUTS.row, source=str(rows.source), drawn=drawn, evaluated=len(rows.labels))
     if rows.output.kind == Kind.CLASSES:
         answered = None if rows.guesses is None else len(np.unique(rows.guesses))
         labelled = len(np.unique(rows.labels))
-        return [
-            OUTPUTS.row(
-                name=name,
-                source=source,
-                drawn=drawn,
-                evaluated=len(rows.labels),
-                classes=labelled,
-                classes_answered=answered,
-                mark="always the same answer" if answered == 1 and labelled > 1 else "",
-            )
-        ]
+        mark = "always the same answer" if answered == 1 and labelled > 1 else ""
+        return [row(name=name, classes=labelled, classes_answered=answered, mark=mark)]
     labels = rows.labels.reshape(len(rows.labels), -1).astype(np.float64)
-    if (
-        rows.values is None
-        or (answers := rows.values.reshape(len(labels), -1).astype(np.float64)).shape != labels.shape
-    ):
-        return [OUTPUTS.row(name=name, source=source, drawn=drawn, evaluated=len(labels))]
+    if rows.values is None or rows.values.size != labels.size:
+        return [row(name=name)]
+    answers = rows.values.reshape(labels.shape).astype(np.float64)
     width = labels.shape[1]
-    if width > MOST_NUMBERS:
-        return [_numbers(name, source, drawn, labels, answers)]
-    names = [f"number {i + 1} of {width}" if width > 1 else name for i in range(width)]
-    return [_numbers(one, source, drawn, labels[:, i], answers[:, i]) for i, one in enumerate(names)]
+    if width == 1 or width > MOST_NUMBERS:
+        return [row(name=name, **_numbers(labels, answers))]
+    return [row(name=f"number {i + 1} of {width}", **_numbers(labels[:, i], answers[:, i])) for i in range(width)]
 
 
-def _numbers(name: str, source: str, drawn: int, labels: Floats, answers: Floats) -> Row:
+def _numbers(labels: Floats, answers: Floats) -> dict[str, Any]:
     spread, given = float(labels.std()), float(answers.std())
-    mark = "always the same answer" if given < SAME_ANSWER * spread and len(labels) >= FEWEST_OF_CLASS else ""
-    return OUTPUTS.row(
-        name=name,
-        source=source,
-        drawn=drawn,
-        evaluated=len(labels),
-        label_mean=float(labels.mean()),
-        label_deviation=spread,
-        answer_mean=float(answers.mean()),
-        answer_deviation=given,
-        mark=mark if np.isfinite(given) else "not finite",
-    )
+    is_same = given < SAME_ANSWER * spread and len(labels) >= FEWEST_OF_CLASS
+    return {
+        "label_mean": float(labels.mean()),
+        "label_deviation": spread,
+        "answer_mean": float(answers.mean()),
+        "answer_deviation": given,
+        "mark": "not finite" if not np.isfinite(given) else "always the same answer" if is_same else "",
+    }

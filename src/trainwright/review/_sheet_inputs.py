@@ -29,27 +29,14 @@ def columns(record: Record) -> tuple[Row, ...]:
         if one.source != Source.DIFFERENCE  # states that a policy meets are no set
     ]
     others = np.concatenate(held) if held else training[:0]
-    width = training.shape[1]
+    width, counts = training.shape[1], (len(training), len(others))
     if width > MOST_COLUMNS:
-        return tuple(
-            _both(
-                f"{width:,} counts of tokens" if _are_counts(training) else f"all {width:,} columns",
-                training.reshape(-1, 1),
-                others.reshape(-1, 1),
-                len(training),
-                len(others),
-                0.0,
-            )
-        )
-    spreads = [_spread(training[:, i])[1] for i in range(width)]
-    usual = float(np.median([s for s in spreads if s > 0] or [0.0]))
-    return tuple(
-        column
-        for i in range(width)
-        for column in _both(
-            f"column {i + 1}", training[:, i : i + 1], others[:, i : i + 1], len(training), len(others), usual
-        )
-    )
+        name = f"{width:,} counts of tokens" if _are_counts(training) else f"all {width:,} columns"
+        return tuple(_both(name, training, others, counts, 0.0))
+    spreads = [spread for i in range(width) if (spread := _spread(training[:, i])[1]) > 0]
+    usual = float(np.median(spreads or [0.0]))
+    every = (_both(f"column {i + 1}", training[:, i], others[:, i], counts, usual) for i in range(width))
+    return tuple(column for both in every for column in both)
 
 
 def _are_counts(rows: Floats) -> bool:
@@ -58,21 +45,22 @@ def _are_counts(rows: Floats) -> bool:
     return rows.shape[1] == TOKEN_GROUPS and bool(np.allclose(counts, np.round(counts), atol=1e-3))
 
 
-def _both(name: str, training: Floats, held: Floats, rows: int, held_rows: int, usual: float) -> list[Row]:
+def _both(name: str, training: Floats, held: Floats, counts: tuple[int, int], usual: float) -> list[Row]:
+    trained, other = _column(name, TRAINING, training, counts[0]), _column(name, HELD_OUT, held, counts[1])
     mean, spread = _spread(training)
-    missing = float(np.mean(~np.isfinite(training)))
-    mark = "missing values" if missing else "always the same" if spread == 0 and rows >= FEWEST_ROWS else ""
-    if not mark and usual and spread > UNSCALED * usual:
-        mark = "a far larger scale than the others"
-    made = [_column(name, TRAINING, training, rows, mark)]
-    if held_rows:
-        other_mean, other_spread = _spread(held)
-        missing_here, far = float(np.mean(~np.isfinite(held))), ""
-        if spread > 0 and held_rows >= FEWEST_ROWS and rows >= FEWEST_ROWS:
-            scale = other_spread > OTHER_SCALE * spread or other_spread * OTHER_SCALE < spread
-            far = OTHER_SCALED if scale or abs(other_mean - mean) > FAR * spread else ""
-        made.append(_column(name, HELD_OUT, held, held_rows, "missing values" if missing_here and not missing else far))
-    return made
+    other_mean, other_spread = _spread(held)
+    if trained.missing:
+        trained.mark = "missing values"
+    elif spread == 0 and counts[0] >= FEWEST_ROWS:
+        trained.mark = "always the same"
+    elif usual and spread > UNSCALED * usual:
+        trained.mark = "a far larger scale than the others"
+    if other.missing and not trained.missing:
+        other.mark = "missing values"
+    elif spread > 0 and min(counts) >= FEWEST_ROWS:
+        is_scaled = other_spread > OTHER_SCALE * spread or other_spread * OTHER_SCALE < spread
+        other.mark = OTHER_SCALED if is_scaled or abs(other_mean - mean) > FAR * spread else ""
+    return [trained, other] if counts[1] else [trained]
 
 
 def _spread(values: Floats) -> tuple[float, float]:
@@ -80,17 +68,20 @@ def _spread(values: Floats) -> tuple[float, float]:
     return (float(finite.mean()), float(finite.std())) if finite.size else (0.0, 0.0)
 
 
-def _column(name: str, rows_of: str, values: Floats, rows: int, mark: str) -> Row:
+def _column(name: str, rows_of: str, values: Floats, rows: int) -> Row:
     finite = values[np.isfinite(values)]
+    missing = 1 - finite.size / values.size if values.size else 0.0
+    if not finite.size:
+        return INPUTS.row(name=name, rows_of=rows_of, rows=rows, missing=missing)
     mean, spread = _spread(values)
+    least, greatest = float(finite.min()), float(finite.max())
     return INPUTS.row(
         name=name,
         rows_of=rows_of,
         rows=rows,
-        least=float(finite.min()) if finite.size else None,
-        greatest=float(finite.max()) if finite.size else None,
-        mean=mean if finite.size else None,
-        deviation=spread if finite.size else None,
-        missing=1 - finite.size / values.size if values.size else 0.0,
-        mark=mark,
+        least=least,
+        mean=mean,
+        deviation=spread,
+        greatest=greatest,
+        missing=missing,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainwright.core import Finding
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
@@ -13,6 +14,7 @@ from trainwright.core.sheet import HELD_OUT, TRAINING
 from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
 from trainwright.rehearsal.told import MOST_SETS, numbered, ordered, told
 from trainwright.review._rows import Rows, evaluated_rows, made_outputs
+from trainwright.review._scores import are_probabilities
 
 # Classes of a table of confusions.
 MOST_CLASSES = 12
@@ -71,9 +73,20 @@ def generated(record: Record) -> tuple[GeneratedText, ...]:
     )
 
 
-def named_classes(record: Record, output: Output) -> dict[int, str]:
-    """The classes that have a name, beside their number."""
-    return numbered(record.class_names.get(output, ()), output)
+def names_of(output: Output, known: Sequence[int], named: tuple[str, ...]) -> dict[int, str]:
+    """What these classes are called: by their names, where the script has some."""
+    usual = {0: "no", 1: "yes"} if output.kind == Kind.BINARY else {one: str(one) for one in known}
+    return usual | numbered(named, output)
+
+
+def decided(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Labels and answers as classes; None: there are none."""
+    output, values = rows.output, rows.values
+    if output.kind == Kind.CLASSES and rows.guesses is not None:
+        return rows.labels, rows.guesses
+    if output.kind == Kind.BINARY and output.width == 1 and values is not None and are_probabilities(values):
+        return (rows.labels.reshape(-1) > 0.5).astype(int), (values.reshape(-1) > 0.5).astype(int)
+    return None
 
 
 def confused_rows(record: Record) -> tuple[ConfusedRow, ...]:
@@ -86,27 +99,20 @@ def confused_rows(record: Record) -> tuple[ConfusedRow, ...]:
 
 
 def _confused(record: Record, rows: Rows) -> tuple[ConfusedRow, ...]:
-    labels: Any
-    guesses: Any
-    if rows.output.kind == Kind.CLASSES and rows.guesses is not None:
-        labels, guesses = rows.labels, rows.guesses
-        names = {}
-    elif rows.output.kind == Kind.BINARY and rows.output.width == 1 and rows.values is not None:
-        labels, guesses = (one.reshape(-1) > 0.5 for one in (rows.labels, rows.values))
-        names = {0: "no", 1: "yes"}
-    else:
+    found = decided(rows)
+    if found is None:
         return ()
+    labels, guesses = found
     known = sorted({*np.unique(labels).tolist(), *np.unique(guesses).tolist()})
     if not 2 <= len(known) <= MOST_CLASSES:
         return ()
-    names = {**names, **named_classes(record, rows.output)}
-    words = [names.get(int(one), str(int(one))) for one in known]
+    names = names_of(rows.output, known, record.class_names.get(rows.output, ()))
     return tuple(
         ConfusedRow(
             output=str(rows.output),
-            label=words[i],
-            answers=tuple(words),
+            label=names[one],
+            answers=tuple(names[other] for other in known),
             counts=tuple(int(np.sum((labels == one) & (guesses == other))) for other in known),
         )
-        for i, one in enumerate(known)
+        for one in known
     )

@@ -68,9 +68,16 @@ def test_a_check_imports_no_framework_that_the_script_does_not(script: str, tmp_
     backends = ("tensorflow", "jax") if script.startswith("keras") else ("",)
     for backend in backends:
         variables = {"KERAS_BACKEND": backend} if backend else {}
-        plain = imported(tmp_path, variables, script, "short")
-        checked = imported(tmp_path, variables, "check", script)
-        assert checked & FRAMEWORKS == plain & FRAMEWORKS
+        _run_hiding({}, tmp_path, variables, script, "short")
+        forbidden = FRAMEWORKS - set(json.loads((tmp_path / "imported.json").read_text()))
+        checked = _run_hiding({"forbidden": sorted(forbidden)}, tmp_path, variables, "check", "--json", "-", script)
+        assert forbidden and passed(_report_in(checked.stdout)), checked.stderr
+
+
+def test_a_forbidden_framework_ends_the_process_that_runs_the_script(tmp_path: Path) -> None:
+    """So the test above cannot pass where a process imports one."""
+    with pytest.raises(AssertionError, match="forbidden: import torch"):
+        _run_hiding({"forbidden": ["torch"]}, tmp_path, {}, "check", "torch_loop.py")
 
 
 def hidden(name: str, folder: Path, *words: str) -> Report:
@@ -80,19 +87,15 @@ def hidden(name: str, folder: Path, *words: str) -> Report:
     return _report_in(_run_hiding(hide, folder, one.variables, *words).stdout)
 
 
-def imported(folder: Path, variables: dict[str, str], *words: str) -> set[str]:
-    """The top-level modules that a run imports, with everything installed in reach."""
-    _run_hiding({"modules": [], "distributions": []}, folder, variables, *words)
-    return set(json.loads((folder / "imported.json").read_text()))
-
-
 def _run_hiding(
     hide: dict[str, list[str]], folder: Path, variables: dict[str, str], *words: str
 ) -> subprocess.CompletedProcess[str]:
     file = folder / "hidden.json"
-    file.write_text(json.dumps(hide))
-    command = [sys.executable, str(HERE / "hiding.py"), *_with_paths(words)]
-    return _run(command, folder, {"HIDDEN": str(file), **variables})
+    file.write_text(json.dumps({"modules": [], "distributions": [], "forbidden": [], **hide}))
+    module = [] if words[0].endswith(".py") else ["-m", "trainwright"]
+    paths = os.pathsep.join(filter(None, (str(HERE / "hiding"), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, *module, *_with_paths(words)]
+    return _run(command, folder, {"HIDDEN": str(file), "PYTHONPATH": paths, **variables})
 
 
 def _with_paths(words: tuple[str, ...]) -> list[str]:

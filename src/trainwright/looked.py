@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from trainwright.core import Finding, Severity, Shown, Stage, Verdict
+from trainwright.core import Finding, Proof, Severity, Shown, Stage, Verdict
 from trainwright.core.report import Report
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.trial import Outcome, Trial
@@ -15,6 +15,7 @@ from trainwright.options import Options
 from trainwright.refuted import name_errors
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Looked
+from trainwright.stages import SetupFacts
 
 # What a look is not asked: it reads no data set and makes no short training.
 FURTHEST = Stage.OPTIMIZER
@@ -33,9 +34,14 @@ def with_looks(reports: Sequence[Report], record: Record, options: Options) -> l
 
 
 def _list_unwalked(reports: Sequence[Report], record: Record) -> list[Looked]:
-    """The looks at trainings that no report is of: a walked one begins at its report's line, or closest behind it."""
+    """The looks at trainings that no report is of: a walked one begins at its report's line, or closest behind it.
+
+    The end of the run is looked at unless a report explains an exception, which then is the run's.
+    """
+    is_told = any(_explains(report) for report in reports)
+    looks = [look for look in record.looks if not (look.is_end and is_told)]
     if not any(run.status.through for run in reports[0].stages):
-        return record.looks
+        return looks
     walked = set()
     for begins in (report.begins for report in reports):
         near = [
@@ -46,26 +52,50 @@ def _list_unwalked(reports: Sequence[Report], record: Record) -> list[Looked]:
         walked.add(min(near, key=lambda place: place.line, default=None))
     walked |= {training.where for training in record.trainings[: len(reports)]} if None in walked else set()
     others = {training.number for training in record.trainings if training.where not in walked}
-    return [look for look in record.looks if look.training in others]
+    return [look for look in looks if look.training in others or look.is_end]
+
+
+def _explains(report: Report) -> bool:
+    """Whether an error was found of a stage that raised, or of a script that ended before its training."""
+    is_before = not any(run.status.through for run in report.stages)
+    return any(f.severity == Severity.ERROR and (f.is_of_exception or is_before) for f in report.findings)
 
 
 def judge_looks(looks: Iterable[Looked]) -> tuple[list[Finding], list[str]]:
     """The first causes in some trainings, with the notes before them; and what failed in rules of ours.
 
-    Behind the first stage with an error or a warning nothing more is said: it may be the consequence.
+    Behind the first stage with an error or a warning nothing more is said: it may be the consequence. Of what raised, the
+    first error that can raise is the cause.
     """
     found: list[Finding] = []
     failed: list[str] = []
     rules = [rule for rule in load_rules() if rule.stage != Stage.REHEARSAL and rule.runs_at <= FURTHEST]
     for look in looks:
-        ready = [rule for rule in rules if set(rule.needs) <= set(look.facts)]
+        ready = [rule for rule in rules if set(rule.needs) <= set(look.facts) and not (look.is_end and _is_idle(rule))]
         ready.sort(key=lambda rule: (rule.runs_at, rule.order))
         for _, of_stage in groupby(ready, key=lambda rule: rule.runs_at):
-            of_look = [f for rule in of_stage for f in _ask(rule, look, found, failed)]
-            found += [f for f in of_look if f not in found]
+            of_look: list[Finding] = []
+            for rule in of_stage:
+                of_look += [_with_end(f, look) if look.is_end else f for f in _ask(rule, look, found, failed)]
+                if look.is_end and of_look:
+                    break
+            known = {(f.name, f.where) for f in found}
+            found += [f for f in of_look if f not in found and not (look.is_end and (f.name, f.where) in known)]
             if any(f.severity != Severity.NOTE for f in of_look):
                 break
     return found, failed
+
+
+def _is_idle(rule: Rule) -> bool:
+    """Whether a fault ends no run."""
+    return rule.residual or rule.severity != Severity.ERROR or not (rule.raises or rule.stage == Stage.SETUP)
+
+
+def _with_end(finding: Finding, look: Looked) -> Finding:
+    """A finding of what raised: without a line or a proof of its own, the exception gives it."""
+    failure = getattr(look.facts[SetupFacts], "failure", None)
+    where = finding.where or getattr(failure, "where", None)
+    return replace(finding, where=where, proof=finding.proof or Proof(f"the call raised {failure}"))
 
 
 def _ask(rule: Rule, look: Looked, found: list[Finding], failed: list[str]) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from trainwright.adapters.script_end.refused_calls import refused_anywhere
 from trainwright.core.finding import Failure
 from trainwright.seams.source.written import call_end, call_node, keyword_places
-from trainwright.walk.refused_calls import refused_anywhere
 
 SAME_LINE = "one, two = told(a=1), told(a=2); three = [told(a=n) for n in (3,)]"
 NESTED = "told(told(a=1), a=2)"

@@ -79,11 +79,11 @@ class Looking:
             (trainer.optimizer is not None, trainer.lr_scheduler is not None) if trainer is not None else (True, True)
         )
 
-    def end_training(self) -> None:
-        """The framework's trainer is left."""
+    def end_training(self, error: BaseException | None = None) -> None:
+        """The framework's trainer is left, by an exception or at its end."""
         if self.look.facts:
             with quiet():
-                self._end()
+                self._end(error)
         self.trainer = self.lightning = self.frame = None
         self.had = True, True
 
@@ -291,7 +291,9 @@ class Looking:
     def _finish_first(self, error: BaseException | None) -> None:
         """No optimizer stepped, or the step raised."""
         look = self.look
-        if not self._close():
+        if not self._close() or (
+            error is not None and look.observer is not None and not look.observer.is_left_by(error)
+        ):
             return
         if error is not None and look.observer is not None:
             look.observer.note_failure(error)

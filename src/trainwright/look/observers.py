@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from trainwright.core import Stage
-from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.blame import failure_of, frames_of
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.places import user_place
 from trainwright.seams.torch.gates import Gates
@@ -57,6 +57,13 @@ class RunObserver(Observer):
         record.output = record.scores = record.loss_tensor = record.targets = None
         record.kept_losses, record.pairings = [], []
         self._normalised, self._activated = {}, {}
+
+    def is_left_by(self, error: BaseException) -> bool:
+        """Whether the step stands where an exception has left it: it may stand where an earlier one did, which was caught."""
+        if self._stack:
+            return any(frame.f_locals.get("self") is self._stack[-1][0] for frame in frames_of(error))
+        last = self.record.loss_calls[-1].failure if self.record.loss_calls else None
+        return last is None or last == failure_of(error)
 
     def note_failure(self, error: BaseException) -> None:
         """The step raised this exception, which goes on to the script."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
+from trainwright.seams.failures.blame import frames_of
+
 
 def _pass_to(name: str) -> Callable[..., Any]:
     def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
@@ -14,9 +16,12 @@ def _pass_to(name: str) -> Callable[..., Any]:
             return original()
         self.looking.begin_training(frame, **{name: trainer})
         try:
-            return original()
-        finally:
-            self.looking.end_training()
+            answer = original()
+        except BaseException as error:
+            self.looking.end_training(error)
+            raise
+        self.looking.end_training()
+        return answer
 
     return passed_on
 
@@ -36,6 +41,12 @@ class Listening:
     looking: Any = None
     """The close look (`look/look.py`), once torch is watched."""
     on_train, on_fit, on_model_fit = _pass_to("trainer"), _pass_to("lightning"), _pass_keras()
+
+    def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:
+        """The script's frame that called for the training which an exception has left, and what trained, by its kind."""
+        own = (type(self).on_train.__code__, type(self).on_fit.__code__)
+        held = next((frame.f_locals for frame in frames_of(error) if frame.f_code in own), None)
+        return (held["frame"], {held["name"]: held["trainer"]}) if held is not None else None
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> None:
         """The error reaches the script."""

@@ -96,3 +96,5 @@ class Looked:
     training: int
     """Its number; 0: it made no update."""
     facts: dict[type[Facts], Facts]
+    is_end: bool = False
+    """Whether it is a look at the exception that ended the run, or at the step that raised it."""

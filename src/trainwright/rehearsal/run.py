@@ -120,8 +120,9 @@ def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
                 _note_end(error, recorder, tally.uploads)
+                raised = _raised(error) if recorder.record.ended.failure is not None else None
                 for called in recorder.on_error:
-                    called(error if recorder.record.ended.failure is not None else None)
+                    called(raised)
                 # The script's names, or what ended it: its models live in them, until they are probed.
                 return left, error
     return None
@@ -150,9 +151,8 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         if error.code == WRONG_USAGE and not recorder.record.updates:
             ended.hindrance = "it refuses its arguments, as it says on its error output"
         elif error.code not in (None, 0):
-            caught = error.__context__  # what the exit answers
-            exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
-            ended.failure = exit_ if caught is None or error.__suppress_context__ else failure_told(caught)
+            caught, exit_ = _raised(error), Failure(type="SystemExit", message=str(error.code), where=None)
+            ended.failure = failure_told(caught) if caught is not None and caught is not error else exit_
     elif error is not None and recorder.record.trainings and _wants_network(error):
         ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
     elif withheld is not None:
@@ -165,6 +165,12 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         ended.hindrance = f"behind a training that was cut short, which may be its cause, the script stopped with {failure_told(error)}"
     elif error is not None:
         ended.failure = failure_told(error)
+
+
+def _raised(error: BaseException | None) -> BaseException | None:
+    """What ended the script: of an exit that answers an exception, that one."""
+    is_answer = isinstance(error, SystemExit) and not error.__suppress_context__
+    return (error.__context__ if error is not None and is_answer else None) or error
 
 
 def _may_come_of_cut(error: BaseException, record: Record) -> bool:

@@ -7,20 +7,17 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+from trainwright.adapters.script_end.raised import raised_facts
+from trainwright.adapters.script_end.refused_calls import refused_call
 from trainwright.core.finding import Failure, Finding
-from trainwright.frameworks.error_texts import EMPTY_LIST
-from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
+from trainwright.seams.devices.memory_owners import lacks_gpu_memory
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.source.places import place_of, scopes_of
-from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
+from trainwright.seams.source.places import place_of
 from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.failed_calls import findings_of, judge_failed_call
-from trainwright.walk.failed_constructions import empty_set, text_labels
-from trainwright.walk.missing_names import missing_name
-from trainwright.walk.refused_calls import refused_anywhere, refused_call
 from trainwright.walk.walk import Walk
 
 
@@ -35,27 +32,6 @@ def refused_facts(
     return SetupFacts(framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure)
 
 
-def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> SetupFacts:
-    """The facts of a script that ended with an exception."""
-    facts = SetupFacts(
-        versions=versions(),
-        failure=failure,
-        refused=refused_anywhere(error, failure),
-        missing=missing_name(error, failure),
-        accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
-        frozen_at=seen.freezing_lines() if seen else (),
-        misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
-        empty_set=empty_set(error),
-        text_labels=text_labels(error),
-    )
-    if seen is None or EMPTY_LIST not in failure.message:
-        return facts
-    from trainwright.adapters.torch.empty_parameters import empty_parameters
-    from trainwright.adapters.torch.words import TORCH
-
-    return replace(facts, words=TORCH, **empty_parameters(error, seen))
-
-
 def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:
     """Run the setup rules on a failure before training; returns the findings that the walk keeps."""
     walk.learn(facts)
@@ -64,7 +40,7 @@ def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:
 
 def judge_end(walk: Walk, error: Exception, failure: Failure, seen: Seen | None) -> None:
     """Find the cause of an exception that ended the script before training."""
-    facts = raised_facts(error, failure, seen)
+    facts = raised_facts(error, failure, seen, SetupFacts(versions=versions()))
     walk.learn(facts)
     if seen is not None and not lacks_gpu_memory(str(error)):
         judge_failed_call(walk, error, failure, seen)

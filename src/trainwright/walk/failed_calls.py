@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trainwright.adapters.base import FailedCall, Run
+from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same
 from trainwright.core import Facts, Failure, Finding, PartMissing, Proof, Rule, Severity, Stage
-from trainwright.frameworks.error_texts import FROM_WORKER
 from trainwright.frameworks.packages import LOOP
 from trainwright.seams.failures.blame import is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -57,15 +57,15 @@ def _failed_call(error: Exception, seen: Seen) -> FailedCall | None:
 def _judge(walk: Walk, call: FailedCall, failure: Failure) -> None:
     """Find the call's faults one after another, each with the repairs of those before it in force."""
     facts = call.measure()
-    raised = _failure(facts)
-    if raised is None or not _is_repeated(raised, failure):
+    raised = failure_in(facts)
+    if raised is None or not is_repeated(raised, failure):
         return  # the call depends on something that has changed
     setup = walk.facts[SetupFacts]
     assert isinstance(setup, SetupFacts)
     for _ in range(MOST_FAULTS):
         walk.learn((call.known(setup), *facts))
         facts = _first_cause(walk, call, replace(raised, where=raised.where or failure.where))
-        raised = _failure(facts)
+        raised = failure_in(facts)
         if raised is None:
             walk.learn(facts)
             return
@@ -75,8 +75,8 @@ def _first_cause(walk: Walk, call: FailedCall, raised: Failure) -> tuple[Facts, 
     """Keep the first finding that explains the failure; the facts of the call with its repair, none without."""
     for finding in _findings(walk):
         repaired = _with_repair(walk, call, finding)
-        after = _failure(repaired) if repaired is not None else None
-        if after is not None and _same(after, raised):
+        after = failure_in(repaired) if repaired is not None else None
+        if after is not None and is_same(after, raised):
             continue  # without this fault, the call still fails as before
         finding = replace(finding, where=finding.where or raised.where)
         if repaired is None:
@@ -119,19 +119,3 @@ def findings_of(walk: Walk, rule: Rule) -> list[Finding]:
             steps.send(Run(skipped="training was not reached"))
     except StopIteration as end:
         return list(end.value or [])
-
-
-def _failure(facts: tuple[Facts, ...]) -> Failure | None:
-    """What a call raised."""
-    found = (getattr(one, "failure", None) for one in facts)
-    return next((f for f in found if isinstance(f, Failure)), None)
-
-
-def _is_repeated(raised: Failure, failure: Failure) -> bool:
-    """Whether the call made again failed as it did the first time; rows drawn anew may have other sizes."""
-    of_worker = FROM_WORKER in failure.message
-    return _same(raised, failure) or (of_worker and raised.type == failure.type)
-
-
-def _same(one: Failure, other: Failure) -> bool:
-    return (one.type, one.message) == (other.type, other.message)

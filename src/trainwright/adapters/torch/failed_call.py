@@ -20,7 +20,7 @@ from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
 from trainwright.core import Call, Facts, Failure, PartMissing, Repair, Seam
-from trainwright.seams.failures.blame import failure_of, passed_on
+from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.listening.torch_patches import loader_of
@@ -45,7 +45,7 @@ _MOST_OPERATIONS = 64
 def failed_call(error: BaseException, seen: Seen) -> FailedCall | None:
     """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
     users: FrameType | None = None
-    for frame in _frames(error):
+    for frame in frames_of(error):
         held, code = frame.f_locals, frame.f_code
         if is_users(code.co_filename):
             users = frame
@@ -61,13 +61,6 @@ def failed_call(error: BaseException, seen: Seen) -> FailedCall | None:
         elif isinstance(loader := loader_of(held.get("self")), torch.utils.data.DataLoader):
             return _batch_of(loader, error, seen)
     return None
-
-
-def _frames(error: BaseException) -> Iterator[FrameType]:
-    link = error.__traceback__
-    while link is not None:
-        yield link.tb_frame
-        link = link.tb_next
 
 
 def _scope(frame: FrameType | None) -> dict[str, Any]:
@@ -269,7 +262,7 @@ class BatchOutside:
 
 def _batch_of(loader: Any, error: BaseException, seen: Seen) -> BatchOutside | None:
     """The batch that was being formed, if its rows are known: those in the traceback, or those of the first batch."""
-    for frame in _frames(error):
+    for frame in frames_of(error):
         rows = frame.f_locals.get("data")
         if frame.f_code.co_name == "fetch" and isinstance(rows, list) and rows:
             break

@@ -9,8 +9,10 @@ from typing import Any
 
 import wrapt
 
+from trainwright.look.ending import measure_end
 from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Looked
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.numbers import watch_logging
 
@@ -22,6 +24,7 @@ def watch(recorder: Recorder) -> None:
     watch_logging(recorder)
     recorder.on_begin.append(functools.partial(recorder.guard, NameSeeker(recorder.names)))
     found = _Frameworks(recorder)
+    recorder.on_error.append(found.end)
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {
         "torch": found.begin_torch,
@@ -85,6 +88,12 @@ class _Frameworks:
         """Keras was imported."""
         _part("keras").watch_keras(self._recorder, module)
         self._has_keras = True
+
+    def end(self, error: BaseException | None) -> None:
+        """The script has ended, with this exception or without one; torch's look knows more of it."""
+        if self._torch is None and isinstance(error, Exception):
+            facts = self._recorder.watching(measure_end)(error, None)
+            self._recorder.record.looks += [Looked(0, facts, is_end=True)] if facts else []
 
     def finish(self) -> None:
         """The run is over."""

@@ -10,6 +10,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from trainwright.adapters.torch.batches import RecordingCollator
+from trainwright.look.ending import measure_end
 from trainwright.look.look import Looking
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record_rows import Looked
@@ -85,9 +86,13 @@ def watch_closely(state: State) -> None:
     state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: finish(error)))
 
     def finish(error: BaseException | None) -> None:
+        if error is not None and (left := LISTENING.find_training(error)) is not None:
+            looking.begin_training(left[0], **left[1])
         done = watching(looking.finish)(error) or []
+        end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
         of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
         record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
+        record.looks += [Looked(0, end, is_end=True)] if end else []
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:

@@ -249,12 +249,16 @@ def _frames(error: BaseException) -> Iterator[tuple[CodeType, int, int]]:
         link = link.tb_next
 
 
-def _modules(error: BaseException) -> list[str]:
-    found, link = [], error.__traceback__
+def frames_of(error: BaseException) -> Iterator[FrameType]:
+    """The frames of an exception's traceback, the innermost last."""
+    link = error.__traceback__
     while link is not None:
-        found.append(str(link.tb_frame.f_globals.get("__name__", "")))
+        yield link.tb_frame
         link = link.tb_next
-    return found
+
+
+def _modules(error: BaseException) -> list[str]:
+    return [str(frame.f_globals.get("__name__", "")) for frame in frames_of(error)]
 
 
 def _instruction(code: CodeType, at: int) -> str:

@@ -131,11 +131,12 @@ class Observer(TorchFunctionMode):
         kwargs = kwargs or {}
         if within_transform():
             return func(*args, **kwargs)
-        if func in LOSSES:
-            result = self._loss(func, args, kwargs)
+        plain = getattr(func, "__wrapped__", func)  # a watcher of the run may stand in its place
+        if plain in LOSSES:
+            result = self._loss(plain, args, kwargs)
             if self._detail:
                 kept = self.record.kept_losses
-                self._terms.see(func, result, sys._getframe(1), kept[-1].function if kept else LOSSES[func])
+                self._terms.see(func, result, sys._getframe(1), kept[-1].function if kept else LOSSES[plain])
             return result
         if func is torch.Tensor.backward:
             self._stage = Stage.GRADIENTS

@@ -10,13 +10,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from trainwright.adapters.script_end.missing_names import distribution
 from trainwright.core.finding import Failure, Place
 from trainwright.frameworks.packages import CONFIGURATION
 from trainwright.seams.listening.refusals import unknown_argument
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import call_end, call_node, last_name, look_up
 from trainwright.stages.setup import RefusedCall
-from trainwright.walk.missing_names import distribution
 
 
 def refused_call(

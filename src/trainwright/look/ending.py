@@ -1,0 +1,115 @@
+"""The exception that ended the run: the call that raised is made again and measured, and the exception's frames are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same, raised_facts
+from trainwright.core import Facts, Failure
+from trainwright.seams.devices.memory_owners import lacks_gpu_memory
+from trainwright.seams.failures.blame import frames_of, is_own, told
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.hearing import silenced
+from trainwright.seams.listening.seen import quiet, seen
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, GradientFacts, SetupFacts, SplitFacts
+
+if TYPE_CHECKING:
+    from trainwright.adapters.base import FailedCall
+    from trainwright.look.look import Looking
+
+Held = dict[type[Facts], Facts]
+# A call that takes longer, with its probes, is left.
+MOST_SECONDS = 20.0
+_UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
+
+
+def measure_end(error: Exception, looking: Looking | None) -> Held:
+    """The facts of what raised: of a step that was looked at, or of a call, which is made again.
+
+    Args:
+        looking: the looks at trainings; None: torch was not imported.
+    """
+    failure = told(error)
+    if looking is None:
+        return {SetupFacts: raised_facts(error, failure, None, SetupFacts())}
+    with quiet(), silenced():
+        last = looking.done[-1].facts if looking.done else {}
+        raised = failure_in(last.values())
+        if raised is not None and is_same(raised, failure):
+            looking.done.pop()
+            return {DatasetFacts: _UNREAD, **last, SetupFacts: _setup(error, failure, last.get(SetupFacts))}
+        is_of_backward = any(f.f_globals.get("__name__", "").startswith("torch.autograd") for f in frames_of(error))
+        if isinstance(gradients := last.get(GradientFacts), GradientFacts) and is_of_backward:
+            gradients = replace(gradients, second_failure=failure)
+            return {GradientFacts: gradients, SetupFacts: _setup(error, failure, last.get(SetupFacts))}
+        facts = _measure_outside(error, failure, looking.trainer, looking.frame)
+        return _of_later_batch(facts) if looking.done else facts
+
+
+def _of_later_batch(facts: Held) -> Held:
+    """The facts of a model that fails with this batch, and works with as many rows as others have."""
+    forward, batch = facts.get(ForwardFacts), facts.get(BatchFacts)
+    if not isinstance(forward, ForwardFacts) or not isinstance(batch, BatchFacts) or forward.works_at_rows is None:
+        return facts
+    failure, rows = forward.failure, batch.rows
+    fixed = replace(
+        forward,
+        failure=None,
+        works_at_rows=None,
+        other_rows_failure=failure,
+        fails_at_rows=rows,
+        other_rows_from="a later batch",
+        fixed_at=failure.where if failure is not None else None,
+    )
+    return facts | {ForwardFacts: fixed, BatchFacts: replace(batch, rows=forward.works_at_rows)}
+
+
+def _setup(error: Exception, failure: Failure, known: Facts | None = None) -> SetupFacts:
+    return raised_facts(error, failure, seen(), known if isinstance(known, SetupFacts) else SetupFacts())
+
+
+def _measure_outside(error: Exception, failure: Failure, trainer: Any, frame: Any) -> Held:
+    """The facts of the outermost call of a model, a loss or a loader in the traceback.
+
+    Args:
+        trainer: the Trainer that made it, which the script's `frame` told to train; None: there is none.
+    """
+    from trainwright.adapters.torch.failed_call import failed_call
+
+    call = failed_call(error, seen()) if not lacks_gpu_memory(str(error)) else None
+    facts = _measure_again(call, failure) if call is not None else {}
+    if trainer is None:
+        setup = _setup(error, failure)
+        return facts | {SetupFacts: call.known(setup) if call is not None and facts else setup}
+    from trainwright.adapters.torch.called_model import accepted_names
+    from trainwright.adapters.trainer.row_changes import dropped_columns
+    from trainwright.adapters.trainer.setup import setup_facts
+
+    if isinstance(batch := facts.get(BatchFacts), BatchFacts):
+        names, takes_any = accepted_names(trainer.model)
+        facts[BatchFacts] = replace(
+            batch,
+            accepts=names,
+            accepts_any=takes_any,
+            dropped_columns=dropped_columns(trainer),
+            collator=getattr(collator := trainer.data_collator, "__name__", type(collator).__name__),
+        )
+    return facts | {
+        SetupFacts: _setup(error, failure, setup_facts(trainer, frame, seen(), planned_updates=None, ignored={}))
+    }
+
+
+def _measure_again(call: FailedCall, failure: Failure) -> Held:
+    """The facts of a call, if it raises again what it raised before; otherwise it depends on something that has changed."""
+    try:
+        with stopped_after(MOST_SECONDS):
+            facts = call.measure()
+    except OutOfTime:
+        return {}
+    except Exception as error:  # the user's: when it was called again, something else failed
+        if is_own(error, measuring=True):
+            raise
+        return {}
+    raised = failure_in(facts)
+    return {type(one): one for one in facts} if raised is not None and is_repeated(raised, failure) else {}

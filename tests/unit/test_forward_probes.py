@@ -107,6 +107,17 @@ def test_a_number_of_rows_that_works_is_found_where_the_batch_fails():
     assert rows_that_work(Probe(model=Rows(lambda x: x), inputs={"x": features()})) is None
 
 
+def test_a_row_that_a_model_refuses_is_no_matter_of_their_number():
+    def refuse(x):
+        if (x == x.new_tensor(7.0)).any():
+            raise ValueError("seven")
+        return x
+
+    inputs = features()
+    inputs[ROWS - 1, 0] = 7
+    assert rows_that_work(Probe(model=Rows(refuse), inputs={"x": inputs})) is None
+
+
 def test_an_output_without_its_input_is_seen_and_a_head_of_zeros_is_none():
     found = probe_rows(lambda x: x * 0 + 1)
     assert found["same_for_other_inputs"]

@@ -254,6 +254,20 @@ def test_an_exception_that_the_script_catches_gets_no_word(tmp_path: Path, serve
         "assert sys.argv[1:], 'which data?'\n",
         'open("nowhere.csv")\n',
         "sys.exit(3)\n",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        if x.max() > 2.5:
+            raise ValueError("a value is too large")
+        return self.head(x)
+
+
+train(Net(), entropy)
+""",
     ],
 )
 def test_an_exception_that_no_rule_explains_stays_what_it_is(end: str, tmp_path: Path, server: Server) -> None:

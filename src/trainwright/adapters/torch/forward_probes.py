@@ -65,7 +65,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
 
 
 def rows_that_work(probe: Probe) -> int | None:
-    """Another batch size with which the model works, if the batch's own fails again."""
+    """Another batch size with which the model works, if the batch's own fails again, and fails with the rows of that one, too."""
     rows = rows_of(probe.inputs)
     with tolerated():  # whether it raises again is the question
         probe.call(probe.inputs, training=True)
@@ -75,6 +75,9 @@ def rows_that_work(probe: Probe) -> int | None:
             continue
         with tolerated():  # the number is tried to see whether it raises
             probe.call(take_rows(probe.inputs, [i % rows for i in range(count)]), training=count > 1)
+            with tolerated():
+                probe.call(take_rows(probe.inputs, [i % min(count, rows) for i in range(rows)]), training=True)
+                return None  # another row than these is at fault, whatever their number
             return count
     return None
 

@@ -64,7 +64,7 @@ MAY_IMPORT = {
         "open_lines",
     },
     # Fills the stages' facts from a real step, with what the adapters measure of one.
-    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core"},
+    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core", "timing"},
     # The script's own run, in a process of its own; it knows no rule and no report.
     # Where a row came from is found as in the walk.
     "rehearsal": {
@@ -106,7 +106,7 @@ MAY_IMPORT = {
     },
     "causes": {"core", "frameworks.messages", "review.script_stopped"},
     "refuted": {"core", "rehearsal.record"},
-    "looked": {"core", "stages", "rehearsal.record", "rehearsal.record_rows", "refuted", "options"},
+    "looked": {"core", "rehearsal.record", "rehearsal.record_rows", "look.judging", "refuted", "options"},
     "errors": set(),
     "console": set(),
     "open_lines": set(),

@@ -1,5 +1,6 @@
 """Trainings that cannot be walked are looked at as they run: the same rules speak of them, and nothing is disturbed."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -170,7 +171,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("installed") / "site-packages"
     folder.mkdir()
     (folder / "engines.py").write_text(PACKAGE, encoding="utf-8")
-    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}) as server:
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}) as server:
         yield server
 
 

@@ -1,13 +1,19 @@
-"""Short training runs, for any framework: the basis of the overfit test, the baseline and every experiment."""
+"""Short training runs, for any framework: the basis of the overfit test, the baseline and every experiment; and what they show."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any
 
 from trainwright.adapters.base import Run, Train, Training
+from trainwright.core import Repair
+from trainwright.core.trial import LOSS, Outcome, Trial
+from trainwright.stages import OverfitFacts
 from trainwright.stages.learning import NO_LOSS
+from trainwright.stages.overfit import measure_overfit
 from trainwright.timing import now
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
@@ -88,3 +94,88 @@ def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
 def _is_lost(losses: Sequence[float]) -> bool:
     """Whether a run has diverged for good, so that more steps would only cost time."""
     return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0
+
+
+def overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
+    """The facts of steps on one batch."""
+    return measure_overfit(
+        run.losses,
+        run.rows,
+        predicted_classes=len(set(run.predictions)) or None,
+        batch_classes=len(set(run.labels)) or None,
+        floor=run.floor,
+        constant=run.constant,
+        evaluated=run.evaluated,
+        hits=run.hits,
+        labels=dict(sorted(Counter(run.labels).items())),
+        class_names=class_names,
+    )
+
+
+def cut_off(trial: Trial) -> Outcome:
+    """The outcome of a trial that was not made."""
+    return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+
+
+def outcome_of(trial: Trial, steps: int, before: Sequence[Run], after: Sequence[Run]) -> Outcome:
+    """The outcome of a trial, from its runs without and with the change."""
+    if any(run.skipped for run in (*before, *after)):
+        return cut_off(trial)
+    return Outcome(
+        changed=trial.change.does,
+        before=tuple(_value(r, steps, trial) for r in before),
+        after=tuple(_value(r, steps, trial) for r in after),
+        judged_by=trial.judged_by,
+        start=tuple(r.losses[0] if r.losses else math.nan for r in before),
+        constant=_constants(before, after),
+        steps=steps,
+        without_effect=_agree(before, after, trial.batches),
+    )
+
+
+def key_of(trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
+    """What a run of a trial is known by."""
+    changes = (*trial.alongside, *((change,) if change else ()))
+    key = (", ".join(c.does for c in changes), trial.batches, seed)
+    # Classes are predicted only at the end of a run, so a longer run cannot stand in for a shorter one.
+    return key if trial.judged_by == LOSS else (*key, trial.steps)
+
+
+def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:
+    """Whether a change did nothing: both arms are the same to the last bit, although the loss of a batch moves.
+
+    A loss that stays as it was is the same with any change, of a model that gets no gradient, for example.
+    """
+    moved = all(any(x != y for x, y in zip(r.losses, r.losses[batches:])) for r in before)
+    return moved and all((b.losses, b.predictions) == (a.losses, a.predictions) for b, a in zip(before, after))
+
+
+def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:
+    """The loss of a constant prediction on each seed's rows, from either arm; empty if one is unknown."""
+    known = [a.constant if b.constant is None else b.constant for b, a in zip(before, after)]
+    return tuple(c for c in known if c is not None) if None not in known else ()
+
+
+def covers(run: Run | None, steps: int) -> bool:
+    """Whether a run that was already made has the first steps of one that is asked for."""
+    return run is not None and (run.failure is not None or bool(run.skipped) or len(run.losses) >= steps)
+
+
+def _value(run: Run, steps: int, trial: Trial) -> float:
+    """The number by which a run is judged; NaN if it failed or has no such number."""
+    if trial.judged_by == LOSS:
+        return mean_end(run, steps)
+    if run.failure is not None or not run.predictions:
+        return math.nan
+    wrong = [p != t for p, t in zip(run.predictions, run.labels)]
+    shares = [fmean(w for w, t in zip(wrong, run.labels) if t == label) for label in set(run.labels)]
+    return fmean(shares)
+
+
+def mean_end(run: Run, steps: int) -> float:
+    """The mean loss over the last quarter of the first steps; NaN if it failed or any of them is."""
+    losses = run.losses[:steps]
+    if (run.failure is not None and len(losses) < steps) or not losses:
+        return math.nan
+    tail = losses[-max(1, len(losses) // 4) :]
+    return sum(tail) / len(tail)

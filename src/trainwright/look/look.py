@@ -106,10 +106,13 @@ class Looking:
                 return
         with quiet():
             self._note_call(module, args, kwargs)
+        if self.look.phase >= Phase.SECOND:
+            self.look.replay.begin_call(module)
 
     def begin_backward(self) -> None:
         """A backward pass begins."""
         look = self.look
+        look.replay.backwards += 1
         if look.phase == Phase.SECOND and not look.has_passed("backward") and look.measured is not None:
             with quiet():
                 add_second_step(look.facts, look.measured)
@@ -130,6 +133,8 @@ class Looking:
         """An optimizer is about to use its gradients."""
         look = self.look
         self._note_modes()
+        if look.phase >= Phase.SECOND:
+            look.replay.begin_step(optimizer)
         if look.gates is None or not holds(optimizer, look.model):
             return
         if look.phase == Phase.SECOND:
@@ -159,6 +164,11 @@ class Looking:
         if is_first and len(look.rates) < MOST_RATES:
             look.updates += 1
             look.rates.append(max((float(group["lr"]) for group in optimizer.param_groups), default=0.0))
+
+    def note_clip(self, again: Callable[[], Any]) -> None:
+        """Gradients were clipped; `again` clips them once more."""
+        if (tape := self.look.replay.tape) is not None:
+            tape.clips.append(again)
 
     def note_schedule(self, schedule: Any) -> None:
         """The script advances a schedule."""
@@ -208,7 +218,8 @@ class Looking:
         while frame is not None:
             look.scope = {**frame.f_globals, **frame.f_locals, **look.scope}
             frame = user_frame(frame.f_back) if frame.f_back is not None else None
-        look.observer, look.graph = RunObserver(look.model, module), RunGraphWatch(look.model, detail=True)
+        look.observer = RunObserver(look.model, [module], tape=look.replay.begin(), detail=True)
+        look.graph = RunGraphWatch(look.model, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
         look.gates = gates = self._new_gates()
         look.graph.updates = lambda: gates.passed.steps
@@ -284,6 +295,7 @@ class Looking:
         try:
             with quiet():
                 if self._close():
+                    look.replay.begin_first(look)
                     measure_first_step(look, self)
         finally:
             random.put_back()
@@ -354,6 +366,7 @@ class Looking:
         self.look.version = _version_of(self.look.model)
         named = self.look.model.named_parameters()
         self.look.before = {name: p.detach().clone() for name, p in named if p.requires_grad}
+        self.look.buffers = [(buffer, buffer.detach().clone()) for buffer in self.look.model.buffers()]
 
 
 def _version_of(model: nn.Module) -> int:

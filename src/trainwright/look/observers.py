@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from trainwright.core import Stage
+from trainwright.core import Repair, Stage
+from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, frames_of
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.places import user_place
@@ -17,7 +19,7 @@ from trainwright.seams.torch.watch import Observer
 from trainwright.stages.gradients import STEP
 
 
-def _original(func: Any) -> Any:
+def original(func: Any) -> Any:
     """The function itself, where a watcher of the run stands in its place."""
     return func if func is torch.Tensor.backward else getattr(func, "__wrapped__", func)
 
@@ -28,15 +30,26 @@ class RunObserver(Observer):
     is_passive = False
     """Whether it was left while a mode of the script lay over it."""
 
-    def __init__(self, model: nn.Module, root: nn.Module) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        roots: Sequence[nn.Module],
+        repairs: Sequence[Repair] = (),
+        *,
+        tape: Tape | None = None,
+        detail: bool = False,
+    ) -> None:
         super().__init__(
             model,
-            roots=[root],
-            detail=True,
+            repairs,
+            roots=roots,
+            detail=detail,
             trained_only=True,
             places=seen().modules.get,
             asked_at=seen().asked_at,
         )
+        self._tape = tape
+        """Where the calls outside of the model's modules are noted."""
 
     @property
     def roots(self) -> list[nn.Module]:
@@ -78,8 +91,19 @@ class RunObserver(Observer):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_passive:
             return func(*args, **(kwargs or {}))
-        given = (_original(func), types, args, kwargs)
-        return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
+        func, kwargs, tape = original(func), kwargs or {}, self._tape if not self._stack else None
+        if tape is not None and func is torch.Tensor.backward:
+            tape.end(args, kwargs)
+        given = (func, types, args, kwargs)
+        result = super().__torch_function__(*given)  # hands the call on: what it raises is the script's
+        if tape is not None:
+            tape.note(func, args, kwargs, result)
+        return result
+
+    def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        super()._after(module, args, kwargs, output)
+        if self._tape is not None and not self._stack:
+            self._tape.note(module, args, kwargs, output)
 
 
 class RunGraphWatch(GraphWatch):
@@ -95,7 +119,7 @@ class RunGraphWatch(GraphWatch):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_passive:
             return func(*args, **(kwargs or {}))
-        given = (_original(func), types, args, kwargs)
+        given = (original(func), types, args, kwargs)
         return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
 
 

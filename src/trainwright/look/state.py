@@ -15,6 +15,7 @@ from trainwright.core import Facts, Place
 from trainwright.look.called import has, is_same
 from trainwright.look.facts import Measured
 from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.look.replay import Replay
 from trainwright.seams.torch.gates import Passed
 from trainwright.seams.torch.step_record import StepRecord
 
@@ -72,6 +73,10 @@ class Look:
     lost: tuple[str, ...] = ()
     """Modules that were in training mode at the first step, and are not in a later one."""
     lost_at: Any = None
+    buffers: list[tuple[Any, Any]] = field(default_factory=list)
+    """Each buffer of the model, and what it was at its begin."""
+    replay: Replay = field(default_factory=Replay)
+    """Its first steps, which can be made again behind the run."""
     measured: Measured | None = None
     """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
     root: Callable[[], Any] = lambda: None
@@ -114,7 +119,7 @@ class Look:
     def settle(self) -> None:
         """Let go of all that is the script's: it may build a model after the other, and needs the memory."""
         self.model = self.observer = self.graph = self.gates = self.measured = self.loader = self.items = None
-        self.inputs, self.views, self.schedules, self.is_settled = {}, [], [], True
+        self.inputs, self.views, self.schedules, self.buffers, self.is_settled = {}, [], [], [], True
 
     def tokenizer(self, trainer: Any) -> Any:
         """The script's tokenizer, if it has one."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core import Facts, Place
+from trainwright.core import Facts, Place, Rule
+from trainwright.core.trial import Outcome, Trial
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -98,3 +99,10 @@ class Looked:
     facts: dict[type[Facts], Facts]
     is_end: bool = False
     """Whether it is a look at the exception that ended the run, or at the step that raised it."""
+    outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    """Of the trials that rules asked for, by the rule's name and the trial's number."""
+
+    def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
+        """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
+        cut_off = Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+        return self.outcomes.get((rule.name, number), cut_off)

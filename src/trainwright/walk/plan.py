@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trainwright.adapters import short_runs
 from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core import Finding, Repair, Seam, Severity, Stage
 from trainwright.stages import BaselineFacts, DatasetFacts, LossFacts
-from trainwright.stages.overfit import LEARNT_SHARE, OverfitFacts, measure_overfit
+from trainwright.stages.overfit import LEARNT_SHARE, OverfitFacts
 from trainwright.walk.judged import judged
 from trainwright.walk.trials import experiment, learn
 from trainwright.walk.walk import Walk
@@ -91,7 +91,7 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):
-            facts = _overfit_facts(run, _class_names(walk, run))
+            facts = short_runs.overfit_facts(run, _class_names(walk, run))
             if facts.falling and not facts.by_heart and not facts.diverged and run.failure is None:
                 facts = replace(facts, longer=(yield from _longer(walk, run)))
             walk.learn_run(stage, run, facts)
@@ -138,13 +138,13 @@ def _longer(walk: Walk, run: Run) -> Generator[Request, Any, OverfitFacts | None
         return None
     longer: Run = yield Train(steps=steps, batches=1, seed=0, seconds=2 * seconds, enough=LEARNT_SHARE / 4)
     usable = longer.failure is None and len(longer.losses) > len(run.losses) and not longer.skipped
-    return _overfit_facts(longer) if usable else None
+    return short_runs.overfit_facts(longer) if usable else None
 
 
 def _fell_short(run: Run, enough: float) -> bool:
     """Whether a run ended early as learned although, compared with a constant prediction on its rows, it was not."""
     ended = run.failure is None and len(run.losses) > 1 and run.losses[-1] <= enough * run.losses[0]
-    return ended and run.constant is not None and not _overfit_facts(run).learnt
+    return ended and run.constant is not None and not short_runs.overfit_facts(run).learnt
 
 
 def _inflation(walk: Walk) -> float:
@@ -185,21 +185,6 @@ def _class_names(walk: Walk, run: Run) -> tuple[str, ...]:
     if labels is None or not all(c in labels.census and 0 <= c < len(labels.class_names) for c in run.labels):
         return ()
     return labels.class_names
-
-
-def _overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
-    return measure_overfit(
-        run.losses,
-        run.rows,
-        predicted_classes=len(set(run.predictions)) or None,
-        batch_classes=len(set(run.labels)) or None,
-        floor=run.floor,
-        constant=run.constant,
-        evaluated=run.evaluated,
-        hits=run.hits,
-        labels=dict(sorted(Counter(run.labels).items())),
-        class_names=class_names,
-    )
 
 
 def _baseline_facts(run: Run) -> BaselineFacts:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from trainwright.adapters import short_runs
 from trainwright.adapters.base import Learn, Run, Train
 from trainwright.core import Finding, Repair, Rule
 from trainwright.core.trial import LOSS, Outcome, Trial
@@ -81,21 +81,22 @@ def learn(walk: Walk, changes: tuple[Repair, ...] = ()) -> Generator[Learn, Lear
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     """Run both arms of a trial on every seed, from the same weights and rows."""
     arms = [
-        [_key(walk, trial, change, seed) for seed in range(trial.seeds)] for change in (trial.against, trial.change)
+        [(walk.repaired, *short_runs.key_of(trial, change, seed)) for seed in range(trial.seeds)]
+        for change in (trial.against, trial.change)
     ]
     keys = [key for arm in arms for key in arm]
     if not walk.knows_step_seconds:
         walk.learn_step_seconds((yield Train(steps=2, batches=1, seed=0)))
     for steps in (trial.steps, max(trial.steps // 2, FEWEST_STEPS)):
-        affordable = walk.affords(steps * sum(not _covers(walk.runs.get(key), steps) for key in keys))
+        affordable = walk.affords(steps * sum(not short_runs.covers(walk.runs.get(key), steps) for key in keys))
         if affordable:
             break
     if walk.clock.over or not affordable:
         walk.cut_off(trial.change.does)
-        return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+        return short_runs.cut_off(trial)
     for change, keys in zip((trial.against, trial.change), arms):
         for seed, key in enumerate(keys):
-            if not _covers(walk.runs.get(key), steps):
+            if not short_runs.covers(walk.runs.get(key), steps):
                 walk.say(f"experiment: {change.does}" if change else "experiment: the script unchanged")
                 walk.runs[key] = yield Train(
                     steps=steps,
@@ -104,19 +105,10 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
                     changes=(*trial.alongside, *((change,) if change else ())),
                 )
     before, after = ([walk.runs[key] for key in keys] for keys in arms)
-    if any(r.skipped for r in (*before, *after)):
-        return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-    _note_rates(walk, trial, steps, before, after)
-    return Outcome(
-        changed=trial.change.does,
-        before=tuple(_value(r, steps, trial) for r in before),
-        after=tuple(_value(r, steps, trial) for r in after),
-        judged_by=trial.judged_by,
-        start=tuple(r.losses[0] if r.losses else math.nan for r in before),
-        constant=_constants(before, after),
-        steps=steps,
-        without_effect=_agree(before, after, trial.batches),
-    )
+    outcome = short_runs.outcome_of(trial, steps, before, after)
+    if not outcome.cut_off:
+        _note_rates(walk, trial, steps, before, after)
+    return outcome
 
 
 def _note_rates(walk: Walk, trial: Trial, steps: int, before: Sequence[Run], after: Sequence[Run]) -> None:
@@ -130,51 +122,4 @@ def _note_rates(walk: Walk, trial: Trial, steps: int, before: Sequence[Run], aft
         return
     for factor, runs in zip(known, (before, after)):
         rate = float(f"{factor * optimizer.learning_rate:.3g}")
-        walk.rates.setdefault((walk.repaired, steps), {})[rate] = fmean(_end(run, steps) for run in runs)
-
-
-def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:
-    """Whether a change did nothing: both arms are the same to the last bit, although the loss of a batch moves.
-
-    A loss that stays as it was is the same with any change, of a model that gets no gradient, for example.
-    """
-    moved = all(any(x != y for x, y in zip(r.losses, r.losses[batches:])) for r in before)
-    return moved and all((b.losses, b.predictions) == (a.losses, a.predictions) for b, a in zip(before, after))
-
-
-def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:
-    """The loss of a constant prediction on each seed's rows, from either arm; empty if one is unknown."""
-    known = [a.constant if b.constant is None else b.constant for b, a in zip(before, after)]
-    return tuple(c for c in known if c is not None) if None not in known else ()
-
-
-def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
-    changes = (*trial.alongside, *((change,) if change else ()))
-    key = (walk.repaired, ", ".join(c.does for c in changes), trial.batches, seed)
-    # Classes are predicted only at the end of a run, so a longer run cannot stand in for a shorter one.
-    return key if trial.judged_by == LOSS else (*key, trial.steps)
-
-
-def _covers(run: Run | None, steps: int) -> bool:
-    """Whether a run that was already made has the first steps of one that is asked for."""
-    return run is not None and (run.failure is not None or bool(run.skipped) or len(run.losses) >= steps)
-
-
-def _value(run: Run, steps: int, trial: Trial) -> float:
-    """The number by which a run is judged; NaN if it failed or has no such number."""
-    if trial.judged_by == LOSS:
-        return _end(run, steps)
-    if run.failure is not None or not run.predictions:
-        return math.nan
-    wrong = [p != t for p, t in zip(run.predictions, run.labels)]
-    shares = [fmean(w for w, t in zip(wrong, run.labels) if t == label) for label in set(run.labels)]
-    return fmean(shares)
-
-
-def _end(run: Run, steps: int) -> float:
-    """The mean loss over the last quarter of the first steps; NaN if it failed or any of them is."""
-    losses = run.losses[:steps]
-    if (run.failure is not None and len(losses) < steps) or not losses:
-        return math.nan
-    tail = losses[-max(1, len(losses) // 4) :]
-    return sum(tail) / len(tail)
+        walk.rates.setdefault((walk.repaired, steps), {})[rate] = fmean(short_runs.mean_end(run, steps) for run in runs)

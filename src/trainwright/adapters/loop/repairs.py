@@ -77,6 +77,11 @@ def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
     after = dict(take_rows(before, turn.rows) if turn.rows is not None else before)
     for repair in of_batches:
         after = dict(mended(repair, training.call(Seam.BATCH, after)).given)
+    return [*exchange_batch(before, after), *(r for r in repairs if r.seam != Seam.BATCH)]
+
+
+def exchange_batch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Repair]:
+    """Give the model and the loss another batch in the place of one, wherever they are given its values."""
     pairs = [(before[k], after[k]) for k in before if k in after and before[k] is not after[k]]
 
     def inputs(call: Call) -> Call:
@@ -88,11 +93,10 @@ def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
     def targets(call: Call) -> Call:
         return call.replace(targets=_exchanged(call["targets"], pairs))
 
-    own = [
+    return [
         Repair("give the model the batch", Seam.FORWARD, inputs),
         Repair("give the loss the batch", Seam.LOSS, targets),
     ]
-    return [*own, *(r for r in repairs if r.seam != Seam.BATCH)]
 
 
 def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:

@@ -48,7 +48,7 @@ def finish_behind(recorder: Recorder) -> Record | None:
     """The record with what is seen once it was written; None: nothing more."""
     for part in recorder.on_written:
         recorder.guard(part)
-    return recorder.finish() if recorder.record.generated else None
+    return recorder.finish() if recorder.record.generated or recorder.record.looks else None
 
 
 # What needs the watchers of torch: the file and the function that watch it, by the module.

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from trainwright.adapters.torch.batches import RecordingCollator
+from trainwright.look import trials
 from trainwright.look.ending import measure_end
 from trainwright.look.look import Looking
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record_rows import Looked
 from trainwright.rehearsal.watch.state import State
-from trainwright.seams.listening.torch_patches import watching_clips
+from trainwright.seams.listening.torch_patches import watch_clips
 from trainwright.stages.gradients import CLEARED, CLIPPED
 
 
@@ -63,8 +65,7 @@ def watch_closely(state: State) -> None:
     torch.optim.Optimizer.zero_grad = clearing(torch.optim.Optimizer.zero_grad)
     schedule = torch.optim.lr_scheduler.LRScheduler
     schedule.step = advancing(schedule.step)
-    clips = watching_clips(lambda: watching(_begin_change)(looking), lambda: cleared(looking, CLIPPED))
-    clips.__enter__()  # to the end of the process
+    watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
         if state.is_off():
@@ -93,6 +94,12 @@ def watch_closely(state: State) -> None:
         of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
         record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
         record.looks += [Looked(0, end, is_end=True)] if end else []
+
+    def try_changes() -> None:
+        found = trials.try_changes(looking.done, state.recorder.seconds)
+        record.looks = [replace(one, **found.get(one.training, {})) for one in record.looks]
+
+    state.recorder.on_written.append(watching(try_changes))
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
@@ -128,6 +135,11 @@ def _begin_clear(looking: Looking) -> None:
 def _begin_change(looking: Looking) -> None:
     if looking.gates is not None:
         looking.gates.begin_change()
+
+
+def _end_clip(looking: Looking, again: Callable[[], Any]) -> None:
+    _end_change(looking, CLIPPED)
+    looking.note_clip(again)
 
 
 def _end_change(looking: Looking, kind: str) -> None:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from trainwright.core import Diagnosis, Fate, Finding, Fix, Proof, Role, Severity, Trial, rule
 from trainwright.rules.repairs import scale_learning_rate
-from trainwright.stages import OverfitFacts, SetupFacts
+from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
 RATES = (0.1, 10.0, 0.03, 100.0)
+# If none of them reaches this rate, they show nothing: hardly an optimizer moves a loss within so few steps.
+LEAST_RATE = 1e-5
 # Fraction of the way from the constant prediction to the floor. Thirty steps take a model that works at least halfway;
 # memorizing a single rare row in a batch of 16 takes it a sixteenth.
 LEAST_PROGRESS = 0.1
@@ -23,10 +25,12 @@ PARAMETERS_A_ROW = 10
 
 
 @rule("TW801", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
-def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
+def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts, optimizer: OptimizerFacts | None) -> Diagnosis:
     """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor
     if overfit.learnt or overfit.falling or constant is None or constant - floor <= LEAST_PROGRESS * constant:
+        return
+    if optimizer is not None and optimizer.learning_rate * max(RATES) < LEAST_RATE:
         return
     if setup.trainable_parameters < PARAMETERS_A_ROW * overfit.rows:
         return

@@ -259,13 +259,22 @@ def patch_backward(module: Any) -> None:
 
 
 _unclipped: list[bool] = []
-_on_clip: list[tuple[Callable[[], None], Callable[[], None]]] = []
+_on_clip: list[tuple[Callable[[], None], Callable[[Callable[[], Any]], None]]] = []
+
+
+def watch_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], None]) -> None:
+    """Report the beginning and end of each call of torch's gradient clipping, to the end of the process.
+
+    Args:
+        ended: is told how to clip again.
+    """
+    _on_clip.append((begun, ended))
 
 
 @contextmanager
-def watching_clips(begun: Callable[[], None], ended: Callable[[], None]) -> Iterator[None]:
+def watching_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], None]) -> Iterator[None]:
     """Report the beginning and end of each call of torch's gradient clipping while the context lasts."""
-    _on_clip.append((begun, ended))
+    watch_clips(begun, ended)
     try:
         yield
     finally:
@@ -293,7 +302,7 @@ def patch_clipping(module: Any) -> None:
             begun()
         answer = passed_on(by_norm, given, limit, *args, **kwargs)
         for _, ended in _on_clip:
-            ended()
+            ended(functools.partial(by_norm, given, limit, *args, **kwargs))
         return answer
 
     @functools.wraps(by_value)
@@ -304,7 +313,7 @@ def patch_clipping(module: Any) -> None:
         if _clips(given):
             passed_on(by_value, given, *args, **kwargs)
         for _, ended in _on_clip:
-            ended()
+            ended(functools.partial(by_value, given, *args, **kwargs))
 
     owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
     for owner in (o for o in owners if o is not None):

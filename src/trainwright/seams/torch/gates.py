@@ -188,9 +188,11 @@ class Gates:
             schedule.step = functools.partial(self._schedule, schedule)
         clear = nn.Module.zero_grad
         nn.Module.zero_grad = self._clearing(clear)
-        clipped = functools.partial(self._changes.end, CLIPPED)
         try:
-            with watching_backward(self._note_begin, self._note_reached), watching_clips(self._changes.begin, clipped):
+            with (
+                watching_backward(self._note_begin, self._note_reached),
+                watching_clips(self._changes.begin, self._note_clip),
+            ):
                 yield self.passed
         finally:
             nn.Module.zero_grad = clear
@@ -269,6 +271,9 @@ class Gates:
         assert gradient is not None
         same = reached is not None and _are_equal(reached, gradient)
         return reached if reached is not None and same else gradient.detach().clone()
+
+    def _note_clip(self, again: Any) -> None:
+        self._changes.end(CLIPPED)
 
     def _note_wiped(self, optimizer: Any) -> None:
         """Record whether all gradients for an optimizer's parameters are gone before its first step."""

@@ -1,0 +1,91 @@
+"""What the rules find in a training's facts, and the trials that they ask for."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+
+from trainwright.core import Facts, Finding, Proof, Rule, Severity, Stage
+from trainwright.core.rule import load_rules
+from trainwright.core.trial import Outcome, Trial
+from trainwright.stages import SetupFacts
+
+# What a look is not asked: it makes no training.
+FURTHEST = Stage.OVERFIT
+
+Held = Mapping[type[Facts], Facts]
+Answer = Callable[[Rule, int, Trial], Outcome]
+
+
+def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bool = False) -> list[str]:
+    """Add the first causes in a training, with the notes before them; returns what failed in rules of ours.
+
+    Behind the first stage with an error or a warning nothing more is said: it may be the consequence. Of what raised, the
+    first error that can raise is the cause.
+
+    Args:
+        answer: the outcome of a rule's trial of a number.
+        found: what was found in the trainings before.
+        is_end: the facts are of what raised.
+    """
+    failed: list[str] = []
+    rules = [rule for rule in load_rules() if rule.stage != Stage.REHEARSAL and rule.runs_at <= FURTHEST]
+    ready = [rule for rule in rules if set(rule.needs) <= set(facts) and not (is_end and _is_idle(rule))]
+    ready.sort(key=lambda rule: (rule.runs_at, rule.order))
+    for _, of_stage in groupby(ready, key=lambda rule: rule.runs_at):
+        of_facts: list[Finding] = []
+        for rule in of_stage:
+            of_facts += [_with_end(f, facts) if is_end else f for f in _ask(rule, facts, answer, found, failed)]
+            if is_end and of_facts:
+                break
+        known = {(f.name, f.where) for f in found}
+        found += [f for f in of_facts if f not in found and not (is_end and (f.name, f.where) in known)]
+        if any(f.severity != Severity.NOTE for f in of_facts):
+            break
+    return failed
+
+
+def ask_rule(rule: Rule, facts: Held, answer: Answer) -> Iterator[Finding]:
+    """What a rule finds, until it asks for something else than a trial.
+
+    Raises:
+        Exception: the rule is wrong.
+    """
+    asked = rule.function(**{name: facts.get(kind) for name, kind, _ in rule.parameters})
+    sent: Outcome | None = None
+    number = 0
+    while asked is not None:
+        try:
+            item = asked.send(sent) if sent is not None else next(asked)  # type: ignore[union-attr]
+        except StopIteration:
+            return
+        sent = None
+        if isinstance(item, Finding):
+            yield replace(item, code=rule.code, name=rule.name, severity=rule.severity_of(item))
+        elif isinstance(item, Trial):
+            sent, number = answer(rule, number, item), number + 1
+        else:
+            return
+
+
+def _ask(rule: Rule, facts: Held, answer: Answer, found: list[Finding], failed: list[str]) -> Iterator[Finding]:
+    if rule.residual and any(f.severity != Severity.NOTE for f in found):
+        return
+    try:
+        yield from ask_rule(rule, facts, answer)
+    except Exception as error:  # a rule of ours is wrong: it must not end the user's check
+        failed.append(f"rule {rule.code} {rule.name}: {''.join(traceback.format_exception_only(error)).strip()}")
+
+
+def _is_idle(rule: Rule) -> bool:
+    """Whether a fault ends no run."""
+    return rule.residual or rule.severity != Severity.ERROR or not (rule.raises or rule.stage == Stage.SETUP)
+
+
+def _with_end(finding: Finding, facts: Held) -> Finding:
+    """A finding of what raised: without a line or a proof of its own, the exception gives it."""
+    failure = getattr(facts[SetupFacts], "failure", None)
+    where = finding.where or getattr(failure, "where", None)
+    return replace(finding, where=where, proof=finding.proof or Proof(f"the call raised {failure}"))

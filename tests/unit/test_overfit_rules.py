@@ -15,11 +15,15 @@ STUCK = tuple(1.10 + 0.01 * (i % 2) for i in range(30))
 
 
 def judged(
-    overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts = SETUP, without_effect: bool = False
+    overfit: OverfitFacts,
+    after: float | None = 1.1,
+    setup: SetupFacts = SETUP,
+    without_effect: bool = False,
+    rate: float = 1e-3,
 ) -> list[Finding]:
     """What the rule finds when every trial ends at this loss; None: the budget allows none."""
     found, answer = [], None
-    steps = unlearnable_batch.function(overfit, setup)
+    steps = unlearnable_batch.function(overfit, setup, OptimizerFacts(kind="AdamW", learning_rate=rate))
     try:
         while True:
             said = steps.send(answer)
@@ -47,6 +51,10 @@ def test_a_loss_that_no_rate_lowers_is_named() -> None:
     (found,) = judged(stuck())
     assert found.where == Place("train.py", 3)
     assert found.measured["constant"] == 1.09
+
+
+def test_rates_that_are_all_too_low_show_nothing() -> None:
+    assert not judged(stuck(), rate=1e-9)
 
 
 def test_one_class_for_every_row_is_said() -> None:

@@ -25,12 +25,12 @@ PARAMETERS_A_ROW = 10
 
 
 @rule("TW801", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
-def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts, optimizer: OptimizerFacts | None) -> Diagnosis:
+def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts, optimizer: OptimizerFacts | None = None) -> Diagnosis:
     """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor
     if overfit.learnt or overfit.falling or constant is None or constant - floor <= LEAST_PROGRESS * constant:
         return
-    if optimizer is not None and optimizer.learning_rate * max(RATES) < LEAST_RATE:
+    if optimizer is not None and 0 < optimizer.learning_rate * max(RATES) < LEAST_RATE:
         return
     if setup.trainable_parameters < PARAMETERS_A_ROW * overfit.rows:
         return

@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from trainwright_lm.tokens.pack import TokenWriter, open_tokens
+from trainwright_lm.tokens.pack import open_tokens, write_tokens
 from trainwright_lm.tokens.tokenizer import END, Tokenizer, load_tokenizer, train_tokenizer
 
 VOCABULARY_SIZE = 50_000  # the course's
@@ -141,10 +141,7 @@ def encode_batch(texts: list[str], folder: Path) -> int:
 
 def pack(texts: list[str] | Iterator[str], tokenizer: Tokenizer, file: Path) -> int:
     """Ours, to a file; how many tokens there are."""
-    with TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id) as writer:
-        for text in texts:
-            writer.append(tokenizer.encode_array(text))
-    return writer.tokens
+    return write_tokens(file, map(tokenizer.encode_array, texts), tokenizer.vocabulary_size, end_id=tokenizer.end_id)
 
 
 def python_files(megabytes: float) -> Iterator[str]:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from lm_evaluating import tokenizer_of, tokens_of
 from trainwright_lm.evaluation.baselines import (
     BACKOFF,
+    NgramDecoder,
     decoded,
     fit_ngrams,
     frequent_completer,
     last_words,
+    line_completer,
     most_frequent_rest,
-    ngram_completer,
     sampled_stream,
 )
 from trainwright_lm.evaluation.cuts import Cut
@@ -74,7 +75,7 @@ def test_the_ngram_model_completes_a_line_it_has_seen_up_to_its_end() -> None:
     text = "total = price * count\nprint(total)\n" * 20
     tokenizer = tokenizer_of([text])
     model = fit_ngrams(np.array(tokenizer.encode(text)), vocabulary_size=tokenizer.vocabulary_size)
-    complete = ngram_completer(model, tokenizer, limit=40)
+    complete = line_completer(NgramDecoder(model), tokenizer, limit=40)
     for typed in ("total = ", "total = pri", "print(t", "print(total)\nto"):  # some end inside of a token
         line = typed.split("\n")[-1]
         rest = next(one for one in text.split("\n") if one.startswith(line))[len(line) :]
@@ -89,11 +90,11 @@ def test_the_ngram_model_stops_after_its_limit_and_at_the_end_token() -> None:
     ended = fit_ngrams(
         np.array([*tokenizer.encode("x y"), tokenizer.end_id] * 30), vocabulary_size=tokenizer.vocabulary_size
     )
-    assert ngram_completer(ended, tokenizer, limit=50)(cut_after("x y")) == ""
+    assert line_completer(NgramDecoder(ended), tokenizer, limit=50)(cut_after("x y")) == ""
 
 
 def complete_length(model, tokenizer, typed: str, limit: int) -> int:
-    return len(tokenizer.encode(ngram_completer(model, tokenizer, limit=limit)(cut_after(typed))))
+    return len(tokenizer.encode(line_completer(NgramDecoder(model), tokenizer, limit=limit)(cut_after(typed))))
 
 
 def test_a_sample_holds_whole_documents_within_its_budget(tmp_path) -> None:
@@ -159,5 +160,5 @@ def test_a_call_is_looked_up_by_what_makes_it_one() -> None:
 
 def test_the_completer_falls_back_to_the_last_sign_and_then_to_nothing() -> None:
     cuts = [cut_after(typed) for typed in ("a = plt.", "a = unknown.", "a = f[")]
-    complete = frequent_completer(LINES.encode(), cuts)
+    complete = frequent_completer(LINES.encode())
     assert [complete(cut) for cut in cuts] == ["show()", "show()", ""]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.tokens.pack import TokenFile, TokenWriter, Windows, open_tokens, order
+from trainwright_lm.tokens.pack import TokenFile, Windows, open_tokens, order, write_tokens
 
 END = 9
 documents_of_ids = st.lists(st.lists(st.integers(0, 8), max_size=12), max_size=12)
@@ -25,20 +25,9 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("tokens")
 
 
-def written(file: Path, documents, vocabulary_size: int = 10, end_id: int = END, **how) -> TokenFile:
-    write(file, documents, vocabulary_size, end_id, **how)
+def written(file: Path, documents, vocabulary_size: int = 10, end_id: int = END) -> TokenFile:
+    write_tokens(file, documents, vocabulary_size, end_id=end_id)
     return open_tokens(file)
-
-
-def write(file: Path, documents, vocabulary_size=10, end_id=END, *, resume=False, error=None) -> int:
-    """Write the documents, those left out that are there already; how many those are."""
-    with TokenWriter(file, vocabulary_size, end_id=end_id, resume=resume) as writer:
-        there = writer.documents
-        for ids in documents[there:]:
-            writer.append(ids)
-        if error is not None:
-            raise error
-    return there
 
 
 def slow_windows(documents: list[list[int]], context: int, packing: str) -> list[list[int]]:
@@ -132,9 +121,7 @@ def test_a_batch_takes_the_memory_of_its_windows_alone(tmp_path) -> None:
 def test_writing_takes_the_memory_of_one_document_however_many_come(tmp_path) -> None:
     document = np.ones(1000, dtype=np.uint32)
     tracemalloc.start()
-    with TokenWriter(tmp_path / "a.bin", 10, end_id=END) as writer:
-        for _ in range(10_000):
-            writer.append(document)
+    write_tokens(tmp_path / "a.bin", itertools.repeat(document, 10_000), 10, end_id=END)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (tmp_path / "a.bin").stat().st_size > 20_000_000
@@ -224,79 +211,30 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path) -> None:
         ([1, 10], "between 0 and 9"),
         ([-1], "between 0 and 9"),
         ([1, END, 2], "must not contain the end token"),
-        ([0.5], "one-dimensional array of integers"),
-        (np.ones((2, 2), dtype=np.int64), "one-dimensional array of integers"),
     ],
 )
 def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, said) -> None:
     with pytest.raises(UsageError, match=said):
-        write(tmp_path / "a.bin", [[1, 2], ids])
+        write_tokens(tmp_path / "a.bin", [[1, 2], ids], 10, end_id=END)
     assert not list(tmp_path.iterdir())
 
 
 def test_an_end_token_outside_the_vocabulary_is_refused(tmp_path) -> None:
     with pytest.raises(UsageError, match="less than the vocabulary size"):
-        TokenWriter(tmp_path / "a.bin", 10, end_id=10)
+        write_tokens(tmp_path / "a.bin", [], 10, end_id=10)
 
 
 def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:
     before = written(tmp_path / "a.bin", [[1, 2, 3]]).path.read_bytes()
+
+    def interrupted():
+        yield [4]
+        raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        write(tmp_path / "a.bin", [[4]], error=KeyboardInterrupt())
+        write_tokens(tmp_path / "a.bin", interrupted(), 10, end_id=END)
     assert (tmp_path / "a.bin").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["a.bin"]
-
-
-@given(
-    documents=documents_of_ids,
-    stopped=st.integers(0, 12),
-    shares=st.tuples(st.floats(0, 1), st.floats(0, 1)),
-    finished=st.booleans(),
-)
-def test_a_writer_killed_anywhere_goes_on_to_the_same_file(folder, documents, stopped, shares, finished) -> None:
-    """However much of either part reached the disk, whole documents are kept and the rest is written again."""
-    whole = written(folder / "whole.bin", documents).path.read_bytes()
-    file = folder / "killed.bin"
-    parts = [file.with_name(file.name + ".part"), file.with_name(file.name + ".part-starts")]
-    killed = TokenWriter(file, 10, end_id=END)
-    killed.__enter__()
-    for ids in documents[:stopped]:
-        killed.append(ids)
-    killed.flush()
-    contents = [part.read_bytes() for part in parts]
-    if finished and stopped >= len(documents):  # killed after the header was completed, before the renaming
-        contents[0] = whole
-    killed._leave(keep=False)
-    for part, content, share in zip(parts, contents, shares, strict=True):
-        part.write_bytes(content[: round(len(content) * share)])
-    with TokenWriter(file, 10, end_id=END, resume=True) as writer:
-        assert writer.documents <= min(stopped, len(documents))
-        if shares == (1, 1):
-            assert writer.documents == min(stopped, len(documents))
-        for ids in documents[writer.documents :]:
-            writer.append(ids)
-    assert file.read_bytes() == whole
-    assert not any(part.exists() for part in parts)
-
-
-def test_starts_that_never_reached_the_disk_read_as_zeros_and_are_written_again(tmp_path) -> None:
-    file = tmp_path / "a.bin"
-    documents = [[1, 2]] * 5
-    with pytest.raises(RuntimeError):
-        write(file, documents, resume=True, error=RuntimeError())
-    starts = tmp_path / "a.bin.part-starts"
-    starts.write_bytes(starts.read_bytes()[: 8 * 3] + bytes(8 * 3))
-    assert write(file, documents, resume=True) == 2
-    assert open_tokens(file).tokens.tolist() == [1, 2, END] * 5
-
-
-def test_a_writer_for_another_vocabulary_does_not_go_on(tmp_path) -> None:
-    file = tmp_path / "a.bin"
-    with pytest.raises(RuntimeError):
-        write(file, [[1]], resume=True, error=RuntimeError())
-    with pytest.raises(ReadError, match="Delete it to start over"):
-        write(file, [[1]], vocabulary_size=11, resume=True)
-    assert written(file, [[10]], vocabulary_size=11).tokens.tolist() == [10, END]
 
 
 @pytest.fixture
@@ -313,20 +251,14 @@ def full_disk():
     signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.parametrize("resume", [True, False])
-def test_a_full_disk_loses_nothing_already_written(tmp_path, full_disk, resume) -> None:
+def test_a_full_disk_loses_nothing_already_written(tmp_path, full_disk) -> None:
     file = tmp_path / "a.bin"
-    documents = [[i % 9] * 1000 for i in range(400)]
     before = written(file, [[1, 2, 3]]).path.read_bytes()
     full_disk()
     with pytest.raises(OSError, match="File too large"):
-        write(file, documents, resume=resume)
+        write_tokens(file, [[i % 9] * 1000 for i in range(400)], 10, end_id=END)
     assert file.read_bytes() == before
-    assert len(list(tmp_path.iterdir())) == (3 if resume else 1)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    there = write(file, documents, resume=resume)
-    assert (there > 100) == resume
-    assert open_tokens(file).tokens.tolist() == list(itertools.chain(*([*ids, END] for ids in documents)))
+    assert [one.name for one in tmp_path.iterdir()] == ["a.bin"]
 
 
 def test_packing_by_documents_says_what_it_drops(folder) -> None:

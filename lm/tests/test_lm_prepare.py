@@ -222,7 +222,7 @@ def test_a_tokenizer_of_few_bytes_is_trained_on_some(tmp_path: Path) -> None:
 _PEAK = """
 import pathlib, sys
 from test_lm_prepare import options
-from trainwright_lm.corpus import pieces, shards, steps
+from trainwright_lm.corpus import pieces, shards
 from trainwright_lm.corpus.prepare import prepare
 
 def peak(*_):
@@ -374,12 +374,11 @@ import os, pathlib, signal, sys
 from test_lm_prepare import options
 from trainwright.errors import UsageError
 from trainwright_lm.corpus import pieces, shards, steps
-from trainwright_lm.tokens.pack import TokenWriter
+from trainwright_lm.tokens import pack
 from trainwright_lm.corpus.prepare import prepare
 
 pieces.PIECE_BYTES = 6000
 shards._NOTE_SECONDS = 0.0
-steps._BATCH_CHARACTERS, steps._FLUSHED_BATCHES = 2000, 2
 left = int(sys.argv[3])
 
 def die_when_due():
@@ -398,7 +397,7 @@ def around(function):
 
 pathlib.Path.replace = around(pathlib.Path.replace)
 pathlib.Path.unlink = around(pathlib.Path.unlink)
-TokenWriter.append = around(TokenWriter.append)
+pack._packed = around(pack._packed)
 try:
     prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_bytes=5000))
 except UsageError as error:

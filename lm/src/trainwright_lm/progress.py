@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -13,6 +14,7 @@ Report = Callable[[float, str], None]
 """Takes the fraction done, 0 to 1, and a few words."""
 
 _STEPS = 10_000
+T = TypeVar("T")
 
 
 @contextmanager
@@ -34,6 +36,14 @@ def stage(name: str) -> Iterator[Report]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(name, total=_STEPS, words="")
         yield lambda share, words: progress.update(task, completed=share * _STEPS, words=words)
+
+
+def tracked(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Yield the items of one stage of the work under its bar."""
+    with stage(name) as report:
+        for done, item in enumerate(items, start=1):
+            yield item
+            report(done / len(items), f"{done:,} of {len(items):,}")
 
 
 def processors() -> int:

@@ -7,7 +7,7 @@ import torch
 from trainwright_lm.config import Recipe, recipe_from
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import Run, create_run, open_run
-from trainwright_lm.tokens.pack import TokenFile, TokenWriter, open_tokens
+from trainwright_lm.tokens.pack import TokenFile, open_tokens, write_tokens
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
@@ -34,9 +34,7 @@ def tokenizer_of(texts: list[str], vocabulary_size: int = 320) -> Tokenizer:
 
 
 def tokens_of(file: Path, texts: list[str], tokenizer: Tokenizer) -> TokenFile:
-    with TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id) as writer:
-        for text in texts:
-            writer.append(tokenizer.encode(text))
+    write_tokens(file, map(tokenizer.encode, texts), tokenizer.vocabulary_size, end_id=tokenizer.end_id)
     return open_tokens(file)
 
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from trainwright_lm.config import Recipe, load_recipe
-from trainwright_lm.tokens.pack import TokenWriter
+from trainwright_lm.tokens.pack import write_tokens
 from trainwright_lm.tokens.prepared import FORMAT
 from trainwright_lm.tokens.tokenizer import train_tokenizer
 
@@ -42,9 +42,7 @@ def write_data(folder: Path, fingerprint: str = "abc") -> Path:
     tokenizer.save(folder / "tokenizer.json")
     splits = {}
     for split, documents in {"train": texts()[:-1], "validation": [texts()[-1][:3000]]}.items():
-        with TokenWriter(folder / f"{split}.bin", tokenizer.vocabulary_size, end_id=tokenizer.end_id) as writer:
-            for ids in tokenizer.encode_batch(documents):
-                writer.append(ids)
-            splits[split] = {"tokens": writer.tokens}
+        ids, size = tokenizer.encode_batch(documents), tokenizer.vocabulary_size
+        splits[split] = {"tokens": write_tokens(folder / f"{split}.bin", ids, size, end_id=tokenizer.end_id)}
     (folder / "data.json").write_text(json.dumps({"format": FORMAT, "fingerprint": fingerprint, "splits": splits}))
     return folder

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from trainwright.errors import UsageError, WriteError
 
@@ -59,10 +56,7 @@ def evaluate(
 
     _check_target(json)
     opened = open_run(run, checkpoint)
-    with _progress() as progress:
-        result = measure(
-            opened, open_data_of(opened, data), samples=samples, seed=seed, examples=examples, progress=progress
-        )
+    result = measure(opened, open_data_of(opened, data), samples=samples, seed=seed, examples=examples)
     file = save(result, run)
     console = Console(stderr=json == "-")
     console.print(as_table(result))
@@ -88,19 +82,3 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise WriteError(f"The results could not be written to {file}: {error}.") from error
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
-    """Bars on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f}"))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bars:
-
-        def begin(what: str, steps: int) -> Callable[[int], None]:
-            task = bars.add_task(what, total=steps)
-            return lambda done: bars.advance(task, done)
-
-        yield begin

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -188,11 +188,14 @@ class Pieces:
 
     def documents(self, chosen: NDArray[np.bool_]) -> Iterator[Document]:
         """The selected documents, in order; `chosen` is indexed by position."""
-        for number in range(self.count):
-            table = self._mapped(number).select(["text", "path", "group", "licence"])
-            first = self._ends[number] - self._sizes[number]
-            for row in np.flatnonzero(chosen[first : self._ends[number]]).tolist():
-                yield Document(**{name: table[name][row].as_py() for name in table.column_names})
+        return chain.from_iterable(self.piece(number, chosen) for number in range(self.count))
+
+    def piece(self, number: int, chosen: NDArray[np.bool_]) -> Iterator[Document]:
+        """The selected documents of one piece."""
+        table = self._mapped(number).select(["text", "path", "group", "licence"])
+        first = self._ends[number] - self._sizes[number]
+        for row in np.flatnonzero(chosen[first : self._ends[number]]).tolist():
+            yield Document(**{name: table[name][row].as_py() for name in table.column_names})
 
     def _map(self, number: int) -> pa.Table:
         with pa.memory_map(str(self._files[number])) as stream:

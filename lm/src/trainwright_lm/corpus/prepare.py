@@ -100,7 +100,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
 
 def finish(job: steps.Job, rank: int = 0, tasks: int = 1) -> None:
     """The last task: put the tokens together and write data.json."""
-    shards.join_tokens(job, _state(job.work)["tasks"])
+    shards.join_tokens(job)
     write_json(job.out / MANIFEST, _manifest(job, _plain(job.options)))
 
 

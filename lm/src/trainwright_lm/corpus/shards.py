@@ -11,7 +11,7 @@ import math
 import pickle
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,7 @@ from trainwright_lm.corpus.split import Proof
 from trainwright_lm.corpus.steps import LEAKED, Job, counted
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import processors, stage
-from trainwright_lm.tokens.pack import TokenWriter, open_tokens
+from trainwright_lm.tokens.pack import open_tokens, write_tokens
 from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, texts_file, tokens_file, write_texts
 from trainwright_lm.tokens.tokenizer import load_tokenizer
 
@@ -262,27 +262,28 @@ def _joined(proofs: list[Proof]) -> Proof:
 
 
 def pack(job: Job, rank: int, tasks: int) -> None:
-    """Write one shard's documents of both splits as tokens."""
+    """Write one shard's documents of both splits as tokens: a file per piece, which an interrupted run keeps."""
     tokenizer, (side, _) = load_tokenizer(job.out / TOKENIZER), _sides(job, rank)
+    pieces, threads = Pieces(_pieces(job, rank)), processors() if tasks == 1 else 1
     for number, name in enumerate(SPLITS):
-        chosen = side == number
-        documents: Iterable[Document] = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=chosen)
-        file, threads = (_tokens(job, name, rank), 1) if tasks > 1 else (tokens_file(job.out, name), processors())
         with stage(f"pack {name}") as report:
-            steps.pack_documents(documents, int(chosen.sum()), file, tokenizer, threads, report)
+            for piece in range(pieces.count):
+                file = _folder(job, "tokens") / f"{name}-{rank:05d}-{piece:06d}.bin"
+                if not file.exists():
+                    texts = [document.text for document in pieces.piece(piece, side == number)]
+                    ids = tokenizer.encode_arrays(texts, threads=threads)
+                    write_tokens(file, ids, tokenizer.vocabulary_size, end_id=tokenizer.end_id)
+                report((piece + 1) / pieces.count, f"{piece + 1:,} of {pieces.count:,} pieces")
 
 
-def join_tokens(job: Job, tasks: int) -> None:
-    """Put the tokens of all shards together."""
+def join_tokens(job: Job) -> None:
+    """Put the tokens of all pieces together."""
     for name in SPLITS:
-        if (file := tokens_file(job.out, name)).exists():
-            continue
-        first = open_tokens(_tokens(job, name, 0))
-        with TokenWriter(file, first.vocabulary_size, end_id=first.end_id) as writer:
-            for rank in range(tasks):
-                part = open_tokens(_tokens(job, name, rank))
-                for start, end in zip(part.starts[:-1].tolist(), part.starts[1:].tolist()):
-                    writer.append(part.tokens[start : end - 1])
+        if not (file := tokens_file(job.out, name)).exists():
+            parts = sorted((job.work / "tokens").glob(f"{name}-*.bin"))
+            first = open_tokens(parts[0])
+            documents = (one.document(i) for one in map(open_tokens, parts) for i in range(one.documents))
+            write_tokens(file, documents, first.vocabulary_size, end_id=first.end_id)
 
 
 def _pieces(job: Job, rank: int) -> Path:
@@ -292,10 +293,6 @@ def _pieces(job: Job, rank: int) -> Path:
 def _duplicates(job: Job, bucket: int) -> Path:
     """What datatrove's MinhashDedupBuckets writes with one task per bucket."""
     return job.work / "duplicates" / f"{bucket:05d}_00.dups"
-
-
-def _tokens(job: Job, name: str, rank: int) -> Path:
-    return _folder(job, "tokens") / f"{name}-{rank:05d}.bin"
 
 
 def _folder(job: Job, name: str) -> Path:

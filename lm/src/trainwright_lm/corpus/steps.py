@@ -1,4 +1,4 @@
-"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, count, train the tokenizer, pack."""
+"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, count, train the tokenizer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,9 @@ from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
 from trainwright_lm.corpus.split import Proof, prove, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
-from trainwright_lm.tokens.pack import TokenWriter
 from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts
-from trainwright_lm.tokens.tokenizer import Tokenizer, train_tokenizer
+from trainwright_lm.tokens.tokenizer import train_tokenizer
 
-# Characters of text per tokenizer batch.
-_BATCH_CHARACTERS = 1 << 20
-# Flush tokens to disk after this many batches: a killed run repeats at most these.
-_FLUSHED_BATCHES = 16
 # Whole groups are held out if their size is at least half and at most four times the requested fraction. Otherwise
 # single files are: a folder's few loose files would measure nothing, and half of two repositories would be too much.
 _LEAST, _MOST = 0.5, 4.0
@@ -183,39 +178,6 @@ def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iter
                 # Reading takes half of the time and merging the other half, which reports no progress.
                 report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
                 yield document.text
-
-
-def pack_documents(
-    documents: Iterable[Document], total: int, file: Path, tokenizer: Tokenizer, threads: int, report: Report
-) -> None:
-    """Write documents as tokens; resume after the last one that an earlier run wrote."""
-    if file.exists():
-        return
-    begun, done = time.monotonic(), 0
-    with TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer:
-        for number, texts in enumerate(_batches(documents, writer.documents), start=1):
-            for ids in tokenizer.encode_arrays(texts, threads=threads):
-                writer.append(ids)
-            if number % _FLUSHED_BATCHES == 0:
-                writer.flush()
-            done += sum(map(len, texts))
-            rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
-            report(writer.documents / total, f"{rate:.1f} MB/s")
-
-
-def _batches(documents: Iterable[Document], skipped: int) -> Iterator[list[str]]:
-    texts: list[str] = []
-    size = 0
-    for position, document in enumerate(documents):
-        if position < skipped:
-            continue
-        texts.append(document.text)
-        size += len(document.text)
-        if size >= _BATCH_CHARACTERS:
-            yield texts
-            texts, size = [], 0
-    if texts:
-        yield texts
 
 
 def need_documents(job: Job, count: int) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from trainwright_lm.completion.complete import LONGEST_LINE_TOKENS, Logits
 from trainwright_lm.completion.complete import Completer as LineCompleter
 from trainwright_lm.completion.endings import line_end
 from trainwright_lm.evaluation.cuts import Cut
 from trainwright_lm.evaluation.quality import Completer
+from trainwright_lm.network.model import Transformer
 from trainwright_lm.tokens.pack import TokenFile
 from trainwright_lm.tokens.tokenizer import Tokenizer
 
@@ -27,7 +30,6 @@ TOKEN_BUDGET = 20_000_000
 TEXT_BUDGET_BYTES = 16_000_000
 # Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
 _MOST_PLACES = 20_000
-_TOKENS_AT_A_TIME = 100_000
 # Tokens before a cut that the n-gram model is given: more than count for it.
 _CONTEXT = 64
 
@@ -119,18 +121,16 @@ def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarr
 
 def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> bytes:
     """The text of a token stream up to the budget, with a newline in place of each end token."""
-    table = [tokenizer.token_bytes(i) for i in range(tokenizer.vocabulary_size)]
-    table[tokenizer.end_id] = b"\n"
     text = bytearray()
-    for start in range(0, len(stream), _TOKENS_AT_A_TIME):
-        text += b"".join(table[i] for i in stream[start : start + _TOKENS_AT_A_TIME].tolist())
+    for document in np.split(stream, np.flatnonzero(stream == tokenizer.end_id)[:-1] + 1):
+        text += tokenizer.decode_bytes(document.tolist()) + b"\n"
         if len(text) >= byte_budget:
             break
     return bytes(text[:byte_budget])
 
 
-class _Decoder:
-    """An n-gram model in the place of the network."""
+class NgramDecoder:
+    """An n-gram model in the place of the network, as a decoder of completions."""
 
     context = _CONTEXT
 
@@ -154,37 +154,27 @@ class _Decoder:
             return torch.from_numpy(np.log(self._model.scores(ids)))
 
 
-def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int, recalls: bool = True) -> Completer:
-    """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
-
-    The file's own earlier text, token healing and repetition are handled as for the network.
+def line_completer(
+    model: Transformer | Logits, tokenizer: Tokenizer, *, limit: int = LONGEST_LINE_TOKENS, recalls: bool = True
+) -> Completer:
+    """A completer that works as `trainwright lm complete` does: greedy, to the end of the line, with all text before.
 
     Args:
         limit: Maximum number of tokens.
-        recalls: False: nothing but the last four tokens counts.
+        recalls: False: the model alone, with as much of the text before as it can hold.
     """
-    completer = LineCompleter(_Decoder(model), tokenizer, recalls=recalls)
+    completer = LineCompleter(model, tokenizer, recalls=recalls)
     return lambda cut: completer.complete(cut.before, limit=limit, ending=line_end)
 
 
-def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:
-    """A completer that continues these cuts with what most often follows the same words in a text, to the line's end.
+def frequent_completer(text: bytes) -> Completer:
+    """A completer that continues a cut with what most often follows the same words in a text, to the line's end.
 
     The words are the last dotted name and what follows it (`plt.`, `.fit(`, `ax.sc`, `x = `). If they do not occur in
     the text, only the last identifier or sign is used. If that does not occur either, the completion is empty.
-
-    Args:
-        advance: Called after each cut.
     """
-    found: dict[str, str] = {}
-    for cut in cuts:
-        for words in last_words(cut):
-            if words not in found:
-                found[words] = most_frequent_rest(text, words)
-            if found[words]:
-                break
-        advance()
-    return lambda cut: next((rest for words in last_words(cut) if (rest := found.get(words, ""))), "")
+    rest_after = functools.cache(lambda words: most_frequent_rest(text, words))
+    return lambda cut: next(filter(None, map(rest_after, last_words(cut))), "")
 
 
 def last_words(cut: Cut) -> Sequence[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import io
+import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from tokenize import TokenInfo
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,35 +22,18 @@ _FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
 _FSTRING_END = getattr(tokenize, "FSTRING_END", -1)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lexeme:
+class Lexeme(NamedTuple):
     """One token of a line."""
 
     text: str
     start: int
     """Offset in characters from the beginning of the document."""
-
-    @property
-    def end(self) -> int:
-        """The offset just after it."""
-        return self.start + len(self.text)
+    end: int
+    """The offset just after it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CodeLine:
-    """A line of code without a comment, a docstring or part of a multi-line string."""
-
-    lexemes: tuple[Lexeme, ...]
-
-    @property
-    def start(self) -> int:
-        """The offset of its first character of code, after the indentation."""
-        return self.lexemes[0].start
-
-    @property
-    def end(self) -> int:
-        """The offset just after its code."""
-        return self.lexemes[-1].end
+CodeLine = Sequence[Lexeme]
+"""A line of code without a comment, a docstring or part of a multi-line string."""
 
 
 def read_statements(text: str) -> list[list[TokenInfo]]:
@@ -70,7 +56,7 @@ def read_statements(text: str) -> list[list[TokenInfo]]:
 
 def code_lines(text: str, statements: Sequence[Sequence[TokenInfo]]) -> list[CodeLine]:
     """The document's lines that contain only code, in order."""
-    starts = _line_starts(text)
+    starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
     rows: dict[int, list[TokenInfo]] = defaultdict(list)
     barred: set[int] = set()
     for statement in statements:
@@ -78,11 +64,12 @@ def code_lines(text: str, statements: Sequence[Sequence[TokenInfo]]) -> list[Cod
         for token in statement:
             if token.type not in _SILENT and token.string:
                 rows[token.start[0]].append(token)
-    lines = []
+    lines: list[CodeLine] = []
     for row, tokens in sorted(rows.items()):
-        lexemes = tuple(Lexeme(text=token.string, start=starts[row - 1] + token.start[1]) for token in tokens)
-        if row not in barred and all(text.startswith(one.text, one.start) for one in lexemes):
-            lines.append(CodeLine(lexemes=lexemes))
+        begins = [starts[row - 1] + token.start[1] for token in tokens]
+        line = [Lexeme(token.string, at, at + len(token.string)) for token, at in zip(tokens, begins)]
+        if row not in barred and all(text.startswith(one.text, one.start) for one in line):
+            lines.append(line)
     return lines
 
 
@@ -90,18 +77,23 @@ def library_names(statements: Sequence[Sequence[TokenInfo]], libraries: Sequence
     """The names that a document's imports bind to libraries or their parts, each with its library."""
     found: dict[str, str] = {}
     for statement in statements:
-        words = [t.string for t in statement if t.type in (tokenize.NAME, tokenize.OP)]
-        for name, root in _bound(words):
-            if root in libraries:
-                found[name] = root
+        words = [token.string for token in statement if token.type in (tokenize.NAME, tokenize.OP)]
+        if words[:1] in (["import"], ["from"]):
+            found |= {name: library for name, library in _bound(" ".join(words)) if library in libraries}
     return found
 
 
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    while (end := text.find("\n", starts[-1])) >= 0:
-        starts.append(end + 1)
-    return [*starts, len(text)]
+def _bound(statement: str) -> Iterator[tuple[str, str]]:
+    """(name, top-level package) for each name that an import statement binds."""
+    try:
+        body = ast.parse(statement).body
+    except SyntaxError:
+        return
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((one.asname or one.name.split(".")[0], one.name.split(".")[0]) for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((one.asname or one.name, str(node.module).split(".")[0]) for one in node.names)
 
 
 def _barred_rows(statement: Sequence[TokenInfo]) -> set[int]:
@@ -119,29 +111,6 @@ def _barred_rows(statement: Sequence[TokenInfo]) -> set[int]:
         if token.type == tokenize.COMMENT or (token.type not in _SILENT and (first != last or only_text)):
             rows.update(range(first, last + 1))
     return rows
-
-
-def _bound(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(name, top-level package) for each name that an import statement binds."""
-    if words[:1] == ["import"]:
-        for part in _split(words[1:]):
-            name = part[-1] if "as" in part else part[0]
-            yield name, part[0]
-    elif words[:1] == ["from"] and "import" in words:
-        names = [word for word in words[words.index("import") + 1 :] if word not in ("(", ")")]
-        for part in _split(names):
-            yield part[-1], words[1]
-
-
-def _split(words: Sequence[str]) -> Iterator[list[str]]:
-    """The nonempty parts between commas."""
-    part: list[str] = []
-    for word in [*words, ","]:
-        if word != ",":
-            part.append(word)
-        elif part:
-            yield part
-            part = []
 
 
 Kind = Literal["random", "call"]
@@ -199,7 +168,6 @@ def find_cuts(
     counts: Mapping[Kind, int],
     libraries: Sequence[str],
     seed: int = 0,
-    advance: Callable[[], None] = lambda: None,
 ) -> dict[Kind, list[Cut]]:
     """Find the requested number of cuts of each kind, or as many as exist.
 
@@ -210,7 +178,6 @@ def find_cuts(
         documents: Numbers and texts.
         libraries: Top-level packages whose calls to look for.
         seed: Determines the positions, independently for each document.
-        advance: Called after each document.
     """
     turns: dict[Kind, dict[str, list[list[Cut]]]] = {kind: {} for kind in counts}
     for number, text in documents:
@@ -226,7 +193,6 @@ def find_cuts(
             for library in {cut.library: None for cut in cuts}:
                 own = [cut for cut in cuts if cut.library == library]
                 turns[kind].setdefault(library, []).append(own[:_MOST_OF_ONE_DOCUMENT])
-        advance()
     return {kind: _taken(turns[kind], count) for kind, count in counts.items()}
 
 
@@ -238,18 +204,15 @@ def _taken(turns: Mapping[str, Sequence[Sequence[Cut]]], count: int) -> list[Cut
 
 
 def _in_turn(rows: Sequence[Sequence[Cut]]) -> Iterator[Cut]:
-    for place in range(max((len(row) for row in rows), default=0)):
-        for row in rows:
-            if place < len(row):
-                yield row[place]
+    return (cut for turn in zip_longest(*rows) for cut in turn if cut is not None)
 
 
 def _random_cuts(number: int, text: str, lines: Sequence[CodeLine], generator: np.random.Generator) -> list[Cut]:
     """One cut in each of some lines, with at least one character of code on both sides."""
-    long_enough = [line for line in lines if line.end - line.start >= 2]
+    long_enough = [line for line in lines if line[-1].end - line[0].start >= 2]
     chosen = generator.permutation(len(long_enough))[:_MOST_OF_ONE_DOCUMENT]
     return [
-        Cut(document=number, text=text, position=int(generator.integers(line.start + 1, line.end)))
+        Cut(document=number, text=text, position=int(generator.integers(line[0].start + 1, line[-1].end)))
         for line in (long_enough[i] for i in chosen)
     ]
 
@@ -273,19 +236,18 @@ def _call_cuts(
 def _calls(
     number: int, text: str, line: CodeLine, names: Mapping[str, str], methods: Mapping[str, str]
 ) -> Iterator[Cut]:
-    lexemes = line.lexemes
-    words = [lexeme.text for lexeme in lexemes]
+    words = [lexeme.text for lexeme in line]
     for i, word in enumerate(words[:-1]):
         follows_dot = i > 0 and words[i - 1] == "."
         if word in names and not follows_dot and _calls_part(words, i):
-            library, last = names[word], i + 1
+            library = names[word]
         elif word in methods and follows_dot and words[i + 1] == "(":
-            library, last = methods[word], i + 1
+            library = methods[word]
         else:
             continue
-        position = lexemes[last].end
-        if position < line.end:
-            begin = lexemes[i - 1 if follows_dot else i].start
+        position = line[i + 1].end
+        if position < line[-1].end:
+            begin = line[i - 1 if follows_dot else i].start
             yield Cut(document=number, text=text, position=position, library=library, prompt_end=text[begin:position])
 
 

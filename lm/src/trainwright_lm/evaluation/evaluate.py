@@ -6,32 +6,30 @@ import dataclasses
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.atomic import replacing
-from trainwright_lm.completion.complete import LONGEST_LINE_TOKENS
-from trainwright_lm.completion.complete import Completer as LineCompleter
-from trainwright_lm.completion.endings import line_end
 from trainwright_lm.evaluation.baselines import (
     TEXT_BUDGET_BYTES,
     TOKEN_BUDGET,
+    NgramDecoder,
     decoded,
     fit_ngrams,
     frequent_completer,
-    ngram_completer,
+    line_completer,
     sampled_stream,
 )
 from trainwright_lm.evaluation.cuts import COMMON_LIBRARIES, DATA_SCIENCE, KINDS, Cut, Kind, find_cuts
 from trainwright_lm.evaluation.quality import Completer, Quality, measure_quality
-from trainwright_lm.network.loss import computing, perplexity_of, training_loss
+from trainwright_lm.network.loss import IGNORED, computing, perplexity_of, training_loss
 from trainwright_lm.network.model import Transformer
+from trainwright_lm.progress import stage, tracked
 from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords, read_manifest
 from trainwright_lm.tokens.pack import TokenFile
 from trainwright_lm.tokens.prepared import PreparedData, open_data
@@ -50,9 +48,6 @@ EXAMPLES = 3
 _MOST_CHARACTERS = 4_000_000
 # Documents per requested cut; many have no library calls.
 _DOCUMENTS_A_CUT = 4
-
-# Called with a stage's name and its number of steps; returns a function to call with the number of steps just done.
-Progress = Callable[[str, int], Callable[[int], None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +71,7 @@ class HeldOutLoss:
 
 
 def measure_loss(
-    model: Transformer,
-    file: TokenFile,
-    tokenizer: Tokenizer,
-    *,
-    precision: str = "fp32",
-    at_once: int = _WINDOWS,
-    advance: Callable[[int], None] = lambda windows: None,
+    model: Transformer, file: TokenFile, tokenizer: Tokenizer, *, precision: str = "fp32", at_once: int = _WINDOWS
 ) -> HeldOutLoss:
     """Measure the loss over all tokens of the file, in consecutive windows of the model's context length.
 
@@ -92,7 +81,6 @@ def measure_loss(
     Args:
         precision: fp32 or bf16, for the forward passes; sums are in fp32 and, over batches, in fp64.
         at_once: Windows per forward pass; affects only rounding.
-        advance: Called with the number of windows done.
 
     Raises:
         ReadError: if the file has no tokens, or the loss is not finite.
@@ -100,11 +88,10 @@ def measure_loss(
     targets = file.tokens
     if not len(targets):
         raise ReadError(f"{file.path} has no tokens to predict; it is empty.")
-    nats = 0.0
+    nats, step = 0.0, at_once * model.config.context
     with torch.inference_mode(), computing(precision, model.output_weight.device):
-        for first, shape in _batches(len(targets), model.config.context, at_once):
-            nats += _nats(model, file, first, shape)
-            advance(shape[0])
+        for first in tracked("held-out loss", range(0, len(targets), step)):
+            nats += _nats(model, file, first, first + step)
     if not math.isfinite(nats):
         raise ReadError(f"The model's loss is {nats}: its training has diverged.")
     text_bytes = count_bytes(targets, tokenizer)
@@ -117,11 +104,6 @@ def measure_loss(
     )
 
 
-def count_windows(model: Transformer, file: TokenFile) -> int:
-    """The number of windows that `measure_loss` evaluates."""
-    return -(-len(file.tokens) // int(model.config.context))
-
-
 def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
     """The number of bytes of the tokens' text; an end token has none."""
     sizes = np.array([len(tokenizer.token_bytes(i)) for i in range(tokenizer.vocabulary_size)])
@@ -130,22 +112,14 @@ def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
     return int(counts @ sizes)
 
 
-def _batches(tokens: int, context: int, at_once: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Each batch's first token and shape (windows, length): full windows, then the remainder as one window."""
-    whole = tokens // context
-    for first in range(0, whole, at_once):
-        yield first * context, (min(at_once, whole - first), context)
-    if tokens % context:
-        yield whole * context, (1, tokens % context)
-
-
-def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int]) -> float:
-    """The summed loss in nats over windows of shape (count, length) whose first target is token `first`."""
-    last = first + shape[0] * shape[1]
+def _nats(model: Transformer, file: TokenFile, first: int, end: int) -> float:
+    """The summed loss in nats over the tokens from `first` on; what the last window lacks does not count."""
     before = file.end_id if first == 0 else int(file.tokens[first - 1])
-    row = np.concatenate([[before], file.tokens[first:last]]).astype(np.int64)
-    device = model.output_weight.device
-    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)).to(device) for part in (row[:-1], row[1:]))
+    row = np.concatenate([[before], file.tokens[first:end]]).astype(np.int64)
+    context, device = model.config.context, model.output_weight.device
+    room = (0, -(len(row) - 1) % context)
+    inputs, targets = np.pad(row[:-1], room), np.pad(row[1:], room, constant_values=IGNORED)
+    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(-1, context)).to(device) for part in (inputs, targets))
     return float(training_loss(model, inputs_BT, targets_BT))
 
 
@@ -177,13 +151,7 @@ class Evaluation:
 
 
 def evaluate(
-    run: Run,
-    data: PreparedData,
-    *,
-    samples: int = SAMPLES,
-    seed: int = 0,
-    examples: int = EXAMPLES,
-    progress: Progress = lambda what, steps: lambda done: None,
+    run: Run, data: PreparedData, *, samples: int = SAMPLES, seed: int = 0, examples: int = EXAMPLES
 ) -> Evaluation:
     """Evaluate a run on its held-out documents. The same run, samples and seed give the same result.
 
@@ -199,33 +167,20 @@ def evaluate(
     if min(samples, seed, examples) < 0:
         raise UsageError(f"--samples, --seed and --examples must not be negative; got {samples}, {seed}, {examples}.")
     check_same_data(run, data)
-    loss = _loss(run, data, progress)
-    cuts = _cuts(data, samples, seed, progress) if samples else {}
-    completers, baselines = _completers(run, data, [cut for one in cuts.values() for cut in one], seed, progress)
-    step = progress("completions", sum(map(len, cuts.values())) * len(completers))
+    loss = _loss(run, data)
+    cuts = _cuts(data, samples, seed) if samples else {}
+    completers, baselines = _completers(run, data, seed) if any(cuts.values()) else ({}, Baselines())
     return Evaluation(
         step=run.step,
         data=str(data.manifest.get("fingerprint", "")),
         loss=loss,
         quality={
-            kind: measure_quality(cuts[kind], completers, seed=seed, examples=examples, advance=step)
-            for kind in KINDS
-            if cuts.get(kind)
+            kind: measure_quality(own, completers, seed=seed, examples=examples) for kind, own in cuts.items() if own
         },
         baselines=baselines,
         samples=samples,
         seed=seed,
     )
-
-
-def model_completer(run: Run, *, recalls: bool = True) -> Completer:
-    """A completer that works as `trainwright lm complete` does: greedy, with all of the preceding text.
-
-    Args:
-        recalls: False: the network alone, with as much of the preceding text as fits into its window.
-    """
-    completer = LineCompleter(run.model, run.tokenizer, recalls=recalls)
-    return lambda cut: completer.complete(cut.before, limit=LONGEST_LINE_TOKENS, ending=line_end)
 
 
 def as_json(evaluation: Evaluation) -> str:
@@ -251,68 +206,47 @@ def save(evaluation: Evaluation, run_folder: Path) -> Path:
     return file
 
 
-def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
+def _loss(run: Run, data: PreparedData) -> HeldOutLoss:
     """Uses a GPU if there is one and the run's training precision; moves the model back to the CPU afterwards."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    precision = for_evaluation(run.recipe, run.precision, device)
     try:
-        return measure_loss(
-            run.model.to(device),
-            data.validation,
-            run.tokenizer,
-            precision=for_evaluation(run.recipe, run.precision, device),
-            advance=progress("held-out loss", count_windows(run.model, data.validation)),
-        )
+        return measure_loss(run.model.to(device), data.validation, run.tokenizer, precision=precision)
     finally:
         run.model.to("cpu")
 
 
-def _completers(
-    run: Run, data: PreparedData, cuts: Sequence[Cut], seed: int, progress: Progress
-) -> tuple[dict[str, Completer], Baselines]:
+def _completers(run: Run, data: PreparedData, seed: int) -> tuple[dict[str, Completer], Baselines]:
     """The model and the baselines, which are fitted to the training documents."""
-    if not cuts:
-        return {}, Baselines()
-    step = progress("baselines", len(cuts) + 2)
-    stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
-    ngrams = fit_ngrams(stream, vocabulary_size=data.tokenizer.vocabulary_size)
-    step(1)
-    text = decoded(stream, data.tokenizer, byte_budget=TEXT_BUDGET_BYTES)
-    step(1)
+    tokenizer = data.tokenizer
+    with stage("baselines"):
+        stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
+        ngrams = fit_ngrams(stream, vocabulary_size=tokenizer.vocabulary_size)
+        text = decoded(stream, tokenizer, byte_budget=TEXT_BUDGET_BYTES)
     completers = {
-        MODEL: model_completer(run),
-        NGRAM: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS),
-        NETWORK: model_completer(run, recalls=False),
-        NGRAM_ALONE: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS, recalls=False),
-        FREQUENT: frequent_completer(text, cuts, advance=lambda: step(1)),
+        MODEL: line_completer(run.model, run.tokenizer),
+        NGRAM: line_completer(NgramDecoder(ngrams), tokenizer),
+        NETWORK: line_completer(run.model, run.tokenizer, recalls=False),
+        NGRAM_ALONE: line_completer(NgramDecoder(ngrams), tokenizer, recalls=False),
+        FREQUENT: frequent_completer(text),
     }
     return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))
 
 
-def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> dict[Kind, list[Cut]]:
+def _cuts(data: PreparedData, samples: int, seed: int) -> dict[Kind, list[Cut]]:
     documents = list(itertools.islice(_documents(data, seed), samples * _DOCUMENTS_A_CUT))
-    step = progress("lines to complete", len(documents))
-    return find_cuts(
-        documents,
-        counts=dict.fromkeys(KINDS, samples),
-        libraries=_libraries(data.manifest),
-        seed=seed,
-        advance=lambda: step(1),
-    )
-
-
-def _libraries(manifest: Mapping[str, Any]) -> list[str]:
-    """The data's keywords that are package names; the default libraries if the data was not selected by keywords."""
-    named = [word for word in chosen_keywords(manifest) if word.isidentifier()]
-    return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
+    # The data's keywords that are package names; the default libraries if the data was not selected by keywords.
+    named = [word for word in chosen_keywords(data.manifest) if word.isidentifier()]
+    libraries = list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
+    lines = tracked("lines to complete", documents)
+    return find_cuts(lines, counts=dict.fromkeys(KINDS, samples), libraries=libraries, seed=seed)
 
 
 def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:
     """Held-out documents in random order, up to a total number of characters."""
     file, characters = data.validation, 0
-    starts = np.asarray(file.starts, dtype=np.int64)
-    for number in np.random.default_rng(seed).permutation(len(starts) - 1).tolist():
-        ids = file.tokens[starts[number] : starts[number + 1] - 1].tolist()
-        text = data.tokenizer.decode(ids)
+    for number in np.random.default_rng(seed).permutation(file.documents).tolist():
+        text = data.tokenizer.decode(file.document(number).tolist())
         yield number, text
         characters += len(text)
         if characters >= _MOST_CHARACTERS:

@@ -12,6 +12,7 @@ import numpy as np
 from rapidfuzz import fuzz
 
 from trainwright_lm.evaluation.cuts import Cut
+from trainwright_lm.progress import tracked
 
 METRICS = ("exact_match", "edit_similarity", "identifier_match")
 CONFIDENCE = 0.95
@@ -79,7 +80,9 @@ def score(completions: Sequence[str], cuts: Sequence[Cut]) -> np.ndarray:
     return np.array(rows, dtype=np.float64).reshape(-1, len(METRICS))
 
 
-def intervals(scores: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict[str, Interval]:
+def intervals(
+    scores: np.ndarray, cuts: Sequence[Cut], *, others: np.ndarray | None = None, seed: int = 0
+) -> dict[str, Interval]:
     """The mean and interval of every metric, bootstrapping over documents rather than cuts.
 
     Lines of one document resemble each other, so intervals over cuts would be too narrow (the cluster bootstrap:
@@ -89,20 +92,14 @@ def intervals(scores: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict
     Args:
         scores: (cuts, metrics), from `score`.
         cuts: The cuts of these scores.
+        others: Other scores of the same cuts: the intervals are then those of the difference from these.
         seed: The same seed gives the same intervals.
     """
-    return {
-        name: _interval(scores[:, i], np.zeros(len(cuts)), cuts, seed, lowest=0.0) for i, name in enumerate(METRICS)
-    }
+    lowest, values = (0.0, scores) if others is None else (-1.0, scores - others)
+    return {name: _interval(values[:, i], cuts, seed, lowest=lowest) for i, name in enumerate(METRICS)}
 
 
-def differences(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict[str, Interval]:
-    """The mean difference from other scores on the same cuts, with intervals from the same bootstrap samples."""
-    return {name: _interval(scores[:, i], others[:, i], cuts, seed, lowest=-1.0) for i, name in enumerate(METRICS)}
-
-
-def _interval(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], seed: int, *, lowest: float) -> Interval:
-    values = scores - others
+def _interval(values: np.ndarray, cuts: Sequence[Cut], seed: int, *, lowest: float) -> Interval:
     counted = ~np.isnan(values)
     if not counted.any():
         return Interval(mean=float("nan"), low=lowest, high=1.0)
@@ -155,32 +152,22 @@ class Quality:
 
 
 def measure_quality(
-    cuts: Sequence[Cut],
-    completers: Mapping[str, Completer],
-    *,
-    seed: int = 0,
-    examples: int = 0,
-    advance: Callable[[int], None] = lambda completions: None,
+    cuts: Sequence[Cut], completers: Mapping[str, Completer], *, seed: int = 0, examples: int = 0
 ) -> Quality:
     """Score each completer on the same cuts and compare the first one with the others.
 
     Args:
         seed: For the bootstrap.
         examples: How many of the first completer's completions to keep, evenly spaced.
-        advance: Called with the number of completions made.
     """
-    texts: dict[str, list[str]] = {name: [] for name in completers}
-    for name, complete in completers.items():
-        for cut in cuts:
-            texts[name].append(complete(cut))
-            advance(1)
+    texts = {name: [complete(cut) for cut in tracked(name, cuts)] for name, complete in completers.items()}
     scores = {name: score(texts[name], cuts) for name in completers}
     first, *others = completers
     return Quality(
         cuts=len(cuts),
         documents=len({cut.document for cut in cuts}),
         scores={name: intervals(scores[name], cuts, seed=seed) for name in completers},
-        ahead={name: differences(scores[first], scores[name], cuts, seed=seed) for name in others},
+        ahead={name: intervals(scores[first], cuts, others=scores[name], seed=seed) for name in others},
         libraries=_by_library(scores, cuts),
         examples=_examples(cuts, texts[first], examples),
     )

@@ -10,21 +10,20 @@ All numbers are little-endian. Each document ends with the end token.
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.errors import ReadError, UsageError
+from trainwright_lm.atomic import replacing
 
 _MAGIC = b"TRWTOKEN"
 _VERSION = 1
@@ -32,7 +31,6 @@ _FIELDS = struct.Struct("<8sIIQQQQ")
 _CHECKSUM = struct.Struct("<I")
 _HEADER_BYTES = 64
 _START_BYTES = 8
-_BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,6 +49,10 @@ class TokenFile:
     def documents(self) -> int:
         """The number of documents."""
         return len(self.starts) - 1
+
+    def document(self, number: int) -> NDArray[Any]:
+        """The ids of one document, without its end token."""
+        return self.tokens[int(self.starts[number]) : int(self.starts[number + 1]) - 1]
 
 
 def open_tokens(file: Path) -> TokenFile:
@@ -88,137 +90,50 @@ def open_tokens(file: Path) -> TokenFile:
     )
 
 
-class TokenWriter:
-    """Writes a token file document by document, as a context manager; memory use does not grow with the file.
+def write_tokens(
+    file: Path, documents: Iterable[Sequence[int] | NDArray[Any]], vocabulary_size: int, *, end_id: int
+) -> int:
+    """Write documents as a token file, atomically, as they come; returns the number of tokens, end tokens included.
 
-    Ids go to FILE.part and starts to FILE.part-starts; leaving the `with` turns them into FILE atomically. If an
-    exception leaves the block, FILE is not written, and the parts are removed, or kept with `resume`. A resuming writer
-    continues after the last whole document that an earlier one (killed or ended by an exception) put on disk;
-    `documents` is the number of these.
+    Raises:
+        UsageError: if an id is outside the vocabulary, or is the end token's, which would end its document early.
     """
+    if not 0 <= end_id < vocabulary_size:
+        raise UsageError(f"The end token's id must be less than the vocabulary size, {vocabulary_size}; got {end_id}.")
+    starts = array("Q", [0])
+    with replacing(file) as stream:
+        stream.write(bytes(_HEADER_BYTES))
+        for ids in documents:
+            packed = _packed(ids, vocabulary_size, end_id)
+            stream.write(packed.data)
+            starts.append(starts[-1] + len(packed))
+        width = _type(vocabulary_size).itemsize
+        header = _Header(_VERSION, width, vocabulary_size, end_id, len(starts) - 1, starts[-1])
+        index = np.asarray(starts, dtype="<u8").data
+        stream.write(bytes(header.starts_at - stream.tell()))
+        stream.write(index)
+        stream.seek(0)
+        stream.write(header.packed() + _CHECKSUM.pack(zlib.crc32(index, zlib.crc32(header.packed()))))
+    return starts[-1]
 
-    def __init__(self, file: Path, vocabulary_size: int, *, end_id: int, resume: bool = False) -> None:
-        if not 0 <= end_id < vocabulary_size:
-            raise UsageError(
-                f"The end token's id must be less than the vocabulary size, {vocabulary_size}; got {end_id}."
-            )
-        self.documents = 0
-        self.tokens = 0
-        self._file = file
-        self._vocabulary_size = vocabulary_size
-        self._end_id = end_id
-        self._resume = resume
-        self._type = np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
-        self._part = file.with_name(file.name + ".part")
-        self._starts_part = file.with_name(file.name + ".part-starts")
 
-    def __enter__(self) -> TokenWriter:
-        """Raises ReadError if the parts to resume were written for another vocabulary."""
-        if self._resume and self._part.exists() and self._starts_part.exists():
-            self._find_whole_documents()
-        if not self.documents:
-            self._part.write_bytes(self._header().packed().ljust(_HEADER_BYTES, b"\0"))
-            self._starts_part.write_bytes(bytes(_START_BYTES))
-        os.truncate(self._part, _HEADER_BYTES + self.tokens * self._type.itemsize)
-        os.truncate(self._starts_part, (self.documents + 1) * _START_BYTES)
-        self._ids: IO[bytes] = self._part.open("ab", buffering=_BUFFER_BYTES)
-        self._starts: IO[bytes] = self._starts_part.open("ab")
-        return self
+def _type(vocabulary_size: int) -> np.dtype[Any]:
+    return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
 
-    def append(self, ids: Sequence[int] | NDArray[Any]) -> None:
-        """Write one document's ids, then the end token.
 
-        Raises:
-            UsageError: if an id is outside the vocabulary, or is the end token's, which would end the document early.
-        """
-        document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
-        if document.ndim != 1 or document.dtype.kind not in "ui":
-            raise UsageError(
-                f"A document must be a one-dimensional array of integers; got {document.dtype} with shape {document.shape}."
-            )
-        if len(document):
-            low, high = int(document.min()), int(document.max())
-            if low < 0 or high >= self._vocabulary_size:
-                raise UsageError(
-                    f"A document's ids must be between 0 and {self._vocabulary_size - 1}; got {low} to {high}."
-                )
-            if (document == self._end_id).any():
-                raise UsageError(f"A document must not contain the end token, {self._end_id}: the writer adds it.")
-        packed = np.empty(len(document) + 1, dtype=self._type)
-        packed[:-1] = document
-        packed[-1] = self._end_id
-        self._ids.write(packed.data)
-        self.documents += 1
-        self.tokens += len(packed)
-        self._starts.write(self.tokens.to_bytes(_START_BYTES, "little"))
-
-    def flush(self) -> None:
-        """Sync everything appended so far to disk, so that a resuming writer finds it after a power loss."""
-        for part in (self._ids, self._starts):
-            part.flush()
-            os.fsync(part.fileno())
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        except BaseException as failure:
-            kind = type(failure)
-            raise
-        finally:
-            self._leave(keep=self._resume and kind is not None)
-
-    def _finish(self) -> None:
-        """Append the starts to the ids, write the header, then move the file into place."""
-        self.flush()
-        header = self._header()
-        checksum = zlib.crc32(header.packed())
-        self._ids.write(bytes(header.starts_at - _HEADER_BYTES - self.tokens * self._type.itemsize))
-        with self._starts_part.open("rb") as starts:
-            while piece := starts.read(_BUFFER_BYTES):
-                checksum = zlib.crc32(piece, checksum)
-                self._ids.write(piece)
-        self._ids.close()
-        with self._part.open("r+b") as part:
-            part.write(header.packed() + _CHECKSUM.pack(checksum))
-            part.flush()
-            os.fsync(part.fileno())
-        self._part.replace(self._file)
-
-    def _leave(self, *, keep: bool) -> None:
-        for part, path in ((self._ids, self._part), (self._starts, self._starts_part)):
-            with suppress(OSError):  # a full disk, say, which the `with` already reports
-                part.close()
-            if not keep:
-                path.unlink(missing_ok=True)
-
-    def _header(self) -> _Header:
-        width = self._type.itemsize
-        return _Header(_VERSION, width, self._vocabulary_size, self._end_id, self.documents, self.tokens)
-
-    def _find_whole_documents(self) -> None:
-        """Count the earlier writer's documents whose ids and starts both reached the disk."""
-        with self._part.open("rb") as part:
-            head = part.read(_HEADER_BYTES)
-        if len(head) < _HEADER_BYTES:
-            return
-        if not self._header().fits(_Header.read(head)):
-            raise ReadError(
-                f"{self._part} was not begun for a vocabulary of {self._vocabulary_size} with end token "
-                f"{self._end_id}. Delete it to start over."
-            )
-        whole = self._starts_part.stat().st_size // _START_BYTES
-        if not whole:
-            return
-        starts = np.memmap(self._starts_part, dtype="<u8", mode="r", shape=(whole,))
-        written = (self._part.stat().st_size - _HEADER_BYTES) // self._type.itemsize
-        # A block that never reached the disk reads as zeros, so the starts stop increasing there.
-        sound = max(1, int(np.searchsorted(starts, written, side="right")))
-        fallen = np.flatnonzero(starts[1:sound] <= starts[: sound - 1])
-        self.documents = int(fallen[0]) if len(fallen) else sound - 1
-        self.tokens = int(starts[self.documents]) if self.documents else 0
+def _packed(ids: Sequence[int] | NDArray[Any], vocabulary_size: int, end_id: int) -> NDArray[Any]:
+    """A document's ids and the end token, as they are stored."""
+    document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
+    if len(document):
+        low, high = int(document.min()), int(document.max())
+        if low < 0 or high >= vocabulary_size:
+            raise UsageError(f"A document's ids must be between 0 and {vocabulary_size - 1}; got {low} to {high}.")
+        if (document == end_id).any():
+            raise UsageError(f"A document must not contain the end token, {end_id}: it is added.")
+    packed = np.empty(len(document) + 1, dtype=_type(vocabulary_size))
+    packed[:-1] = document
+    packed[-1] = end_id
+    return packed
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,10 +261,6 @@ class _Header(NamedTuple):
     def packed(self) -> bytes:
         """All fields except the checksum."""
         return _FIELDS.pack(_MAGIC, *self[:-1])
-
-    def fits(self, other: _Header) -> bool:
-        """Whether the other file's tokens have the same meaning."""
-        return (self.version, self.vocabulary_size, self.end_id) == (other.version, other.vocabulary_size, other.end_id)
 
 
 def _unreadable(file: Path, reason: str) -> ReadError:

@@ -39,8 +39,9 @@ from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.tokens.prepared import PreparedData, open_data
+from trainwright_lm.training.processes import Processes, SummedLoss
 from trainwright_lm.training.train import train
-from trainwright_lm.training.validation import evaluate_windows
+from trainwright_lm.training.validation import mean_nats
 
 PARTS = 10
 """Our trainings have so many tenths of the reference's updates."""
@@ -128,7 +129,8 @@ def train_ours(data: PreparedData, recipe: Recipe, folder: Path) -> float:
     """The held-out loss of a whole training of ours."""
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stderr(nowhere):
         train(data, folder, recipe)
-    return evaluate_windows(open_run(folder, "last").model, held_out(data, recipe), limit=HELD_OUT_WINDOWS)
+    loss = SummedLoss(open_run(folder, "last").model)
+    return mean_nats(loss, held_out(data, recipe), Processes(device=torch.device("cpu")), limit=HELD_OUT_WINDOWS)
 
 
 def lasting(recipe: Recipe, updates: int) -> Recipe:
@@ -217,7 +219,7 @@ class CourseWindows(torch.utils.data.Dataset):
 
 @torch.inference_mode()
 def loss_of(model: torch.nn.Module, windows: Windows) -> float:
-    """Nats per token over the held-out windows, as `evaluate_windows` chooses and counts them."""
+    """Nats per token over the held-out windows, as `mean_nats` chooses and counts them."""
     count = min(HELD_OUT_WINDOWS, len(windows))
     chosen = np.arange(count) * len(windows) // count
     nats = 0.0

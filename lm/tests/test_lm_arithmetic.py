@@ -32,10 +32,7 @@ from trainwright_lm.training.arithmetic import (
     Stopwatch,
     Trial,
     decided,
-    fewest_threads,
     for_evaluation,
-    format_seconds,
-    thread_seconds,
 )
 from trainwright_lm.training.assembly import with_vocabulary
 from trainwright_lm.training.live import Live
@@ -191,7 +188,7 @@ def test_adamw_has_no_products_of_muon_to_measure(machine: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [(1, 2, 4), (1, 3), (2, 5, 6)])
-def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...]) -> None:
+def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...], machine: Any) -> None:
     counts: Counter[Trial] = Counter()
 
     def disturbed(trial: Trial) -> float:
@@ -200,13 +197,13 @@ def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...]) -> N
             return 50.0 if counts[trial] in bad else 1.0
         return 2.0
 
-    seconds = format_seconds(disturbed, muon=False)
-    assert speed.fastest_format(seconds, "pass", "product") == "bf16"
+    machine(disturbed)
+    assert decided(measured("optimizer.name=adamw"), None, CPU).arithmetic.precision == "bf16"
 
 
-def test_what_has_lost_is_not_waited_for_again_and_again() -> None:
-    clock = Clock(slow("bf16"))
-    format_seconds(clock, muon=True)
+def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
+    clock = machine(slow("bf16"))
+    decided(measured("run.threads=1"), None, CPU)
     assert Counter(clock.asked)[Trial(what="product", precision="bf16")] == speed.GOES_TO_LOSE
     assert Counter(clock.asked)[Trial(what="product", precision="fp32")] == speed.GOES + 1
     assert Trial(what="pass", precision="bf16") not in clock.asked
@@ -241,7 +238,9 @@ def test_one_thread_is_taken_where_two_wait_for_each_other_and_all_where_they_he
     assert decided(small_recipe(), None, CPU).arithmetic.threads == 1
 
 
-def test_the_middle_go_decides_about_threads() -> None:
+def test_the_middle_go_decides_about_threads(
+    machine: Any, without_variables: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two threads that are fast in one go of five are slow in a training."""
     counts: Counter[Trial] = Counter()
 
@@ -249,7 +248,9 @@ def test_the_middle_go_decides_about_threads() -> None:
         counts[trial] += 1
         return 1.0 if trial.threads == 1 or counts[trial] % 5 == 0 else 3.0
 
-    assert fewest_threads(thread_seconds(lambda t: lucky(t) / (t.threads or 1), "fp32", [1, 2])) == 1
+    monkeypatch.setattr(speed, "thread_counts", lambda: [1, 2])
+    machine(lambda trial: lucky(trial) / trial.threads)
+    assert decided(small_recipe(), None, CPU).arithmetic.threads == 1
 
 
 def test_the_training_runs_on_the_chosen_threads_and_leaves_torchs_as_they_were(
@@ -374,15 +375,15 @@ def test_the_command_goes_on_with_its_own_recipe_but_for_the_threads_that_are_as
 
 
 def test_all_processes_take_what_the_first_one_decided(machine: Any, without_variables: None) -> None:
-    sent: list[int] = []
+    sent: list[Any] = []
 
     class First(Processes):
-        def told(self, value: int) -> int:
+        def given(self, value: Any) -> Any:
             sent.append(value)
             return value
 
     class Second(Processes):
-        def told(self, value: int) -> int:
+        def given(self, value: Any) -> Any:
             return sent.pop(0)
 
     clock = machine(slow("fp32", 2.0))

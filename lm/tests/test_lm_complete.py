@@ -14,10 +14,10 @@ from lm_runs import SOURCE, model, run, tokenizer
 from trainwright.errors import UsageError
 from trainwright_lm.completion import complete as completing
 from trainwright_lm.completion import healing
-from trainwright_lm.completion.complete import Completer, Sampling, complete, extent
+from trainwright_lm.completion.complete import Completer, Sampling, extent
 from trainwright_lm.completion.endings import line_end, repetition, statement_end
 from trainwright_lm.network.decoder import Decoder
-from trainwright_lm.runs.folder import open_run
+from trainwright_lm.runs.folder import Run, open_run
 
 ARCHITECTURES = ("modern", "gpt2")
 
@@ -51,6 +51,13 @@ class Replaying:
                 if self.known[start : start + length] == list(ids[-length:]):
                     logits[self.known[start + length]] += 10 * length
         return logits
+
+
+def complete(opened: Run, prompt: str, *, tokens: int | None = None, statement: bool = False, **drawn: float) -> str:
+    """As the command does."""
+    sampling = Sampling(**drawn)  # type: ignore[arg-type]
+    limit, ending = extent(prompt, tokens=tokens, statement=statement)
+    return Completer(opened.model, opened.tokenizer).complete(prompt, limit=limit, ending=ending, sampling=sampling)
 
 
 @pytest.fixture

@@ -131,11 +131,13 @@ def test_an_evaluation_compares_the_model_with_the_baselines_on_both_kinds_of_cu
 
 
 def test_the_model_completes_cuts_as_the_command_completes_prompts(evaluated) -> None:
-    from trainwright_lm.completion.complete import complete
+    from trainwright_lm.completion.complete import Completer
     from trainwright_lm.evaluation.cuts import Cut
 
     cut = Cut(document=0, text=HELD_OUT[0], position=120)
-    assert line_completer(evaluated[1].model, evaluated[1].tokenizer)(cut) == complete(evaluated[1], HELD_OUT[0][:120])
+    assert line_completer(evaluated[1].model, evaluated[1].tokenizer)(cut) == Completer(
+        evaluated[1].model, evaluated[1].tokenizer
+    ).complete(HELD_OUT[0][:120])
 
 
 def test_without_samples_only_the_loss_is_measured(evaluated) -> None:

@@ -25,6 +25,7 @@ from test_lm_sources import ROWS, goes_on_from_everywhere, items, json_lines, op
 from corpus import code, write
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import remote
+from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import open_sources, prepare
 from trainwright_lm.tokens.prepared import read_manifest
 
@@ -159,7 +160,7 @@ def test_an_archive_that_is_the_only_source_is_grouped_below_its_top_folder(tmp_
     found = texts(str(tmp_path / "code.tgz"))
     assert found == [("a/f.py", "a", b"1"), ("b/c/f.py", "b", b"2"), ("code.tgz/g.py", "code.tgz", b"3")]
     write(tmp_path, {"other/f.py": "4"})
-    one, _ = open_sources((str(tmp_path / "code.tgz"), str(tmp_path / "other")))
+    one, _ = open_sources(PrepareOptions(sources=(str(tmp_path / "code.tgz"), str(tmp_path / "other"))))
     assert {item.group for item in items(one)} == {"x-1.0"}
     part = pickle.loads(pickle.dumps(opened(tmp_path / "code.tgz").part(1, 3)))
     assert [item.content for item in items(part)] == [b"2", b"3"]

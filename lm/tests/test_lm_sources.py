@@ -17,6 +17,7 @@ from corpus import MIT, code, write
 from hub_server import REVISION, hub
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import files
+from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import open_sources
 from trainwright_lm.corpus.sources import Cursor, Fields, Item, Source, text_of
 
@@ -27,7 +28,7 @@ ROWS = [
 
 
 def opened(name: str | Path, **options: object) -> Source:
-    [source] = open_sources((str(name),), **options)  # type: ignore[arg-type]
+    [source] = open_sources(PrepareOptions(sources=(str(name),), **options))  # type: ignore[arg-type]
     return source
 
 
@@ -143,7 +144,7 @@ def test_unknown_sources_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=words):
             opened(name)
     with pytest.raises(UsageError, match="named once"):
-        open_sources((str(tmp_path), str(tmp_path)))
+        open_sources(PrepareOptions(sources=(str(tmp_path), str(tmp_path))))
 
 
 # --- installed
@@ -288,9 +289,10 @@ def test_a_data_set_is_read_as_a_stream_and_gone_on_with(tmp_path: Path) -> None
 # In a process of its own: the Hub's address is read once for a process.
 _READ = """
 import json
+from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import open_sources
 from trainwright_lm.corpus.sources import Cursor
-[source] = open_sources(("hub:me/code/data",))
+[source] = open_sources(PrepareOptions(sources=("hub:me/code/data",)))
 found = list(source.items(Cursor()))
 for at in (0, 7, 19, 33):
     assert list(source.items(found[at].after)) == found[at + 1 :]

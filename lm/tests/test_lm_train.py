@@ -37,9 +37,9 @@ from trainwright_lm.training.arithmetic import Arithmetic
 from trainwright_lm.training.assembly import assembled, with_vocabulary
 from trainwright_lm.training.live import Live, duration
 from trainwright_lm.training.plan import Plan, seed_of
-from trainwright_lm.training.processes import Processes
+from trainwright_lm.training.processes import Processes, SummedLoss
 from trainwright_lm.training.train import take_update, train
-from trainwright_lm.training.validation import evaluate_windows
+from trainwright_lm.training.validation import mean_nats
 
 CPU = torch.device("cpu")
 FP32 = Arithmetic(precision="fp32", muon_precision="fp32", threads=0)
@@ -179,7 +179,9 @@ def test_evaluation_counts_each_token_once_whatever_the_batches(at_once: int, da
             nats = F.cross_entropy(model(row[:, :-1]).transpose(1, 2), row[:, 1:], reduction="none")
             total, count = total + nats.double().sum().item(), count + nats.numel()
         model.train()
-    assert evaluate_windows(model, windows, at_once=at_once) == pytest.approx(total / count, abs=1e-6)
+    assert mean_nats(SummedLoss(model), windows, Processes(device=CPU), at_once=at_once) == pytest.approx(
+        total / count, abs=1e-6
+    )
     assert model.training
 
 
@@ -192,7 +194,8 @@ def test_an_evaluation_of_some_windows_takes_them_from_everywhere(data: Prepared
             return super().batch(indices)
 
     windows = Spy(data.validation, 16)
-    evaluate_windows(Transformer(with_vocabulary(small_recipe(), data).model), windows, limit=4)
+    model = Transformer(with_vocabulary(small_recipe(), data).model)
+    mean_nats(SummedLoss(model), windows, Processes(device=CPU), limit=4)
     assert seen == [n * len(windows) // 4 for n in range(4)]
 
 

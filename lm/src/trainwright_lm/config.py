@@ -172,11 +172,9 @@ def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequen
         raise UsageError(f'The preset must be one of {", ".join(PRESETS)}; got "{preset}".{_near(preset, PRESETS)}')
     packaged = resources.files("trainwright_lm") / "presets" / f"{preset}.toml"
     recipe = recipe_from(tomllib.loads(packaged.read_text(encoding="utf-8")))
-    if file is not None:
-        recipe = recipe_from(_read(file), recipe)
-    for setting in settings:
-        recipe = recipe_from(_parsed(setting), recipe)
     named = [*([_read(file)] if file is not None else []), *map(_parsed, settings)]
+    for tables in named:
+        recipe = recipe_from(tables, recipe)
     if not any("warmup_updates" in tables.get("schedule", {}) for tables in named):
         recipe = _warmed_up(recipe)
     return checked(recipe)

@@ -42,7 +42,7 @@ def write_data(folder: Path, fingerprint: str = "abc") -> Path:
     tokenizer.save(folder / "tokenizer.json")
     splits = {}
     for split, documents in {"train": texts()[:-1], "validation": [texts()[-1][:3000]]}.items():
-        ids, size = tokenizer.encode_batch(documents), tokenizer.vocabulary_size
+        ids, size = [*map(tokenizer.encode, documents)], tokenizer.vocabulary_size
         splits[split] = {"tokens": write_tokens(folder / f"{split}.bin", ids, size, end_id=tokenizer.end_id)}
     (folder / "data.json").write_text(json.dumps({"format": FORMAT, "fingerprint": fingerprint, "splits": splits}))
     return folder

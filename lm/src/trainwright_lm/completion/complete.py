@@ -10,7 +10,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -20,11 +20,8 @@ from trainwright_lm.completion import healing
 from trainwright_lm.completion.endings import Ending, line_end, statement_end
 from trainwright_lm.completion.healing import Recall
 from trainwright_lm.network.decoder import Decoder
+from trainwright_lm.network.model import Transformer
 from trainwright_lm.tokens.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from trainwright_lm.network.model import Transformer
-    from trainwright_lm.runs.folder import Run
 
 # Longer completions are cut off. Of 112,027 lines of the standard library (8,192 entries), the median has 9 tokens, one
 # in a thousand has more than 42, and none has more than 94.
@@ -54,32 +51,6 @@ class Sampling:
             raise UsageError(f"top-p must be above 0 and at most 1; got {self.top_p}.")
         if not 0 <= self.seed < 2**63:
             raise UsageError(f"The seed must be between 0 and {2**63 - 1}; got {self.seed}.")
-
-
-def complete(
-    run: Run,
-    prompt: str,
-    *,
-    tokens: int | None = None,
-    statement: bool = False,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
-    seed: int = 0,
-) -> str:
-    """Complete the prompt with the run's model and return the completion.
-
-    Args:
-        prompt: source code up to the cursor, which may be inside a token. An empty prompt is the beginning of a file.
-        tokens: write this many tokens instead of completing the line.
-        statement: complete the statement that the prompt began.
-        temperature: 0 is greedy; see `Sampling`.
-
-    Raises:
-        UsageError: if a number is out of range, or both `tokens` and `statement` are given.
-    """
-    sampling = Sampling(temperature=temperature, top_p=top_p, seed=seed)
-    limit, ending = extent(prompt, tokens=tokens, statement=statement)
-    return Completer(run.model, run.tokenizer).complete(prompt, limit=limit, ending=ending, sampling=sampling)
 
 
 def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -> tuple[int, Ending | None]:
@@ -118,8 +89,19 @@ class Completer:
         self._tokenizer = tokenizer
         self._vocabulary = healing.Vocabulary(tokenizer)
 
-    def complete(self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None) -> str:
-        """The completion, cut off at its ending."""
+    def complete(
+        self,
+        prompt: str,
+        *,
+        limit: int = LONGEST_LINE_TOKENS,
+        ending: Ending | None = line_end,
+        sampling: Sampling | None = None,
+    ) -> str:
+        """The completion, cut off at its ending.
+
+        Args:
+            prompt: Source code up to the cursor, which may be inside a token. An empty prompt is the beginning of a file.
+        """
         written = b""
         new: bytes
         for new in self._bytes(prompt, limit, sampling or Sampling()):

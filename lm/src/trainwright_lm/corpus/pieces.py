@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
@@ -104,13 +104,7 @@ class PieceWriter:
 
     def write(self, place: Place) -> None:
         """Write the piece and begin the next one; `place` is the position from which gathering resumes after it."""
-        about = {
-            "source": place.source,
-            "file": place.cursor.file,
-            "item": place.cursor.item,
-            "finished": place.finished,
-            "funnel": as_json(place.funnel),
-        }
+        about = {**asdict(place), "funnel": as_json(place.funnel)}
         schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
         with replacing(_file(self._folder, self._number)) as stream, pa.ipc.new_file(stream, schema) as writer:
             if self._rows:
@@ -135,22 +129,14 @@ class Pieces:
 
     def place(self) -> Place:
         """The position from which gathering resumes."""
-        if not self.count:
-            return Place()
-        about = self._about(self.count - 1)
-        return Place(
-            source=about["source"],
-            cursor=Cursor(file=about["file"], item=about["item"]),
-            finished=about["finished"],
-            funnel=from_json(about["funnel"]),
-        )
+        return self._place(self.count - 1) if self.count else Place()
 
     def funnel(self) -> Funnel:
         """The funnel of everything gathered so far."""
         total = Funnel()
         for number, file in enumerate(self._files):
             if number + 1 == self.count or self._files[number + 1].parent != file.parent:
-                total.add(from_json(self._about(number)["funnel"]))
+                total.add(self._place(number).funnel)
         return total
 
     def prints(self, file: Path, positions: NDArray[np.int64] | None = None) -> Prints:
@@ -201,9 +187,9 @@ class Pieces:
         with pa.memory_map(str(self._files[number])) as stream:
             return pa.ipc.open_file(stream).read_all()
 
-    def _about(self, number: int) -> dict[str, Any]:
-        values: dict[str, Any] = json.loads(self._mapped(number).schema.metadata[_ABOUT])
-        return values
+    def _place(self, number: int) -> Place:
+        about = json.loads(self._mapped(number).schema.metadata[_ABOUT])
+        return Place(**{**about, "cursor": Cursor(**about["cursor"]), "funnel": from_json(about["funnel"])})
 
 
 def _fixed(column: pa.ChunkedArray, dtype: Any) -> np.ndarray[Any, Any]:

@@ -19,7 +19,7 @@ from trainwright_lm.atomic import locked, write_json
 from trainwright_lm.corpus import shards, steps
 from trainwright_lm.corpus.filters import checked
 from trainwright_lm.corpus.options import PrepareOptions
-from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, LARGEST_BYTES, TABLES, Fields, Source, is_own
+from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, TABLES, Source, is_own
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
 from trainwright_lm.corpus.steps import read_outcome
 from trainwright_lm.tokens.pack import open_tokens
@@ -76,7 +76,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
     job, wanted = steps.Job(out=out.absolute(), options=options), _plain(options)
     begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
     # Before anything is created or deleted, because a name may be wrong.
-    sources = _open(options) if restart or not begun else []
+    sources = open_sources(options) if restart or not begun else []
     if restart:
         _delete(job)
     if (out / MANIFEST).exists():
@@ -86,7 +86,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
         return Prepared(manifest=manifest, already=True)
     _begin(job, wanted, spread)
     if not spread.dry_run and not shards.gathered(job, spread.shards):
-        shards.cut(job, _unchanged(job.work, sources or _open(options)), spread.shards)
+        shards.cut(job, _unchanged(job.work, sources or open_sources(options)), spread.shards)
     if spread.executor:
         run(job, spread, finish)
     else:
@@ -157,35 +157,22 @@ def _state(work: Path) -> dict[str, Any]:
     return values
 
 
-def _open(options: PrepareOptions) -> list[Source]:
-    return open_sources(options.sources, fields=options.fields, suffixes=options.suffixes, largest=options.largest)
-
-
-def open_sources(
-    names: tuple[str, ...],
-    *,
-    fields: Fields | None = None,
-    suffixes: tuple[str, ...] = (".py",),
-    largest: int = LARGEST_BYTES,
-) -> list[Source]:
-    """Open the sources with these names; without names, `installed`.
-
-    Args:
-        suffixes: File name suffixes to read in folders and packages.
-        largest: Maximum size of a file or row, in bytes.
+def open_sources(options: PrepareOptions) -> list[Source]:
+    """Open the sources that the options name.
 
     Raises:
         UsageError: if a name is repeated or is not a folder, a table or a known word.
         ReadError: if a source cannot be read.
     """
-    names = names or (INSTALLED,)
+    names = options.sources
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise UsageError(f"Each source must be named once; got {', '.join(doubled)} several times.")
-    return [_open_one(name, fields or Fields(), suffixes, largest, alone=len(names) == 1) for name in names]
+    return [_open_one(name, options, alone=len(names) == 1) for name in names]
 
 
-def _open_one(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, alone: bool) -> Source:
+def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
+    fields, suffixes, largest = options.fields, options.suffixes, options.largest
     # The readers are imported only when needed: pyarrow and huggingface_hub are slow to import.
     from trainwright_lm.corpus import files
 

@@ -12,8 +12,7 @@ import pickle
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +25,11 @@ from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, 
 from trainwright_lm.corpus.pieces import Pieces
 from trainwright_lm.corpus.sources import Source
 from trainwright_lm.corpus.split import Proof
+from trainwright_lm.corpus.split import prove as compare
 from trainwright_lm.corpus.steps import LEAKED, Job, counted
-from trainwright_lm.documents import Document
 from trainwright_lm.progress import processors, stage
 from trainwright_lm.tokens.pack import open_tokens, write_tokens
-from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, texts_file, tokens_file, write_texts
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, documents, texts_file, tokens_file, write_texts
 from trainwright_lm.tokens.tokenizer import load_tokenizer
 
 # Seconds between saves of the verdicts so far.
@@ -95,10 +94,10 @@ def sign(job: Job, rank: int, tasks: int) -> None:
     banded = first[(prints.signatures[first] != _LARGEST).any(axis=1)]
     for bucket in range(BUCKETS):
         if bucket < BANDS:
-            documents, values = banded, prints.signatures[banded, bucket * WIDTH : (bucket + 1) * WIDTH]
+            members, values = banded, prints.signatures[banded, bucket * WIDTH : (bucket + 1) * WIDTH]
         else:
-            documents, values = np.arange(len(prints)), prints.hashes.view("<u4").reshape(-1, WIDTH)
-        rows = np.column_stack([np.minimum(values, _LARGEST - 1), documents]).astype("<u4")
+            members, values = np.arange(len(prints)), prints.hashes.view("<u4").reshape(-1, WIDTH)
+        rows = np.column_stack([np.minimum(values, _LARGEST - 1), members]).astype("<u4")
         rows = rows[np.lexsort(rows.T[::-1])]
         with replacing(_folder(job, f"signatures/bucket_{bucket:03d}") / f"{rank:05d}.minhash.sig") as stream:
             stream.write(rows.tobytes())
@@ -203,29 +202,20 @@ def divide(job: Job, rank: int = 0, tasks: int = 1) -> None:
     steps.save(job.work / "side.npy", side)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shard:
-    """A shard's documents of one split, which can be iterated repeatedly."""
-
-    pieces: Pieces
-    chosen: NDArray[np.bool_]
-
-    def __iter__(self) -> Iterator[Document]:
-        return self.pieces.documents(self.chosen)
-
-
 def prove(job: Job, rank: int, tasks: int) -> None:
     """Compare one shard's training documents with validation; those that are near are dropped."""
     if (done := _folder(job, "proofs") / f"{rank:05d}.pickle").exists():
         return
-    side, start = _sides(job, rank)
+    pieces, (side, start) = Pieces(_pieces(job, rank)), _sides(job, rank)
     leaked: list[int] = []
+    validation = partial(documents, job.out, "validation")
     while True:
-        train = _Shard(pieces=Pieces(_pieces(job, rank)), chosen=side == 0)
-        proof = steps.proven(job, train, int((side == 0).sum()))
+        chosen = side == 0
+        train, total = partial(pieces.documents, chosen), int(chosen.sum())
+        proof = compare(train, validation, threshold=job.options.near, total=total)
         if not proof.near:
             break
-        near = np.flatnonzero(side == 0)[list(proof.near)]
+        near = np.flatnonzero(chosen)[list(proof.near)]
         side[near] = LEAKED
         leaked += (near + start).tolist()
     with replacing(done) as stream:
@@ -282,8 +272,8 @@ def join_tokens(job: Job) -> None:
         if not (file := tokens_file(job.out, name)).exists():
             parts = sorted((job.work / "tokens").glob(f"{name}-*.bin"))
             first = open_tokens(parts[0])
-            documents = (one.document(i) for one in map(open_tokens, parts) for i in range(one.documents))
-            write_tokens(file, documents, first.vocabulary_size, end_id=first.end_id)
+            ids = (one.document(i) for one in map(open_tokens, parts) for i in range(one.documents))
+            write_tokens(file, ids, first.vocabulary_size, end_id=first.end_id)
 
 
 def _pieces(job: Job, rank: int) -> Path:

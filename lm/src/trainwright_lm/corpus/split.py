@@ -6,9 +6,8 @@ and taken if they still fit into the requested fraction of bytes, so the choice 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import xxhash
@@ -18,8 +17,10 @@ from trainwright.errors import UsageError
 from trainwright_lm.corpus.dedup import Hashes, shingles, text_hash
 from trainwright_lm.corpus.options import NEAR
 from trainwright_lm.documents import Document
+from trainwright_lm.progress import stage
 
-Split = Literal["train", "validation"]
+Documents = Callable[[], Iterable[Document]]
+"""Gives the documents of a split from the first one on, each time that it is called."""
 
 # Validation shingles to hold in memory at once: 16 bytes each, and more while they are sorted.
 _BLOCK_SHINGLES = 2_000_000
@@ -64,37 +65,35 @@ class Proof:
     threshold: float
 
 
-def prove(
-    train: Iterable[Document], validation: Iterable[Document], *, threshold: float = NEAR
-) -> Iterator[float | Proof]:
-    """Compare every training document exactly with every validation document, and yield a `Proof` at the end.
-
-    Until then, yields the number of documents compared so far.
+def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, total: int = 0) -> Proof:
+    """Compare every training document exactly with every validation document.
 
     Args:
-        train, validation: Re-iterable; training is iterated once per 2 million validation shingles.
+        train, validation: called once, and for training once more per 2 million validation shingles.
+        total: the number of training documents, for the bar that is shown.
     """
     groups: set[str] = set()
     texts: set[bytes] = set()
-    for document in validation:
+    for document in validation():
         groups.add(document.group)
         texts.add(text_hash(document.text))
     shared, equal, near = set(), set(), set()
     count = held = done = 0
-    for block in _blocks(validation):
-        held += block.documents
-        for position, document in enumerate(train):
-            if block.first:
-                count = position + 1
-                if document.group in groups:
-                    shared.add(document.group)
-                if text_hash(document.text) in texts:
-                    equal.add(document.path)
-            if block.nearest(shingles(document.text), threshold) >= threshold:
-                near.add(position)
-            done += 1
-            yield done
-    yield Proof(
+    with stage("prove") as report:
+        for block in _blocks(validation()):
+            held += block.documents
+            for position, document in enumerate(train()):
+                if block.first:
+                    count = position + 1
+                    if document.group in groups:
+                        shared.add(document.group)
+                    if text_hash(document.text) in texts:
+                        equal.add(document.path)
+                if block.nearest(shingles(document.text), threshold) >= threshold:
+                    near.add(position)
+                done += 1
+                report(min(done / max(total, 1), 1.0), f"{done:,} files compared")
+    return Proof(
         train_documents=count,
         validation_documents=held,
         groups=tuple(sorted(shared)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from trainwright_lm.corpus.funnel import as_json
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
-from trainwright_lm.corpus.split import Proof, prove, validation_groups
+from trainwright_lm.corpus.split import Documents, Proof, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
-from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, Texts
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, documents
 from trainwright_lm.tokens.tokenizer import train_tokenizer
 
 # Whole groups are held out if their size is at least half and at most four times the requested fraction. Otherwise
@@ -142,17 +143,6 @@ def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) 
         yield unit if verdicts[position] == KEPT else None, row.size
 
 
-def proven(job: Job, train: Iterable[Document], total: int) -> Proof:
-    """What these training documents share with validation, as it was written."""
-    validation = Texts(folder=job.out, split="validation")
-    with stage("prove") as report:
-        for step in prove(train, validation, threshold=job.options.near):
-            if isinstance(step, Proof):
-                return step
-            report(min(step / max(total, 1), 1.0), f"{step:,} files compared")
-    raise AssertionError("prove ends with a proof")
-
-
 def make_tokenizer(job: Job) -> None:
     """Train the tokenizer on an even sample of the training texts."""
     file = job.out / TOKENIZER
@@ -162,16 +152,16 @@ def make_tokenizer(job: Job) -> None:
     size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
     with stage("tokenizer") as report:
         report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
-        texts = _sample(Texts(folder=job.out, split="train"), budget / total, min(budget, total), report)
+        texts = _sample(partial(documents, job.out, "train"), budget / total, min(budget, total), report)
         tokenizer = train_tokenizer(texts, vocabulary_size=size, byte_budget=budget)
     tokenizer.save(file)
 
 
-def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
+def _sample(train: Documents, share: float, budget: int, report: Report) -> Iterator[str]:
     """The texts whose names hash below the fraction, then the others, as long as the caller reads on."""
     taken = 0
     for chosen in (True, False):
-        for document in documents:
+        for document in train():
             name = f"{document.group}/{document.path}".encode()
             if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
                 taken += len(document.text)
@@ -210,13 +200,13 @@ def counted(
     """
     funnel = pieces.funnel()
     groups: tuple[set[str], ...] = tuple(set() for _ in SPLITS)
-    documents, sizes = [0] * len(SPLITS), [0] * len(SPLITS)
+    counts, sizes = [0] * len(SPLITS), [0] * len(SPLITS)
     licences: Counter[str] = Counter()
     licence_bytes: Counter[str] = Counter()
     for position, row in enumerate(pieces.rows()):
         number = int(side[position])
         if number >= 0:
-            documents[number] += 1
+            counts[number] += 1
             sizes[number] += row.size
             groups[number].add(row.group)
             licences[row.licence or "unknown"] += 1
@@ -229,7 +219,7 @@ def counted(
     return {
         "funnel": as_json(funnel),
         "splits": {
-            name: {"documents": documents[number], "bytes": sizes[number], "groups": len(groups[number])}
+            name: {"documents": counts[number], "bytes": sizes[number], "groups": len(groups[number])}
             for number, name in enumerate(SPLITS)
         },
         "split_by": "file" if groups[0] & groups[1] else "group",

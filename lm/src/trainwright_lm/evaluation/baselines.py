@@ -14,7 +14,6 @@ from torch import Tensor
 
 from trainwright_lm.completion.complete import LONGEST_LINE_TOKENS, Logits
 from trainwright_lm.completion.complete import Completer as LineCompleter
-from trainwright_lm.completion.endings import line_end
 from trainwright_lm.evaluation.cuts import Cut
 from trainwright_lm.evaluation.quality import Completer
 from trainwright_lm.network.model import Transformer
@@ -164,7 +163,7 @@ def line_completer(
         recalls: False: the model alone, with as much of the text before as it can hold.
     """
     completer = LineCompleter(model, tokenizer, recalls=recalls)
-    return lambda cut: completer.complete(cut.before, limit=limit, ending=line_end)
+    return lambda cut: completer.complete(cut.before, limit=limit)
 
 
 def frequent_completer(text: bytes) -> Completer:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -16,41 +15,30 @@ from trainwright.errors import ReadError, UsageError
 from trainwright_lm.config import ModelConfig, Recipe, checked
 from trainwright_lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, RMS_NORM_EPSILON, ROPE_BASE, mlp_width
 
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """The transformers modules that correspond to one of our modules."""
-
-    theirs: tuple[str, ...]
-    """If there are several, our matrix holds theirs in this order."""
-    transposed: bool = False
-    """GPT-2 stores its matrices as (inputs, outputs)."""
-
-
-# `{}` is the layer number.
+# Our modules, and the transformers modules that our matrix holds side by side; `{}` is the layer number.
 _GPT2 = {
-    "embedding": Part(theirs=("transformer.wte",)),
-    "position": Part(theirs=("transformer.wpe",)),
-    "layers.{}.attention_norm": Part(theirs=("transformer.h.{}.ln_1",)),
-    "layers.{}.attention.query_key_value": Part(theirs=("transformer.h.{}.attn.c_attn",), transposed=True),
-    "layers.{}.attention.output": Part(theirs=("transformer.h.{}.attn.c_proj",), transposed=True),
-    "layers.{}.mlp_norm": Part(theirs=("transformer.h.{}.ln_2",)),
-    "layers.{}.mlp.up": Part(theirs=("transformer.h.{}.mlp.c_fc",), transposed=True),
-    "layers.{}.mlp.down": Part(theirs=("transformer.h.{}.mlp.c_proj",), transposed=True),
-    "norm": Part(theirs=("transformer.ln_f",)),
+    "embedding": ("transformer.wte",),
+    "position": ("transformer.wpe",),
+    "layers.{}.attention_norm": ("transformer.h.{}.ln_1",),
+    "layers.{}.attention.query_key_value": ("transformer.h.{}.attn.c_attn",),
+    "layers.{}.attention.output": ("transformer.h.{}.attn.c_proj",),
+    "layers.{}.mlp_norm": ("transformer.h.{}.ln_2",),
+    "layers.{}.mlp.up": ("transformer.h.{}.mlp.c_fc",),
+    "layers.{}.mlp.down": ("transformer.h.{}.mlp.c_proj",),
+    "norm": ("transformer.ln_f",),
 }
 _ATTENTION, _MLP = "model.layers.{}.self_attn", "model.layers.{}.mlp"
 _MODERN = {
-    "embedding": Part(theirs=("model.embed_tokens",)),
-    "layers.{}.attention_norm": Part(theirs=("model.layers.{}.input_layernorm",)),
-    "layers.{}.attention.query_key_value": Part(theirs=tuple(f"{_ATTENTION}.{x}_proj" for x in "qkv")),
-    "layers.{}.attention.query_norm": Part(theirs=(f"{_ATTENTION}.q_norm",)),
-    "layers.{}.attention.key_norm": Part(theirs=(f"{_ATTENTION}.k_norm",)),
-    "layers.{}.attention.output": Part(theirs=(f"{_ATTENTION}.o_proj",)),
-    "layers.{}.mlp_norm": Part(theirs=("model.layers.{}.post_attention_layernorm",)),
-    "layers.{}.mlp.gate_up": Part(theirs=(f"{_MLP}.gate_proj", f"{_MLP}.up_proj")),
-    "layers.{}.mlp.down": Part(theirs=(f"{_MLP}.down_proj",)),
-    "norm": Part(theirs=("model.norm",)),
+    "embedding": ("model.embed_tokens",),
+    "layers.{}.attention_norm": ("model.layers.{}.input_layernorm",),
+    "layers.{}.attention.query_key_value": tuple(f"{_ATTENTION}.{x}_proj" for x in "qkv"),
+    "layers.{}.attention.query_norm": (f"{_ATTENTION}.q_norm",),
+    "layers.{}.attention.key_norm": (f"{_ATTENTION}.k_norm",),
+    "layers.{}.attention.output": (f"{_ATTENTION}.o_proj",),
+    "layers.{}.mlp_norm": ("model.layers.{}.post_attention_layernorm",),
+    "layers.{}.mlp.gate_up": (f"{_MLP}.gate_proj", f"{_MLP}.up_proj"),
+    "layers.{}.mlp.down": (f"{_MLP}.down_proj",),
+    "norm": ("model.norm",),
 }
 
 
@@ -144,12 +132,12 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
 def their_weights(state: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
     """The parameters under transformers' names, in fp32."""
     theirs: dict[str, Tensor] = {}
-    for name, part in _parts(config).items():
+    for name, names in _parts(config).items():
         for kind in ("weight", "bias"):
             if (ours := state.get(f"{name}.{kind}")) is None:
                 continue
-            pieces = (ours.t() if part.transposed and ours.dim() == 2 else ours).chunk(len(part.theirs))
-            theirs |= {f"{n}.{kind}": p.detach().float().contiguous() for n, p in zip(part.theirs, pieces)}
+            pieces = _turned(ours, name, config).chunk(len(names))
+            theirs |= {f"{n}.{kind}": p.detach().float().contiguous() for n, p in zip(names, pieces)}
     return theirs
 
 
@@ -166,13 +154,10 @@ def our_weights(theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], conf
     ours: dict[str, Tensor] = {}
     for name, like in wanted.items():
         module, _, kind = name.rpartition(".")
-        part = _parts(config)[module]
-        names = [f"{n}.{kind}" for n in part.theirs]
+        names = [f"{n}.{kind}" for n in _parts(config)[module]]
         if missing := [n for n in names if n not in left]:
             raise ReadError(f"The weight {missing[0]} is missing.")
-        joined = torch.cat([left.pop(n) for n in names])
-        if part.transposed and joined.dim() == 2:
-            joined = joined.t()
+        joined = _turned(torch.cat([left.pop(n) for n in names]), module, config)
         if joined.shape != like.shape:
             raise ReadError(
                 f"{' and '.join(names)} must have the shape {tuple(like.shape)} here; got {tuple(joined.shape)}."
@@ -183,49 +168,51 @@ def our_weights(theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], conf
     return ours
 
 
-def _parts(config: ModelConfig) -> dict[str, Part]:
-    table = _GPT2 if config.architecture == "gpt2" else _MODERN
+def _parts(config: ModelConfig) -> dict[str, tuple[str, ...]]:
     return {
-        name.format(layer): Part(theirs=tuple(n.format(layer) for n in part.theirs), transposed=part.transposed)
+        name.format(layer): tuple(one.format(layer) for one in theirs)
         for layer in range(config.layers)
-        for name, part in table.items()
+        for name, theirs in (_GPT2 if config.architecture == "gpt2" else _MODERN).items()
     }
 
 
-def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tuple[tuple[Any, ...], Any]]:
+def _turned(matrix: Tensor, module: str, config: ModelConfig) -> Tensor:
+    """GPT-2 stores the matrices of its layers as (inputs, outputs)."""
+    turns = config.architecture == "gpt2" and module.startswith("layers.") and matrix.dim() == 2
+    return matrix.t() if turns else matrix
+
+
+def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tuple[list[Any], Any]]:
     """The other settings: allowed values and the actual value, or transformers' default if it is not given."""
-
-    def demand(name: str, default: Any, *wanted: Any) -> tuple[str, tuple[tuple[Any, ...], Any]]:
-        return name, (wanted, settings.get(name, default))
-
+    # transformers' default, then what is allowed
+    demands: dict[str, tuple[Any, ...]]
     if config.architecture == "gpt2":
-        return dict(
-            (
-                demand("activation_function", "gelu_new", "gelu_new", "gelu_pytorch_tanh"),  # the same function
-                demand("n_inner", None, None, 4 * config.width),
-                demand("layer_norm_epsilon", 1e-5, LAYER_NORM_EPSILON),
-                demand("scale_attn_weights", True, True),
-                demand("scale_attn_by_inverse_layer_idx", False, False),
-                demand("add_cross_attention", False, False),
-                demand("tie_word_embeddings", True, True),
-            )
-        )
-    rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
-    theta = rope.get("rope_theta", settings.get("rope_theta", 10_000.0))
-    return dict(
-        (
-            demand("hidden_act", "silu", "silu"),
-            demand("intermediate_size", 22_016, mlp_width(config)),
-            demand("num_key_value_heads", 32, None, config.heads),
-            demand("head_dim", 128, config.width // config.heads),
-            demand("rms_norm_eps", 1e-6, RMS_NORM_EPSILON),
-            demand("attention_bias", False, False),
-            demand("use_sliding_window", False, False),
-            demand("tie_word_embeddings", False, True),
-            ("rope_type", (("default",), rope.get("rope_type", "default"))),
-            ("rope_theta", ((ROPE_BASE,), theta)),
-        )
-    )
+        demands = {
+            "activation_function": ("gelu_new", "gelu_new", "gelu_pytorch_tanh"),  # the same function
+            "n_inner": (None, None, 4 * config.width),
+            "layer_norm_epsilon": (1e-5, LAYER_NORM_EPSILON),
+            "scale_attn_weights": (True, True),
+            "scale_attn_by_inverse_layer_idx": (False, False),
+            "add_cross_attention": (False, False),
+            "tie_word_embeddings": (True, True),
+        }
+    else:
+        rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+        settings = {**settings, "rope_type": rope.get("rope_type", "default")}
+        settings["rope_theta"] = rope.get("rope_theta", settings.get("rope_theta", 10_000.0))
+        demands = {
+            "hidden_act": ("silu", "silu"),
+            "intermediate_size": (22_016, mlp_width(config)),
+            "num_key_value_heads": (32, None, config.heads),
+            "head_dim": (128, config.width // config.heads),
+            "rms_norm_eps": (1e-6, RMS_NORM_EPSILON),
+            "attention_bias": (False, False),
+            "use_sliding_window": (False, False),
+            "tie_word_embeddings": (False, True),
+            "rope_type": (None, "default"),
+            "rope_theta": (None, ROPE_BASE),
+        }
+    return {name: (allowed, settings.get(name, default)) for name, (default, *allowed) in demands.items()}
 
 
 def _cleaned(theirs: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
@@ -235,7 +222,7 @@ def _cleaned(theirs: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Ten
         if "wte.weight" in kept:  # the published file has the inner model's names
             kept = {f"transformer.{name}": tensor for name, tensor in kept.items()}
         kept = {n: t for n, t in kept.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}
-    embedding = kept.get(f"{_parts(config)['embedding'].theirs[0]}.weight")
+    embedding = kept.get(f"{_parts(config)['embedding'][0]}.weight")
     output = kept.pop("lm_head.weight", None)
     if output is not None and (embedding is None or not torch.equal(output, embedding)):
         raise ReadError("lm_head.weight must be the embedding's weight (tied); it differs.")

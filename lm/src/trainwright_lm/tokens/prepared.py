@@ -96,17 +96,6 @@ def documents(folder: Path, split: Literal["train", "validation"]) -> Iterator[D
         raise ReadError(f"{file} must be the texts that prepare wrote: {error}") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Texts:
-    """A split's documents, which can be iterated repeatedly."""
-
-    folder: Path
-    split: Literal["train", "validation"]
-
-    def __iter__(self) -> Iterator[Document]:
-        return documents(self.folder, self.split)
-
-
 def write_texts(file: Path, chosen: Iterable[Document]) -> None:
     """Write documents as parquet, atomically, holding one row group in memory."""
     with (

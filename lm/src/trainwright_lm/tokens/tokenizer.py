@@ -94,13 +94,10 @@ class Tokenizer:
             return np.concatenate([self.encode_array(part) for part in _parts(text)])
         return ids
 
-    def encode_batch(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
-        """`encode` for each text, on this many threads."""
-        return _mapped(self.encode, texts, threads)
-
     def encode_arrays(self, texts: Sequence[str], *, threads: int = 1) -> list[NDArray[np.uint32]]:
         """`encode_array` for each text, on this many threads; used for packing."""
-        return _mapped(self.encode_array, texts, threads)
+        with ThreadPoolExecutor(threads) as pool:  # both encoders release the GIL
+            return list(pool.map(self.encode_array, texts))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids; invalid UTF-8, such as an incomplete character, becomes U+FFFD."""
@@ -297,13 +294,6 @@ def _token_bytes(backend: tokenizers.Tokenizer) -> list[bytes]:
         if token != END:
             found[id] = token.encode() if id in added else token.translate(to_byte).encode("latin-1")
     return found
-
-
-def _mapped(encode: Any, texts: Sequence[str], threads: int) -> list[Any]:
-    if threads < 2:
-        return [encode(text) for text in texts]
-    with ThreadPoolExecutor(threads) as pool:  # both encoders release the GIL
-        return list(pool.map(encode, texts))
 
 
 def _parts(text: str) -> Iterator[str]:

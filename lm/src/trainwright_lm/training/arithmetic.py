@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from torch.nn import functional as F
 from trainwright_lm.config import ModelConfig, Recipe
 from trainwright_lm.network.loss import FORMATS, computing, training_loss
 from trainwright_lm.network.model import Transformer
+from trainwright_lm.progress import processors
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.training.optimizers import orthogonal
 from trainwright_lm.training.processes import Processes
@@ -59,54 +61,12 @@ class Trial:
     """Measure elapsed seconds on this many threads; None: CPU seconds on one thread, unaffected by other processes."""
 
 
-Seconds = dict[Trial, float]
 Clock = Callable[[Trial], float]
-
-
-def format_seconds(clock: Clock, *, muon: bool) -> Seconds:
-    """The best seconds of each format: for a product, for a pass unless a format has already lost, for Muon's step.
-
-    Args:
-        muon: whether to time Muon's step.
-    """
-    seconds = _best(clock, _formats("product"))
-    if max(seconds.values()) < LOST * min(seconds.values()):
-        seconds |= _best(clock, _formats("pass"))
-    return seconds | (_best(clock, _formats("muon")) if muon else {})
-
-
-def is_emulated(clock: Clock) -> bool:
-    """Whether a bf16 product is so slow that the processor must be emulating it."""
-    seconds = _by_format(_best(clock, _formats("product")), "product")
-    return seconds["bf16"] >= LOST * seconds["fp32"]
-
-
-def thread_seconds(clock: Clock, precision: str, counts: Iterable[int]) -> Seconds:
-    """The median seconds of a pass for each number of threads; the median, as training always shares the machine."""
-    trials = [Trial(what="pass", precision=precision, threads=count) for count in counts]
-    return {trial: statistics.median(taken) for trial, taken in _taken(clock, trials).items()}
-
-
-def fastest_format(seconds: Seconds, *whats: str) -> str:
-    """bf16 or fp32, judged by the first of these kinds of trial that was run."""
-    by_format = _by_format(seconds, *whats)
-    return "bf16" if by_format["bf16"] * MARGIN < by_format["fp32"] else "fp32"
-
-
-def _by_format(seconds: Seconds, *whats: str) -> dict[str, float]:
-    what = next(what for what in whats if any(trial.what == what for trial in seconds))
-    return {trial.precision: taken for trial, taken in seconds.items() if trial.what == what}
-
-
-def fewest_threads(seconds: Seconds) -> int:
-    """The smallest number of threads that is within the margin of the fastest."""
-    quickest = min(seconds.values())
-    return min(trial.threads or 1 for trial, taken in seconds.items() if taken <= MARGIN * quickest)
 
 
 def thread_counts() -> list[int]:
     """1, 2, 4, ... and the number of processors that this process may use."""
-    held = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    held = processors()
     return sorted({*(1 << power for power in range(held.bit_length())), held})
 
 
@@ -176,12 +136,10 @@ def on_threads(count: int) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-def _formats(what: Literal["product", "muon", "pass"]) -> list[Trial]:
-    return [Trial(what=what, precision=precision) for precision in FORMATS]
-
-
-def _best(clock: Clock, trials: list[Trial]) -> Seconds:
-    return {trial: min(taken) for trial, taken in _taken(clock, trials).items()}
+def _by_format(clock: Clock, what: Literal["product", "muon", "pass"]) -> dict[str, float]:
+    """The best seconds of each format."""
+    taken = _taken(clock, [Trial(what=what, precision=precision) for precision in FORMATS])
+    return {trial.precision: min(own) for trial, own in taken.items()}
 
 
 def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
@@ -235,61 +193,70 @@ class Decision:
 
 
 def decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
-    """Decide in the first process and send the settings to all others."""
-    decision = _decided(recipe, held, processes) if processes.first else None
-    if processes.count == 1 and decision is not None:
-        return decision
-    formats = list(FORMATS)
-    own = decision.arithmetic if decision else Arithmetic(precision="fp32", muon_precision="fp32", threads=0)
-    told = Arithmetic(
-        precision=formats[processes.told(formats.index(own.precision))],
-        muon_precision=formats[processes.told(formats.index(own.muon_precision))],
-        threads=processes.told(own.threads),
-    )
-    return decision or Decision(arithmetic=told)
+    """Decide in the first process and send the decision to all others."""
+    decision: Decision = processes.given(_decided(recipe, held, processes) if processes.first else None)
+    return decision
 
 
 def for_evaluation(recipe: Recipe, trained_in: str, device: torch.device) -> str:
     """The format for evaluating a run's loss: as in training, except fp32 on a machine that emulates bf16."""
     if recipe.run.precision != "auto" or trained_in == "fp32":
         return trained_in
-    return "fp32" if is_emulated(Stopwatch(recipe, device)) else trained_in
+    taken = _by_format(Stopwatch(recipe, device), "product")
+    return "fp32" if taken["bf16"] >= LOST * taken["fp32"] else trained_in
 
 
 def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
     begun = held if held is not None and held.update else None
-    stopwatch: Clock | None = None
+    clock = functools.cache(lambda: Stopwatch(recipe, processes.device))
+    seconds, muon = dict[str, float](), recipe.optimizer.name == "muon"
+    precision, muon_precision, why = _given_formats(recipe, begun)
     threads, threads_why = _given_threads(recipe, begun, processes)
-    precision, muon_precision, format_why = _given_formats(recipe, begun)
-    muon = recipe.optimizer.name == "muon"
-    seconds: Seconds = {}
+    muon_why = why
     if not precision:
-        stopwatch = Stopwatch(recipe, processes.device)
-        seconds = format_seconds(stopwatch, muon=muon)
-        precision = fastest_format(seconds, "pass", "product")
-        muon_precision = fastest_format(seconds, "muon") if muon else precision
-        format_why = _ratio(seconds, precision, "pass", "product")
+        # A pass in a format whose small products have lost already would take too long.
+        precision, why = _fastest_format(clock(), seconds, "product", "pass")
+        muon_precision, muon_why = _fastest_format(clock(), seconds, "muon") if muon else (precision, why)
     if threads is None:
-        stopwatch = stopwatch or Stopwatch(recipe, processes.device)
-        by_threads = thread_seconds(stopwatch, precision, thread_counts())
-        threads, threads_why = fewest_threads(by_threads), _by_threads(by_threads)
-        seconds = {**by_threads, **seconds}
-    arithmetic = Arithmetic(precision=precision, muon_precision=muon_precision, threads=threads)
-    parts = [f"Computes in {precision} ({format_why})"]
+        threads, threads_why = _fewest_threads(clock(), seconds, precision)
+    parts = [f"Computes in {precision} ({why})"]
     if muon and muon_precision != precision:
-        why = _ratio(seconds, muon_precision, "muon") if seconds else format_why
-        parts.append(f"Muon's products in {muon_precision} ({why})")
+        parts.append(f"Muon's products in {muon_precision} ({muon_why})")
     if threads_why:
         parts.append(f"on {_threads(threads)} ({threads_why})")
-    return Decision(
-        arithmetic=arithmetic,
-        line=f"{', '.join(parts)}.",
-        seconds={
-            f"{t.what} in {t.precision}{'' if t.threads is None else f' on {_threads(t.threads)}'}": taken
-            for t, taken in seconds.items()
-            if math.isfinite(taken)
-        },
-    )
+    arithmetic = Arithmetic(precision=precision, muon_precision=muon_precision, threads=threads)
+    finite = {what: taken for what, taken in seconds.items() if math.isfinite(taken)}
+    return Decision(arithmetic=arithmetic, line=f"{', '.join(parts)}.", seconds=finite)
+
+
+def _fastest_format(
+    clock: Clock, seconds: dict[str, float], *whats: Literal["product", "muon", "pass"]
+) -> tuple[str, str]:
+    """bf16 or fp32, by the first of these kinds of trial in which one has lost, or the last; and why."""
+    taken: dict[str, float] = {}
+    for what in whats:
+        taken = _by_format(clock, what)
+        seconds.update({f"{what} in {precision}": own for precision, own in taken.items()})
+        if max(taken.values()) >= LOST * min(taken.values()):
+            break
+    chosen = "bf16" if taken["bf16"] * MARGIN < taken["fp32"] else "fp32"
+    (other,) = set(FORMATS) - {chosen}
+    times = taken[other] / taken[chosen]
+    slower = f"takes {times:.1f} times as long" if times > MARGIN else "is no faster"
+    return chosen, f"measured: {other} {slower}"
+
+
+def _fewest_threads(clock: Clock, seconds: dict[str, float], precision: str) -> tuple[int, str]:
+    """The smallest number of threads that is within the margin of the fastest, and why.
+
+    The median decides, not the best, as training always shares the machine.
+    """
+    trials = [Trial(what="pass", precision=precision, threads=count) for count in thread_counts()]
+    taken = {trial.threads or 1: statistics.median(own) for trial, own in _taken(clock, trials).items()}
+    seconds.update({f"pass in {precision} on {_threads(count)}": own for count, own in taken.items()})
+    told = ", ".join(f"{own * _MILLISECONDS:.0f} ms on {count}" for count, own in taken.items())
+    fewest = min(count for count, own in taken.items() if own <= MARGIN * min(taken.values()))
+    return fewest, f"measured, one layer: {told}"
 
 
 def _given_threads(recipe: Recipe, begun: State | None, processes: Processes) -> tuple[int | None, str]:
@@ -315,18 +282,6 @@ def _given_formats(recipe: Recipe, begun: State | None) -> tuple[str, str, str]:
     if begun is not None and wanted in ("auto", begun.recipe["run"]["precision"]):
         return begun.precision, begun.muon_precision, AS_BEGUN
     return ("", "", "") if wanted == "auto" else (wanted, wanted, "as asked")
-
-
-def _ratio(seconds: Seconds, chosen: str, *whats: str) -> str:
-    taken = _by_format(seconds, *whats)
-    (other,) = set(FORMATS) - {chosen}
-    times = taken[other] / taken[chosen]
-    return f"measured: {other} takes {times:.1f} times as long" if times > MARGIN else f"measured: {other} is no faster"
-
-
-def _by_threads(seconds: Seconds) -> str:
-    told = [f"{taken * _MILLISECONDS:.0f} ms on {trial.threads}" for trial, taken in seconds.items()]
-    return f"measured, one layer: {', '.join(told)}"
 
 
 def _threads(count: int) -> str:

@@ -47,10 +47,6 @@ class Processes:
             return flag
         return bool(self.total(torch.tensor(float(flag), device=self.device)))
 
-    def told(self, value: int) -> int:
-        """The first process's value."""
-        return int(self.given(value))
-
     def highest(self, value: int) -> int:
         """The highest value of all processes."""
         highest = torch.tensor(value, device=self.device)

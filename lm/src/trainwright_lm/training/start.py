@@ -44,7 +44,7 @@ def opened(
         ReadError: if the run has no complete checkpoint.
     """
     newest = (checkpoints.steps(folder / CHECKPOINTS) or [0])[-1]
-    if processes.highest(newest) > processes.told(newest) and resume is not False:
+    if processes.highest(newest) > processes.given(newest) and resume is not False:
         raise UsageError(
             f"Of the machines, that of process 0 must hold the run: another one has a later checkpoint in {folder}. Start "
             "torchrun with --node-rank 0 there, or remove that folder."
@@ -53,7 +53,7 @@ def opened(
     if not recipe.run.common_disk:
         sent: Checkpoint | None = processes.given(held)
         return sent
-    update = processes.told(held.state.update if held else -1)
+    update: int = processes.given(held.state.update if held else -1)
     if processes.any(not is_seen(lambda: is_run(folder))):
         raise UsageError(
             f"All machines must see {folder}, where process 0 keeps the run; one does not. Use a folder that they share, or "

@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from trainwright.errors import TrainwrightError, UsageError
+from trainwright_lm.completion.complete import Completer
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.loss import computing, perplexity_of, window_weights
+from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs import sharded
 from trainwright_lm.runs.checkpoint import State
@@ -31,7 +33,7 @@ from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
 from trainwright_lm.training.plan import seed_of
 from trainwright_lm.training.processes import Processes, exchanging, joined, whole
 from trainwright_lm.training.start import opened
-from trainwright_lm.training.validation import mean_nats, sample, unsharded
+from trainwright_lm.training.validation import mean_nats
 
 
 class Tally:
@@ -285,15 +287,19 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
 
 
 def write_samples(training: Training, log: logs.Log, update: int) -> None:
-    """Show and log completions of the prompts."""
-    model = training.model
-    if training.processes.count > 1 and training.recipe.run.distributed == "fsdp":
+    """Show and log the greedy completion of each prompt; draws no random numbers."""
+    model, recipe = training.model, training.recipe
+    if training.processes.count > 1 and recipe.run.distributed == "fsdp":
         tensors = whole(model.state_dict())  # a collective call
-        model = unsharded(training.recipe, tensors) if training.processes.first else model
+        if training.processes.first:
+            model = Transformer(recipe.model)
+            model.load_state_dict(tensors)
     if not training.processes.first:
         return
     with uncompiled(training.loss):
-        texts = sample(model, training.data.tokenizer, training.recipe, update)
+        completer = Completer(model.eval(), training.data.tokenizer)
+        texts = {prompt: completer.complete(prompt) for prompt in recipe.run.prompts}
+    model.train()
     for prompt, text in texts.items():
         training.live.say(f"  {prompt}{text}")
     log.write("samples", update, {"texts": texts})
@@ -319,7 +325,7 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
     if in_shards:
         passing = checkpoints.passing_folder(folder, state.update)
         with checkpoints.saving(folder, state) if processes.first else nullcontext():
-            processes.told(0)  # the others wait for the folder
+            processes.given(0)  # the others wait for the folder
             sharded.write(passing / checkpoints.SHARDS, model, optimizer)
     elif processes.first:
         checkpoints.save(folder, state, model, optimizer)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainwright.errors import ReadError, UsageError
+from trainwright_lm.config import load_recipe
 from trainwright_lm.tokens.pack import TokenFile, Windows, open_tokens, order, write_tokens
 
 END = 9
@@ -136,12 +137,17 @@ def test_a_window_that_is_not_there_is_refused(tmp_path, index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [((0,), "context"), ((4, "both"), "packing"), ((4, "join", -1), "limit")]
+    ("setting", "said"),
+    [
+        ("model.context=0", r"model\.context must be above 0"),
+        ("data.packing=both", r"data\.packing must be one of join, tail"),
+        ("data.limit=-1", r"data\.limit must be a finite number and not negative"),
+        ("run.seed=-1", r"run\.seed must be a finite number and not negative"),
+    ],
 )
-def test_windows_that_cannot_be_are_refused(tmp_path, arguments, said) -> None:
-    tokens = written(tmp_path / "a.bin", [[1] * 6])
+def test_windows_and_orders_that_cannot_be_are_refused(setting, said) -> None:
     with pytest.raises(UsageError, match=said):
-        Windows(tokens, *arguments)
+        load_recipe("tiny", None, [setting])
 
 
 @given(count=st.integers(0, 200), seed=st.integers(0, 1 << 40), epoch=st.integers(0, 1000))
@@ -156,11 +162,6 @@ def test_an_order_is_the_same_in_every_release() -> None:
     assert order(10, seed=0, epoch=0).tolist() == [6, 1, 0, 5, 3, 8, 7, 9, 2, 4]
     assert order(10, seed=0, epoch=1).tolist() == [7, 3, 5, 0, 1, 4, 6, 8, 9, 2]
     assert order(10, seed=1, epoch=0).tolist() == [1, 0, 9, 8, 6, 3, 7, 4, 2, 5]
-
-
-def test_an_order_of_less_than_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="epoch"):
-        order(3, seed=0, epoch=-1)
 
 
 @settings(max_examples=50)

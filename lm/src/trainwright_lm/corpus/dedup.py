@@ -65,7 +65,8 @@ def _word_hashes(text: NDArray[np.uint8]) -> Hashes:
     is_word = np.concatenate([[False], _IS_WORD[text], [False]])
     edges = np.flatnonzero(is_word[1:] != is_word[:-1])
     starts, ends = edges[0::2], edges[1::2]
-    powers, inverses = _powers(_rounded(text.size))
+    # Of a power of two, so that few tables are cached.
+    powers, inverses = _powers(max(1 << 16, 1 << text.size.bit_length()))
     sums = np.zeros(text.size + 1, dtype=np.uint64)
     np.cumsum(_BYTE_VALUES[text] * powers[: text.size], out=sums[1:])
     return _mixed((sums[ends] - sums[starts]) * inverses[starts])
@@ -76,11 +77,6 @@ def _mixed(values: Hashes) -> Hashes:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def _rounded(length: int) -> int:
-    """The next power of two, so that few tables of powers are cached."""
-    return max(1 << 16, 1 << length.bit_length())
 
 
 @cache

@@ -59,8 +59,8 @@ class Funnel:
     """A running count."""
 
     seen: Count = field(default_factory=Count)
-    kept: Count = field(default_factory=Count)
     dropped: dict[str, Drop] = field(default_factory=dict)
+    kept: Count = field(default_factory=Count)
     checksum: int = 0
     """Of all contents seen, in any order: the sum of their XXH3 hashes, modulo 2**64."""
 
@@ -95,12 +95,7 @@ class Funnel:
 
 def as_json(funnel: Funnel) -> dict[str, Any]:
     """The funnel for data.json; `from_json` reads it back."""
-    return {
-        "seen": asdict(funnel.seen),
-        "dropped": {reason: asdict(drop) for reason, drop in funnel.dropped.items()},
-        "kept": asdict(funnel.kept),
-        "checksum": f"{funnel.checksum:016x}",
-    }
+    return {**asdict(funnel), "checksum": f"{funnel.checksum:016x}"}
 
 
 def from_json(values: dict[str, Any]) -> Funnel:

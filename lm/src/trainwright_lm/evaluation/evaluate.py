@@ -64,10 +64,8 @@ class HeldOutLoss:
     precision: str
     """Precision of the forward passes: fp32 or bf16."""
 
-    @property
-    def perplexity(self) -> float:
-        """exp(nats per token)."""
-        return perplexity_of(self.nats_per_token)
+    perplexity: float
+    """exp(nats per token)."""
 
 
 def measure_loss(
@@ -101,6 +99,7 @@ def measure_loss(
         tokens=len(targets),
         bytes=text_bytes,
         precision=precision,
+        perplexity=perplexity_of(nats / len(targets)),
     )
 
 
@@ -184,10 +183,8 @@ def evaluate(
 
 
 def as_json(evaluation: Evaluation) -> str:
-    """The evaluation as JSON, with perplexity; NaN becomes null."""
-    tables = dataclasses.asdict(evaluation)
-    tables["loss"]["perplexity"] = evaluation.loss.perplexity
-    finite = json.loads(json.dumps(tables), parse_constant=lambda name: None)
+    """The evaluation as JSON; NaN becomes null."""
+    finite = json.loads(json.dumps(dataclasses.asdict(evaluation)), parse_constant=lambda name: None)
     return json.dumps(finite, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -38,8 +38,14 @@ def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool
         WriteError: if the folder cannot be written.
     """
     folder = folder.absolute()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"An export needs a folder; {folder} is a file.")
     try:
-        check_target(folder, force=force)
+        if not force and folder.is_dir() and any(folder.iterdir()):
+            raise UsageError(
+                f"An export needs a new or empty folder; {folder} is not empty. "
+                "Name another one, or replace the files of an earlier export with --force."
+            )
         opened = open_run(run, checkpoint)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
@@ -49,21 +55,6 @@ def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool
             _move(made, folder)
     except OSError as error:
         raise WriteError(f"{folder} cannot be written to: {error}.") from error
-
-
-def check_target(folder: Path, *, force: bool) -> None:
-    """Reject a location that an export must not be written to.
-
-    Raises:
-        UsageError: if it is a file, or a nonempty folder and force is off.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"An export needs a folder; {folder} is a file.")
-    if not force and folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(
-            f"An export needs a new or empty folder; {folder} is not empty. "
-            "Name another one, or replace the files of an earlier export with --force."
-        )
 
 
 def write_files(run: Run, folder: Path, title: str) -> None:
@@ -82,7 +73,8 @@ def write_files(run: Run, folder: Path, title: str) -> None:
         write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
         (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
     except (OSError, SafetensorError) as error:
-        raise WriteError(f"{folder} needs room for a model of {_megabytes(weights)} MB: {error}.") from error
+        megabytes = sum(tensor.nbytes for tensor in weights.values()) // 1_000_000 + 1
+        raise WriteError(f"{folder} needs room for a model of {megabytes} MB: {error}.") from error
 
 
 def import_folder(folder: Path, run: Path) -> None:
@@ -139,11 +131,6 @@ def _tokenizer_settings(config: ModelConfig) -> dict[str, Any]:
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": True,  # a literal end token in source code stays text, as in training
     }
-
-
-def _megabytes(weights: Mapping[str, Tensor]) -> int:
-    size: int = sum(tensor.nbytes for tensor in weights.values())
-    return size // 1_000_000 + 1
 
 
 def _move(made: Path, folder: Path) -> None:

@@ -143,9 +143,6 @@ class Windows:
     Consecutive windows share one token: the last target of one is the first input of the next. Each token is predicted
     once. join: the file is one sequence, cut from its beginning; an incomplete window at its end is dropped. tail: each
     document, with its end token, is cut separately; an incomplete window at its end is dropped.
-
-    Raises:
-        UsageError: if the context is below 1, the limit below 0 or the packing unknown.
     """
 
     tokens: TokenFile
@@ -153,14 +150,6 @@ class Windows:
     packing: Literal["join", "tail"] = "join"
     limit: int = 0
     """Use only the first N windows; 0: all."""
-
-    def __post_init__(self) -> None:
-        if self.context < 1:
-            raise UsageError(f"A window's context must be at least 1 token; got {self.context}.")
-        if self.limit < 0:
-            raise UsageError(f"The limit on windows must not be negative; got {self.limit}.")
-        if self.packing not in ("join", "tail"):
-            raise UsageError(f'The packing must be "join" or "tail"; got "{self.packing}".')
 
     def __len__(self) -> int:
         return min(self.whole, self.limit) if self.limit else self.whole
@@ -220,13 +209,7 @@ def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
     """(count,): the order of the windows in one epoch, a permutation determined by seed and epoch alone.
 
     numpy guarantees RandomState's stream for all time and on all platforms, but not Generator's.
-
-    Raises:
-        UsageError: if a number is negative.
     """
-    for name, number in {"count": count, "seed": seed, "epoch": epoch}.items():
-        if number < 0:
-            raise UsageError(f"An order's {name} must not be negative; got {number}.")
     indices = np.arange(count, dtype=np.uint32 if count <= 1 << 32 else np.int64)
     np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, epoch]))).shuffle(indices)
     return indices

@@ -24,7 +24,7 @@ from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share
 from trainwright_lm.training.plan import Plan, planned
 from trainwright_lm.training.processes import Processes, SummedLoss, shared_out, spread
-from trainwright_lm.training.rehearsal import failure_of, own_failure, rehearse, told
+from trainwright_lm.training.rehearsal import rehearse
 from trainwright_lm.training.start import surroundings, versions
 
 
@@ -104,8 +104,12 @@ def assembled(
     model = _new_model(recipe, processes)
     if held is not None:
         checkpoints.fill(model, held)
-    elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
-        model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
+    elif recipe.run.check and processes.first:
+        with live.waiting("The debugger checks the training before it begins"):
+            said, whole = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
+        live.say(said)
+        if not whole:
+            model = _new_model(recipe, processes)  # a failed walk may not have restored everything
     loss = SummedLoss(model, recipe.loss.z_loss)
     if is_wanted(recipe, processes) and not (held and held.state.update >= plan.updates):
         inputs_BT, targets_BT = plan.share(0, processes)
@@ -138,24 +142,6 @@ def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
     torch.manual_seed(recipe.run.seed)
     model: Transformer = Transformer(recipe.model).to(processes.device)
     return model
-
-
-def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
-    """Whether the debugger checked everything it should have; reports its findings or its failure.
-
-    Raises:
-        UsageError: if it found an error.
-    """
-    with live.waiting("The debugger checks the training before it begins"):
-        try:
-            report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
-        except UsageError:
-            raise
-        except Exception as error:
-            live.say(own_failure(f"{type(error).__name__}: {error}"))
-            return False
-    live.say(told(report))
-    return not failure_of(report)
 
 
 def first_state(training: Training, held: Checkpoint | None) -> State:

@@ -8,25 +8,13 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import xxhash
 
 from trainwright.errors import UsageError, WriteError
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs.folder import RECIPE
-
-
-class Sink(Protocol):
-    """A destination for a training's numbers."""
-
-    def write(self, values: Mapping[str, float], update: int) -> None:
-        """Record an update's numbers, by name."""
-        ...
-
-    def close(self) -> None:
-        """Send everything still pending."""
-        ...
 
 
 class Log:
@@ -119,6 +107,8 @@ def open_sinks(names: Sequence[str], folder: Path, recipe: Recipe, update: int) 
 
 
 class _TensorBoard:
+    """Takes a training's numbers, as `_Tracker` does."""
+
     def __init__(self, folder: Path, recipe: Recipe, update: int) -> None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # where it is installed, TensorFlow logs its start
         from torch.utils.tensorboard import SummaryWriter
@@ -145,6 +135,9 @@ class _Tracker:
 
     def close(self) -> None:
         self._tracker.finish()
+
+
+Sink = _TensorBoard | _Tracker
 
 
 def _identity(folder: Path) -> str:

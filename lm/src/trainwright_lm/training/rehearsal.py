@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import trainwright
-from trainwright.core import Report, Stage, StageRun, Status
+from trainwright.core import Stage, StageRun, Status
 from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.model import Transformer
@@ -24,21 +24,29 @@ TOKENS = 32
 BUDGET_SECONDS = 20.0
 
 
-def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16) -> Report:
-    """The debugger's report on the training's first windows, using a separate optimizer.
+def rehearse(
+    model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
+) -> tuple[str, bool]:
+    """Walk the training's first windows with a separate optimizer; returns what to say, and whether the walk succeeded.
+
+    "no fault found" covers only the stages that were walked. A walk that fails is an error in Trainwright itself, since
+    all the code is its own.
 
     Raises:
-        UsageError: if it found an error.
+        UsageError: if the debugger found an error.
         KeyboardInterrupt: if the walk was interrupted.
     """
-    report = trainwright.check(
-        model=model,
-        loader=_first_batches(plan),
-        loss=mean_nats,
-        optimizer=build_optimizer(model, recipe.optimizer, muon_format),
-        budget=BUDGET_SECONDS,
-        seed=recipe.run.seed,
-    )
+    try:
+        report = trainwright.check(
+            model=model,
+            loader=_first_batches(plan),
+            loss=mean_nats,
+            optimizer=build_optimizer(model, recipe.optimizer, muon_format),
+            budget=BUDGET_SECONDS,
+            seed=recipe.run.seed,
+        )
+    except Exception as error:  # the debugger's own, of any kind
+        return _failure(f"{type(error).__name__}: {error}"), False
     if report.message.startswith("Interrupted"):  # Ctrl-C is meant for the training as well
         raise KeyboardInterrupt
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]
@@ -47,44 +55,27 @@ def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.
             f"Training does not start because the debugger found {errors[0].code} "
             f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nFix it, or skip the check with --set run.check=false."
         )
-    return report
-
-
-def told(report: Report) -> str:
-    """The walk's result as a message; "no fault found" covers only the stages that were walked."""
-    if why := failure_of(report):
-        return own_failure(why, _stages(report, through=True))
-    found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
-    walked, left = _stages(report, through=True), _stages(report, through=False)
-    not_walked = "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
-    return (
-        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
-        f"{'; '.join(found) or 'no fault found'}{not_walked}."
-    )
-
-
-def failure_of(report: Report) -> str:
-    """Why the walk failed: an error in Trainwright itself, since all the code is its own; "" if it did not fail."""
-    if report.internal_errors:
-        return "; ".join(report.internal_errors)
+    stages = [run for run in report.stages if run.stage is not Stage.EVALUATION]  # training does its own
+    walked = [run for run in stages if run.status.through]
     failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
-    if failed:
-        return "; ".join(failed)
-    return "" if _stages(report, through=True) else report.message or "no stage was walked"
+    why = "" if walked else report.message or "no stage was walked"
+    if why := "; ".join(report.internal_errors or failed) or why:
+        return _failure(why, walked), False
+    found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
+    left = ", ".join(f"{run.stage.label} ({run.why})" for run in stages if not run.status.through)
+    text = (
+        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
+        f"{'; '.join(found) or 'no fault found'}{f'; not walked: {left}' if left else ''}."
+    )
+    return text, True
 
 
-def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
-    """The message about a walk that failed."""
+def _failure(why: str, walked: Sequence[StageRun] = ()) -> str:
     seen = ", ".join(run.stage.label for run in walked)
     return (
         f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "
         f"data or settings. Training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
     )
-
-
-def _stages(report: Report, *, through: bool) -> list[StageRun]:
-    """The stages that were walked to their end, or were not; evaluation is excluded because training does its own."""
-    return [run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION]
 
 
 def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from trainwright.core.rule import Rule, load_rules, quoting
-from trainwright.explain.complaints import Complaint, complaint_of
+from trainwright.explain.complaints import complaint_of
 from trainwright.explain.pasted import Frame, Raised, raised, users_frame
 from trainwright.explain.shown import page, table, titles
 from trainwright.frameworks.messages import Match, matches
@@ -103,10 +103,10 @@ def _entry(known: KnownMessage, text: str, without: set[str]) -> list[Renderable
     return [*head, *([Text("Rules that look for such a fault:"), titles(rules), Text()] if rules else [])]
 
 
-def _complained(complaint: Complaint) -> RenderableType:
+def _complained(complaint: KnownMessage) -> RenderableType:
     if not complaint.rules:
-        return Text(complaint.answer)
-    head = Text(f"{complaint.answer} `trainwright check SCRIPT` looks for these faults, among others:")
+        return Text(complaint.paragraph)
+    head = Text(f"{complaint.paragraph} `trainwright check SCRIPT` looks for these faults, among others:")
     tail = Text("`trainwright explain NAME` prints a rule's page.")
     return Group(head, Text(), titles(_named(complaint.rules)), Text(), tail)
 

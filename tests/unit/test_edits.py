@@ -63,6 +63,16 @@ def test_a_keyword_is_removed():
     assert after == SOURCE.replace("args, tokenizer=tokenizer", "args")
 
 
+def test_brackets_and_comments_stay_where_they_are():
+    source = "m = f(\n    a,\n    b=(1),  # é\n)\nn = g(a, b=(1))\nh(b=(1),)\n"
+    added = apply(source, [SetKeyword("x.py", 2, "c", "2", function="f")])
+    assert added == source.replace("# é\n", "# é\n    c=2,\n")
+    assert apply(source, [RemoveKeyword("x.py", 3, "b")]) == source.replace(",\n    b=(1)", "")
+    assert apply(source, [SetKeyword("x.py", 5, "c", "2", function="g")]) == source.replace("a, b=(1)", "a, b=(1), c=2")
+    assert apply(source, [RemoveKeyword("x.py", 6, "b")]) == source.replace("h(b=(1),)", "h()")
+    assert apply("sum(x for x in y)\n", [SetKeyword("x.py", 1, "c", "2", function="sum")]) is None
+
+
 def test_an_edit_that_does_not_fit_changes_nothing():
     assert apply(SOURCE, [SetKeyword("x.py", 1, "num_labels", "3", function="from_pretrained")]) is None
     assert apply(SOURCE, [RenameKeyword("x.py", 1, "evaluation_strategy", "eval_strategy")]) is None

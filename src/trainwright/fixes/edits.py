@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core import Edit, Finding, Report, cells
+from trainwright.fixes.rewriting import apply
 
 
 def with_diffs(report: Report) -> Report:
@@ -56,8 +57,6 @@ def _sources(file: str, before: str, after: str) -> Iterator[tuple[str, list[str
 
 def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
     """The text of each file before and after its edits, or None if any of them does not fit."""
-    from trainwright.fixes.rewriting import apply  # libcst takes 0.2 s: only where there is something to edit
-
     files: dict[str, tuple[str, str]] = {}
     for file in dict.fromkeys(e.file for e in edits):
         try:

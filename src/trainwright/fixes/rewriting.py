@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
-
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from trainwright.core.fix import Edit, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, SetKeyword
 from trainwright.seams.source.renaming import renamed
 
-_Edit = RemoveKeyword | RenameFunction | RenameKeyword | SetKeyword
+_OfCall = RemoveKeyword | RenameKeyword | SetKeyword
+# Brackets around an argument, which are no part of its node.
+_CLOSING = re.compile(rb"(?:\s*\))*")
+# Behind an argument: a comma, and the rest of its line.
+_COMMA = re.compile(rb"\s*,[^\n]*")
 
 
 def apply(source: str, edits: Sequence[Edit]) -> str | None:
@@ -21,129 +24,90 @@ def apply(source: str, edits: Sequence[Edit]) -> str | None:
     for edit in sorted(edits, key=lambda e: e.line, reverse=True):
         if isinstance(edit, RenameName):
             after = renamed(source, edit.line, edit.old, edit.new, of_object=edit.of_object)
-            if after is None:
-                return None
-            source = after
-            continue
-        try:
-            wrapper = MetadataWrapper(cst.parse_module(source))
-        except cst.ParserSyntaxError:
+        else:
+            after = _edited(source, edit)
+        if after is None:
             return None
-        editor = _Editor(edit, _target(wrapper, edit))
-        source_after = wrapper.visit(editor).code
-        if not editor.done:
-            return None
-        source = source_after
+        source = after
     return source
 
 
-def _target(wrapper: MetadataWrapper, edit: _Edit) -> tuple[int, int, int, int] | None:
-    """The position of the innermost call that spans the edit's line and that the edit fits."""
-    finder = _Finder(edit)
-    wrapper.visit(finder)
-    return finder.best
+def _edited(source: str, edit: _OfCall | RenameFunction) -> str | None:
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+        text = source.encode()
+        if isinstance(edit, RenameFunction):
+            found = [n for n in nodes if isinstance(n, ast.FunctionDef) and (n.lineno, n.name) == (edit.line, edit.old)]
+            spans = [(text.index(edit.old.encode(), _span(text, n)[0]), len(edit.old.encode())) for n in found[:1]]
+            change = next(((at, at + size, edit.new) for at, size in spans), None)
+        else:
+            spanning = [n for n in nodes if isinstance(n, ast.Call) and n.lineno <= edit.line <= (n.end_lineno or 0)]
+            fitting = [n for n in spanning if _fits(n, edit)]
+            call = min(fitting, key=_order, default=None)
+            change = _change(text, call, edit) if call is not None else None
+        if change is None:
+            return None
+        start, end, new = change
+        after = (text[:start] + new.encode() + text[end:]).decode()
+        ast.parse(after)
+    except (SyntaxError, ValueError):
+        return None
+    return after
 
 
-def _fits(call: cst.Call, edit: _Edit) -> bool:
+def _order(call: ast.Call) -> tuple[int, int, int, int, int]:
+    """The call of the fewest lines comes first, and of several the first one."""
+    end, column = call.end_lineno or 0, call.end_col_offset or 0
+    return end - call.lineno, call.lineno, call.col_offset, -end, -column
+
+
+def _span(text: bytes, node: ast.stmt | ast.expr | ast.keyword) -> tuple[int, int]:
+    """Where a node begins and ends."""
+    starts = [0, *(found.end() for found in re.finditer(rb"\n", text))]
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end_column
+
+
+def _fits(call: ast.Call, edit: _OfCall) -> bool:
     if isinstance(edit, SetKeyword) and edit.function:
-        name = _last_name(call.func)
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
-    if isinstance(edit, RenameFunction):
-        return False
+    return any(k.arg == (edit.old if isinstance(edit, RenameKeyword) else edit.name) for k in call.keywords)
+
+
+def _change(text: bytes, call: ast.Call, edit: _OfCall) -> tuple[int, int, str]:
+    """What is replaced: from where, to where, and by what."""
     name = edit.old if isinstance(edit, RenameKeyword) else edit.name
-    return any(a.keyword is not None and a.keyword.value == name for a in call.args)
-
-
-def _last_name(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
-class _Finder(cst.CSTVisitor):
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
-    def __init__(self, edit: _Edit) -> None:
-        super().__init__()
-        self.edit = edit
-        self.best: tuple[int, int, int, int] | None = None
-
-    def visit_Call(self, node: cst.Call) -> None:
-        span = self.get_metadata(PositionProvider, node)
-        at = (span.start.line, span.start.column, span.end.line, span.end.column)
-        inner = self.best is None or at[2] - at[0] < self.best[2] - self.best[0]
-        if at[0] <= self.edit.line <= at[2] and _fits(node, self.edit) and inner:
-            self.best = at
-
-
-class _Editor(cst.CSTTransformer):
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
-    def __init__(self, edit: _Edit, target: tuple[int, int, int, int] | None) -> None:
-        super().__init__()
-        self.edit = edit
-        self.target = target
-        self.done = False
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        span = self.get_metadata(PositionProvider, original_node)
-        if (span.start.line, span.start.column, span.end.line, span.end.column) != self.target:
-            return updated_node
-        assert not isinstance(self.edit, RenameFunction)  # it fits no call
-        self.done = True
-        return updated_node.with_changes(args=_edited(updated_node, self.edit))
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        at = self.get_metadata(PositionProvider, original_node.name).start.line
-        if not isinstance(self.edit, RenameFunction) or (at, original_node.name.value) != (
-            self.edit.line,
-            self.edit.old,
-        ):
-            return updated_node
-        self.done = True
-        return updated_node.with_changes(name=cst.Name(self.edit.new))
-
-
-def _edited(call: cst.Call, edit: RenameKeyword | SetKeyword | RemoveKeyword) -> list[cst.Arg]:
-    arguments = list(call.args)
-    name = edit.old if isinstance(edit, RenameKeyword) else edit.name
-    at = next((i for i, a in enumerate(arguments) if a.keyword is not None and a.keyword.value == name), None)
-    if isinstance(edit, RemoveKeyword):
-        kept = [a for i, a in enumerate(arguments) if i != at]
-        if kept and at == len(kept):  # the last one went: what stands before the bracket stays as it was
-            kept[-1] = kept[-1].with_changes(comma=arguments[-1].comma)
-        return kept
-    if isinstance(edit, RenameKeyword):
-        assert at is not None  # the call was chosen because it has this keyword
-        arguments[at] = arguments[at].with_changes(keyword=cst.Name(edit.new))
-        return arguments
-    value = cst.parse_expression(edit.value)
-    if at is None and _is_positional(arguments, edit.position):
+    keyword = next((k for k in call.keywords if k.arg == name), None)
+    inside = _span(text, call)[1] - 1
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    spans = sorted(_span(text, argument) for argument in arguments)
+    ends = [_CLOSING.match(text, end, inside).end() for _, end in spans]  # type: ignore[union-attr]
+    if isinstance(edit, SetKeyword):
+        if keyword is not None:
+            return *_span(text, keyword.value), edit.value
         at = edit.position
-    if at is not None:
-        arguments[at] = arguments[at].with_changes(value=value)
-        return arguments
-    return _appended(call, edit.name, value)
+        if at is not None and at < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: at + 1]):
+            return *_span(text, call.args[at]), edit.value
+        return _appended(text, spans, ends, inside, f"{edit.name}={edit.value}")
+    assert keyword is not None  # the call was chosen because it has this keyword
+    start = _span(text, keyword)[0]
+    if isinstance(edit, RenameKeyword):
+        return start, start + len(name.encode()), edit.new
+    at = [first for first, _ in spans].index(start)
+    if at + 1 < len(spans):
+        return start, spans[at + 1][0], ""
+    return (ends[at - 1] if at else text.index(b"(", _span(text, call.func)[1]) + 1), ends[at] if at else inside, ""
 
 
-def _is_positional(arguments: Sequence[cst.Arg], position: int | None) -> bool:
-    """Whether the argument at a position is passed without its name."""
-    if position is None or len(arguments) <= position:
-        return False
-    return all(a.keyword is None and not a.star for a in arguments[: position + 1])
-
-
-def _appended(call: cst.Call, name: str, value: cst.BaseExpression) -> list[cst.Arg]:
+def _appended(
+    text: bytes, spans: Sequence[tuple[int, int]], ends: Sequence[int], inside: int, new: str
+) -> tuple[int, int, str]:
     """Add a keyword in the style of the others: on a separate line, or after the last one."""
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    new = cst.Arg(value=value, keyword=cst.Name(name), equal=equal)
-    if not call.args:
-        return [new]
-    last = call.args[-1]
-    opening = call.whitespace_before_args
-    if not (isinstance(last.comma, cst.Comma) and isinstance(opening, cst.ParenthesizedWhitespace)):
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        return [*call.args[:-1], last.with_changes(comma=comma), new.with_changes(comma=last.comma)]
-    line = opening.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
-    before = last.with_changes(comma=cst.Comma(whitespace_after=line))
-    return [*call.args[:-1], before, new.with_changes(comma=last.comma)]
+    if not spans:
+        return inside, inside, new
+    margin = text[text.rfind(b"\n", 0, spans[0][0]) + 1 : spans[0][0]]
+    comma = _COMMA.match(text, ends[-1], inside)
+    if comma and b"\n" in text[comma.end() : inside] and not margin.strip():
+        return comma.end(), comma.end(), f"\n{margin.decode()}{new},"
+    return ends[-1], ends[-1], f", {new}"

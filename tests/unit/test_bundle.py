@@ -13,7 +13,7 @@ from trainwright.bundle.look import first_rows, outline
 from trainwright.bundle.page import MARK, page, without_data
 from trainwright.bundle.redact import Redactor
 from trainwright.bundle.reproduce import Seen
-from trainwright.bundle.source import narrowed, needed, read_statements, smaller, text_of
+from trainwright.bundle.source import needed, read_statements, smaller, text_of
 from trainwright.bundle.values import expression
 from trainwright.bundling import bundle_program
 from trainwright.core.finding import Failure, Finding, Place, Severity
@@ -126,7 +126,7 @@ def test_a_script_is_cut_down_to_what_a_line_needs(tmp_path: Path) -> None:
     )
     statements = read_statements(SCRIPT, tmp_path / "train.py", [])
     last = [s for s in statements if s.text == "model.train()"]
-    assert text_of(narrowed(needed(statements, last))).replace("\n\n", "\n") == (
+    assert text_of(needed(statements, last)).replace("\n\n", "\n") == (
         "SIZE = 3\ndef make(x):\n    return SIZE\nbuild = make\nimport torch\n"
         "torch.manual_seed(0)\nx = torch.ones(4)\nx[0] = 3\nmodel = build(x)\nmodel.train()\n"
     )

@@ -48,7 +48,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     for name in request["names"]:
         if any(name in one for one in names):
             value = next(one[name] for one in names if name in one)
-            found = {str(rows): made for rows in request["rows"] if (made := expression(value, rows))}
+            found = {"made": made} if (made := expression(value)) else {}
             if told := outline(value):
                 found |= {"outline": told, "rows": first_rows(value)}
             if found:

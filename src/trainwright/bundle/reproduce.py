@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.bundle.look import HAND_OVER
-from trainwright.bundle.source import Statement, narrowed, needed, read_statements, smaller, text_of
-from trainwright.bundle.values import DRAW, imports_for
+from trainwright.bundle.source import Statement, needed, read_statements, smaller, text_of
+from trainwright.bundle.values import DRAW, IMPORTS
 from trainwright.core import Place, Stage
 from trainwright.core.report import Report, from_dict
 from trainwright.options import DEFAULT_BUDGET
 
-# Rows of made-up data: one or two batches; and all of a usual set, for scripts that cut it at a row's number.
-FEW, MANY = 64, 20_000
 # A script for others to read.
 MOST_LINES = 60
 # Methods that train, or take part in it.
@@ -102,40 +100,36 @@ class Search:
             return "", f"the script could not be read ({type(error).__name__})"
         names = sorted({n for s in statements if not s.is_import and not s.is_definition for n in s.binds})
         self.say("looking at the script's values")
-        text, starts = _handing_over(statements)
-        answer = self._look(self.script, text, names)
+        first = sum(getattr(s.node, "module", "") == "__future__" for s in statements)
+        texts = [s.text for s in statements]
+        answer = self._look(self.script, "\n".join([*texts[:first], HAND_OVER, *texts[first:]]), names)
         values = answer.get("values", {})
         self.outlines = {name: by for name, by in values.items() if "outline" in by}
-        places = [s for s in statements if any(s.holds(str(Path(p.file).resolve()), p.line) for p in self.seen.places)]
-        again = from_dict(answer["report"]) if answer.get("report") else None
+        lines = [(str(Path(p.file).resolve()), p.in_text().line) for p in self.seen.places]
+        places = [s for s in statements if any(s.holds(*line) for line in lines)]
         # A rule of an early stage may decide by training steps.
-        self.trains = not self.seen.is_shown(again)
-        if again is not None and not self.trains:
-            places += [s for s in _at(starts, again, self.seen, self.script) if s not in places]
+        self.trains = not self.seen.is_shown(from_dict(answer["report"]) if answer.get("report") else None)
         if self.seen.rule or all(s.is_definition for s in places):
             places += [s for s in _train(statements) if s not in places]
         if not places:
             return "", "the finding names no line of the script"
-        own = needed(statements, places)
-        few, many = (_with_values(statements, values, str(rows), places) for rows in (FEW, MANY))
         ways = [
-            ("made-up values in one batch's size", few),
-            ("made-up values, as many as the script has", many),
-            ("the script's own values", own),
+            ("made-up values", _with_values(statements, values, places)),
+            ("the script's own values", needed(statements, places)),
             ("all of the script's statements", statements),
         ]
         if self.rehearses:  # made-up labels do not follow from made-up inputs: nothing could be learned of them
-            ways = ways[2:]
+            ways = ways[1:]
         failed: set[str] = set()
         for what, chosen in ways:
-            text = text_of(narrowed(chosen))
+            text = text_of(chosen)
             if text in failed:
                 continue
             if self.left < 0 and self.tried:
                 return "", f"the time was over after {self.tried} candidates; none showed it"
             self.say(f"trying a script with {what}")
             if self._shows(chosen):
-                return self._cut(list(narrowed(chosen)), what)
+                return self._cut(chosen, what)
             failed.add(text)
         return "", f"none of {self.tried} candidates shows it"
 
@@ -156,7 +150,7 @@ class Search:
             chosen = smaller(chosen, lambda fewer: self.left > 0 and self._shows(fewer))
         shown = f"the rule {self.seen.rule}" if self.seen.rule else self.seen.error
         head = f"# Shows {shown}, with {what}; cut down from a longer script."
-        text = self.redact(f"{head}\n{text_of(narrowed(chosen))}")
+        text = self.redact(f"{head}\n{text_of(chosen)}")
         lines = text.count("\n")
         long = f"; {lines} lines, more than the {MOST_LINES} that it should have" if lines > MOST_LINES else ""
         return text, f"with {what}, found after {self.tried} {'run' if self.tried == 1 else 'runs'}{long}"
@@ -165,7 +159,7 @@ class Search:
         self.tried += 1
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             file = Path(folder) / "reproduce.py"
-            file.write_text(self.redact(text_of(narrowed(chosen))), "utf-8")
+            file.write_text(self.redact(text_of(chosen)), "utf-8")
             data = self._check(file) if self.rehearses else self._look(file, "", ()).get("report")
             return self.seen.is_shown(from_dict(data) if data else None)
 
@@ -179,7 +173,6 @@ class Search:
                 "text": text,
                 "arguments": list(self.arguments) if is_own else [],
                 "names": list(names),
-                "rows": [FEW, MANY],
                 "trains": self.trains,
                 "budget": WALK_SECONDS,
             }
@@ -211,55 +204,29 @@ def _answer(words: Sequence[str], answer: Path, folder: Path | None, seconds: fl
     return {}
 
 
-def _handing_over(statements: Sequence[Statement]) -> tuple[str, list[tuple[int, Statement]]]:
-    """The script in one row, which hands over its names, and the line at which each statement ends."""
-    futures = [s for s in statements if isinstance(s.node, ast.ImportFrom) and s.node.module == "__future__"]
-    text, ends = f"{text_of(futures)}{HAND_OVER}\n", list[tuple[int, Statement]]()
-    for one in statements[len(futures) :]:
-        text += f"{one.text}\n"
-        ends.append((text.count("\n"), one))
-    return text, ends
-
-
-def _at(ends: Sequence[tuple[int, Statement]], report: Report, seen: Seen, script: Path) -> list[Statement]:
-    """The statements at the places that a report of the script in one row names."""
-    found = [r for r in (report, *report.trainings) if seen.is_shown(r)]
-    places = [f.where for r in found for f in r.findings if f.name == seen.rule]
-    places += [r.begins for r in found] + [r.failure.where for r in found if r.failure and not seen.rule]
-    lines = [p.in_text().line for p in places if p is not None and Path(p.file).resolve() == script.resolve()]
-    return list(
-        dict.fromkeys(
-            one for line in lines for end, one in ends if line <= end and line > end - one.text.count("\n") - 1
-        )
-    )
-
-
 def _with_values(
-    statements: Sequence[Statement], values: dict[str, dict[str, str]], rows: str, places: Sequence[Statement]
+    statements: Sequence[Statement], values: dict[str, dict[str, str]], places: Sequence[Statement]
 ) -> list[Statement]:
     """What the places need, with the last value of each name of data written out."""
     last = max(statements.index(s) for s in places)
-    known = {name: by[rows] for name, by in values.items() if rows in by}
+    known = {name: by["made"] for name, by in values.items() if "made" in by}
     final = {n: i for i, s in enumerate(statements[: last + 1]) for n in s.binds if n in known}
-    made = {n for n in final if f"{DRAW}." in known[n] or "np." in known[n]}
-    changed: list[Statement] = []
-    wanted: list[Statement] = []
+    made = {n for n in final if f"{DRAW}." in known[n]}
+    changed, wanted = list[Statement](), list[Statement]()
     for i, one in enumerate(statements):
         new = [one]
-        is_made = bool(one.binds) and all(final.get(n) == i for n in one.binds) and not _is_written_out(one)
-        if is_made and (one not in places or one.binds <= made):
-            lines = [f"{n} = {known[n]}" for n in sorted(one.binds)]
-            new = [Statement(ast.copy_location(ast.parse(line).body[0], one.node), one.file) for line in lines]
-        elif one not in places and isinstance(one.node, ast.Expr | ast.Assign | ast.AugAssign):
-            # Its effect is in the value that is written out before it.
-            new = [] if any(final[n] < i for n in one.changes & made) and not one.binds else [one]
+        is_last = bool(one.binds) and all(final.get(n) == i for n in one.binds) and not _is_written_out(one)
+        if is_last and (one not in places or one.binds <= made):
+            lines = [ast.parse(f"{n} = {known[n]}").body[0] for n in sorted(one.binds)]
+            new = [Statement(ast.copy_location(line, one.node), one.file) for line in lines]
+        elif one not in places and not one.binds and any(final[n] < i for n in one.changes & made):
+            new = []  # its effect is in the value that is written out before it
         changed += new
         wanted += new if one in places else []
     chosen = needed(changed, wanted)
-    text = text_of([s for s in chosen if s not in statements])
-    head = [Statement(ast.parse(line).body[0], "") for line in imports_for(text)]
-    if f"{DRAW}." in text:
-        head.append(Statement(ast.parse(f"{DRAW} = np.random.default_rng(0)").body[0], ""))
+    if not any(s not in statements for s in chosen):
+        return chosen
+    head = [Statement(ast.parse(line).body[0]) for line in IMPORTS]
     first = next((i for i, s in enumerate(chosen) if not s.is_import), len(chosen))
     return [*chosen[:first], *head, *chosen[first:]]
 

@@ -27,6 +27,8 @@ from trainwright.walk.process import Task, Walking
 if TYPE_CHECKING:
     from trainwright.fixes.verify import SecondWalk
     from trainwright.options import Options
+    from trainwright.rehearsal.record import Record
+    from trainwright.rehearsal.record_rows import Wanted
     from trainwright.rehearsing import Rehearsing
 
 # Of the budget of a check with a rehearsal, what the walk may take.
@@ -162,7 +164,8 @@ class _Showing:
         if self._rehearsal is not None and waiting:
             from trainwright.rehearsing import add_review
 
-            found = add_review(waiting, self._rehearsal.finish(waiting, self._say), self._options)
+            record = self._rehearsal.finish(waiting, self._say)
+            found = add_review(waiting, record, self._options, self._run_repaired)
             found = [_said_of_one(report, self._processes) for report in found]
         elif self._train and waiting:
             why_not = _why_not_trained(waiting)
@@ -177,6 +180,9 @@ class _Showing:
             self._console.print("The script now starts again, for real.")
         unshown = any(r.verdict is not None and r.verdict.shown == Shown.NOT_SHOWN for r in self._shown)
         return exit_status(self._shown) or int(self._required and unshown)
+
+    def _run_repaired(self, wanted: Sequence[Wanted]) -> Record | None:
+        return self._rehearsal.run_repaired(wanted, self._say) if self._rehearsal is not None else None
 
     def _show(self, report: Report, further: int) -> None:
         from trainwright.report import terminal

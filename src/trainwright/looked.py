@@ -14,10 +14,16 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Looked
 
 
-def with_looks(reports: Sequence[Report], record: Record, options: Options) -> list[Report]:
-    """The walk's reports; the first one with what the rules find in the trainings that were not walked."""
+def with_looks(
+    reports: Sequence[Report], options: Options, found: Sequence[Finding], failed: Sequence[str]
+) -> list[Report]:
+    """The walk's reports; the first one with what the rules find in the trainings that were not walked.
+
+    Args:
+        found: that.
+        failed: errors in rules of ours.
+    """
     first, *others = reports
-    found, failed = judge_looks(_list_unwalked(reports, record))
     known = {(f.name, f.where) for report in reports for f in report.findings}
     new = [f for f in found if not options.ignores(f) and (f.name, f.where) not in known]
     errors = name_errors(new)
@@ -26,7 +32,7 @@ def with_looks(reports: Sequence[Report], record: Record, options: Options) -> l
     return [replace(first, findings=(*first.findings, *new), internal_errors=internal, verdict=verdict), *others]
 
 
-def _list_unwalked(reports: Sequence[Report], record: Record) -> list[Looked]:
+def list_unwalked(reports: Sequence[Report], record: Record) -> list[Looked]:
     """The looks at trainings that no report is of: a walked one begins at its report's line, or closest behind it.
 
     The end of the run is looked at unless a report explains an exception, which then is the run's.

@@ -17,11 +17,13 @@ from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
-from trainwright.looked import with_looks
+from trainwright.looked import list_unwalked, with_looks
 from trainwright.options import Options
 from trainwright.refuted import learns, without_refuted
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Wanted
+from trainwright.repaired import RunAgain, judge_repaired
 from trainwright.review._marks import tell_marks
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
@@ -57,6 +59,7 @@ class Rehearsing:
         self._rehearsal, self._seconds = rehearsal, seconds
         self._began = when != When.AFTER
         self._record: Record | None = None
+        self._repaired_until: float | None = None
         if self._began:
             rehearsal.start()
         if when == When.BEFORE:
@@ -89,13 +92,21 @@ class Rehearsing:
             if record.ended.failure is None or not (is_changed or copies.go_past(record.ended.failure)):
                 break
             is_changed = False
-            self._rehearsal.start_copies(copies.texts)
+            self._rehearsal.start_again(copies.texts)
             again = self._wait(say, limit - time.monotonic())
             if again.updates < record.updates or again.ended.own_error or again.ended.hindrance or again.ended.status:
                 break
             again.earlier, again.changed = [*record.earlier, record.ended], tuple(copies.changes)
             record = again
         return record
+
+    def run_repaired(self, wanted: Sequence[Wanted], say: Callable[[str], None]) -> Record | None:
+        """The record of a further run with repairs in force; None where there is no time for it."""
+        self._repaired_until = self._repaired_until or time.monotonic() + self._seconds
+        if (left := self._repaired_until - time.monotonic()) <= 0:
+            return None
+        self._rehearsal.start_again(repairs=wanted)
+        return self._wait(say, left)
 
     def _wait(self, say: Callable[[str], None], seconds: float) -> Record:
         limit = time.monotonic() + seconds
@@ -141,14 +152,20 @@ def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -
         yield Rehearsing(rehearsal, seconds, when, say)
 
 
-def add_review(reports: Sequence[Report], record: Record, options: Options) -> list[Report]:
+def add_review(
+    reports: Sequence[Report], record: Record, options: Options, run_again: RunAgain | None = None
+) -> list[Report]:
     """The walk's reports, with what the rehearsal has shown: verdicts, findings, sheet and its stage.
 
     Findings that are silenced leave the verdict as it is.
+
+    Args:
+        run_again: runs the script with repairs in force; None: nothing is repaired.
     """
     if len(reports) == 1 and len(record.trainings) < 2:  # what may follow it in the code is no training
         reports = [replace(reports[0], training=None)]
-    reports = with_looks(reports, record, options)
+    looks = list_unwalked(reports, record)
+    reports = with_looks(reports, options, *judge_repaired(looks, record, run_again if options.repair else None))
     found = review(record)
     of_trainings = [verdict for _, verdict in verdicts(record)]
     of_run: Verdict | None = verdict_of(record, found.findings)

@@ -30,6 +30,7 @@ from trainwright.look.called import (
 )
 from trainwright.look.facts import add_second_step, measure_first_step
 from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.look.repairs import Repairing
 from trainwright.look.state import Look, Phase
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
@@ -43,13 +44,19 @@ MOST_VALUES = 50_000_000
 # Micro-batches, or calls before a loss (a policy that plays), after which a look waits for the next update, so many times.
 MOST_DRAWS, MOST_CALLS, MOST_TRIES = 256, 32, 4
 MOST_RATES = 20_000
+NO_REPAIRS = Repairing()
 
 
 class Looking:
     """The looks at a script's trainings, one after the other."""
 
-    def __init__(self, is_cut: Callable[[int], bool] = lambda training: False) -> None:
-        self._is_cut = is_cut
+    def __init__(
+        self,
+        is_cut: Callable[[int], bool] = lambda training: False,
+        count_updated: Callable[[], int] = lambda: 0,
+        repairing: Repairing = NO_REPAIRS,
+    ) -> None:
+        self._is_cut, self._count, self.repairing = is_cut, count_updated, repairing
         """Whether the training of a number, 0 for one that made no update, was ended before its end."""
         self.done: list[Look] = []
         self.look = Look()
@@ -78,6 +85,8 @@ class Looking:
         self.had = (
             (trainer.optimizer is not None, trainer.lr_scheduler is not None) if trainer is not None else (True, True)
         )
+        if trainer is not None and self._is_repaired():
+            self.repairing.mend_trainer(trainer, {**frame.f_globals, **frame.f_locals})
 
     def end_training(self, error: BaseException | None = None) -> None:
         """The framework's trainer is left, by an exception or at its end."""
@@ -152,6 +161,8 @@ class Looking:
     def end_step(self, optimizer: Any, training: int) -> None:
         """An optimizer has stepped, in the training of this number."""
         look, self.waits_for_step = self.look, False
+        if look.repaired is not None:
+            look.repaired.forget()
         if look.phase == Phase.FIRST and look.measured is not None:
             look.training, look.phase = training, Phase.SECOND
             with quiet():
@@ -218,8 +229,11 @@ class Looking:
         while frame is not None:
             look.scope = {**frame.f_globals, **frame.f_locals, **look.scope}
             frame = user_frame(frame.f_back) if frame.f_back is not None else None
-        look.observer = RunObserver(look.model, [module], tape=look.replay.begin(), detail=True)
-        look.graph = RunGraphWatch(look.model, detail=True)
+        repairs = self.repairing.list_step() if self._is_repaired() else []
+        if self._is_repaired():
+            self.repairing.mend_parts(look.model, self.live(), is_trainer=self.trainer is not None)
+        look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
+        look.graph = RunGraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
         look.gates = gates = self._new_gates()
         look.graph.updates = lambda: gates.passed.steps
@@ -318,6 +332,8 @@ class Looking:
     def _end(self, error: BaseException | None = None) -> None:
         """This look is over; the next one may begin."""
         look = self.look
+        if look.repaired is not None and look.repaired_graph is not None:
+            look.repaired.is_passive = look.repaired_graph.is_passive = True
         if look.facts:
             if look.phase >= Phase.FIRST:
                 add_end(look, self, is_ended=error is None and not self._is_cut(look.training))
@@ -338,7 +354,17 @@ class Looking:
             return False
         look.graph.__exit__(None, None, None)
         look.observer.__exit__(None, None, None)
+        if self._is_repaired():  # to the end of the training
+            look.repaired = RunObserver(look.model, look.roots, self.repairing.list_step(), detail=False)
+            look.repaired_graph = RunGraphWatch(look.model, self.repairing.list_step())
+            look.repaired.__enter__()
+            look.repaired_graph.__enter__()
         return True
+
+    def _is_repaired(self) -> bool:
+        """Whether the training under way, or that begins, is the one that repairs are for."""
+        number = self.look.training or self._count() + 1
+        return bool(self.repairing.repairs) and max(1, self.repairing.training) == number
 
     # What is there
 

@@ -42,6 +42,9 @@ class Look:
     observer: RunObserver | None = None
     graph: RunGraphWatch | None = None
     gates: RunGates | None = None
+    repaired: RunObserver | None = None
+    """What keeps repairs in force behind the first step, and the same of the graph."""
+    repaired_graph: RunGraphWatch | None = None
     inputs: dict[str, Any] = field(default_factory=dict)
     """What the model is called with, by name."""
     views: list[dict[str, Any]] = field(default_factory=list)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from trainwright.core import Call, Repair, Seam
 from trainwright.seams.failures.blame import frames_of
+from trainwright.seams.failures.repair_log import mended
 
 
 def _pass_to(name: str) -> Callable[..., Any]:
@@ -40,6 +42,9 @@ class Listening:
 
     looking: Any = None
     """The close look (`look/look.py`), once torch is watched."""
+    repairs: Sequence[Repair] = ()
+    """Those in force in this run, and the number of the training that they are for."""
+    repaired_training = 1
     on_train, on_fit, on_model_fit = _pass_to("trainer"), _pass_to("lightning"), _pass_keras()
 
     def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:
@@ -48,8 +53,12 @@ class Listening:
         held = next((frame.f_locals for frame in frames_of(error) if frame.f_code in own), None)
         return (held["frame"], {held["name"]: held["trainer"]}) if held is not None else None
 
-    def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> None:
-        """The error reaches the script."""
+    def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
+        """The error reaches the script, unless a repair changes the keywords."""
+        changed = Call(seam=Seam.CONSTRUCT, given=dict(keywords))
+        for repair in self.repairs:
+            changed = mended(repair, changed) if repair.seam == Seam.CONSTRUCT else changed
+        return None if changed.given == dict(keywords) else changed.given
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """The other doors tell."""

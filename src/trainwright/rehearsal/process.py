@@ -17,6 +17,7 @@ from pathlib import Path
 
 from trainwright.rehearsal.memory import MemoryGuard
 from trainwright.rehearsal.record import Ended, Record
+from trainwright.rehearsal.record_rows import Wanted
 from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request
 from trainwright.rehearsal.sandbox import remove_scratch
 
@@ -184,13 +185,20 @@ class Rehearsal:
             start_new_session=True,
         )
 
-    def start_copies(self, copies: Mapping[str, str]) -> None:
-        """Start again after its end, with these texts in the place of files, by their resolved paths."""
+    def start_again(self, copies: Mapping[str, str] | None = None, repairs: Sequence[Wanted] = ()) -> None:
+        """Start again after its end.
+
+        Args:
+            copies: texts in the place of files, by their resolved paths; those of the last start without any.
+            repairs: are in force in this run.
+        """
         remove_scratch(self._request.scratch)
         for file in (self._request.record, self._request.progress):
             file.unlink(missing_ok=True)
         self._told_to_end = None
-        self._request = replace(self._request, copies=dict(copies))
+        if copies is not None:
+            self._request = replace(self._request, copies=dict(copies))
+        self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
         self.start()
 
     @property

@@ -44,6 +44,11 @@ class Request:
         return Path(self.folder, "record")
 
     @property
+    def repairs(self) -> Path:
+        """The repairs that are to be in force, if there are any."""
+        return Path(self.folder, "repairs")
+
+    @property
     def progress(self) -> Path:
         """Where the run tells how far it is."""
         return Path(self.folder, "progress")

@@ -22,6 +22,7 @@ from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
 from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Wanted
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import Progress, Request
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
@@ -79,6 +80,10 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     move_seeds(request.seed)
     if not request.samples:
         recorder.sampler = None
+    if request.repairs.exists():
+        wanted: list[Wanted] = pickle.loads(request.repairs.read_bytes())  # written by the check
+        LISTENING.repairs = [repair for one in wanted if (repair := one.find()) is not None]
+        LISTENING.repaired_training = wanted[0].looked.training
     if request.watched:
         install()
         watch.watch(recorder)

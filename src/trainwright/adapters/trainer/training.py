@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-import transformers
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs
@@ -27,7 +26,7 @@ from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.adapters.trainer import versions
 from trainwright.adapters.trainer.gradients import accumulate, accumulating, gradient_of
 from trainwright.adapters.trainer.learning import noting_smoothed
-from trainwright.adapters.trainer.repairs import apply_to_trainer
+from trainwright.adapters.trainer.repairs import apply_to_trainer, find_tokenizer
 from trainwright.adapters.trainer.state import FurtherModels, script_state
 from trainwright.adapters.trainer.trainer_copy import copy_of_trainer, enable_checkpointing
 from trainwright.core import Call, Failure, Repair, Seam
@@ -349,11 +348,7 @@ class TrainerTraining:
 
     def tokenizer(self) -> Any:
         """The Trainer's tokenizer, its collator's, or one in the script's scope."""
-        inner = getattr(self.trainer.data_collator, "tokenizer", None)
-        for value in (getattr(self.trainer, self.tokenizer_name), inner, *self.scope.values()):
-            if isinstance(value, transformers.PreTrainedTokenizerBase):
-                return value
-        return None
+        return find_tokenizer(self.trainer, self.scope)
 
     def continue_on_cpu(self) -> None:
         """Continue with a copy of the model on the CPU after the device failed with an error of its own."""

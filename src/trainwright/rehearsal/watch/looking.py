@@ -14,6 +14,7 @@ from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.look import trials
 from trainwright.look.ending import measure_end
 from trainwright.look.look import Looking
+from trainwright.look.repairs import Repairing
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record_rows import Looked
 from trainwright.rehearsal.watch.state import State
@@ -28,7 +29,13 @@ def watch_closely(state: State) -> None:
     def is_cut(number: int) -> bool:
         return record.ended.is_cut or any(one.is_cut for one in record.trainings if number in (0, one.number))
 
-    looking, watching = Looking(is_cut), state.recorder.watching
+    def count_updated() -> int:
+        last = record.trainings[-1] if record.trainings else None
+        return last.number - (record.updates <= last.begins) if last is not None else 0
+
+    repairing = Repairing(LISTENING.repairs, LISTENING.repaired_training)
+    looking = Looking(is_cut, count_updated, repairing)
+    watching = state.recorder.watching
     LISTENING.looking = looking
     begin_call, clear, cleared = watching(looking.begin_call), watching(_begin_clear), watching(_end_change)
     begin_step, end_step, note = (
@@ -87,13 +94,14 @@ def watch_closely(state: State) -> None:
     state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: finish(error)))
 
     def finish(error: BaseException | None) -> None:
+        made, looking.repairing = repairing.list_made(), Repairing()
         if error is not None and (left := LISTENING.find_training(error)) is not None:
             looking.begin_training(left[0], **left[1])
         done = watching(looking.finish)(error) or []
         end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
         of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
-        record.looks = [Looked(number, one.facts) for number, one in sorted(of_trainings.items())]
-        record.looks += [Looked(0, end, is_end=True)] if end else []
+        record.looks = [Looked(number, one.facts, repaired=made) for number, one in sorted(of_trainings.items())]
+        record.looks += [Looked(0, end, is_end=True, repaired=made)] if end else []
 
     def try_changes() -> None:
         found = trials.try_changes(looking.done, state.recorder.seconds)

@@ -1,0 +1,92 @@
+"""Faults that the close look has found, mended in further runs: each run shows what its repair is worth, and what lies behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from trainwright.core import Finding, Outcome, Proof, Severity, Shown, Verdict
+from trainwright.looked import judge_looks
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Looked, Wanted
+from trainwright.review._review import review
+from trainwright.review._verdict import verdict_of
+
+# As many faults of a training are mended one after the other.
+MOST_REPAIRS = 6
+_WORSE = (Shown.BROKEN, Shown.DOES_NOT_LEARN)
+_BETTER = (Shown.LEARNS_IN_PART, Shown.LEARNS)
+
+RunAgain = Callable[[Sequence[Wanted]], Record | None]
+"""Runs the script with repairs in force; None: there is no time for it."""
+
+
+def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None) -> tuple[list[Finding], list[str]]:
+    """What the rules find in looks, and behind the faults that further runs have mended; and what failed in rules of ours.
+
+    Args:
+        looks: at trainings of the record.
+        run: None: nothing is repaired.
+    """
+    found, failed = judge_looks(looks)
+    wanted: list[Wanted] = []
+    now, new = record, found
+    while run is not None and len(wanted) < MOST_REPAIRS:
+        fault = next((f for f in new if f.severity != Severity.NOTE), None)
+        looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
+        if fault is None or fault.repair is None or looked is None:
+            break
+        wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
+        again = run(wanted)
+        of_training = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
+        if again is None or not of_training:
+            break
+        left = judge_looks(of_training)[0]
+        shown = "" if _holds(left, fault) else _compare(fault.repair.does, now, again, of_training)
+        if not shown:
+            break
+        # What was found beside it, and is no more, came of it.
+        beside = judge_looks([looked])[0]
+        found = [f for f in found if f is fault or not _holds(beside, f) or _holds(left, f)]
+        found = [_with_proof(f, shown) if f is fault else f for f in found]
+        names = tuple(one.rule for one in wanted)
+        new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
+        found, now, looks = [*found, *new], again, of_training
+    return found, failed
+
+
+def _holds(found: Sequence[Finding], fault: Finding) -> bool:
+    return any((f.name, f.where) == (fault.name, fault.where) for f in found)
+
+
+def _with_proof(fault: Finding, shown: str) -> Finding:
+    """The finding, with what a run with its repair has shown; a trial's outcome says more."""
+    assert fault.repair is not None
+    if isinstance(fault.proof, Outcome):
+        return fault
+    own = f"{fault.proof.fact}; " if fault.proof is not None else ""
+    return replace(fault, proof=Proof(f"{own}with this change in memory ({fault.repair.does}), {shown}"))
+
+
+def _compare(does: str, before: Record, after: Record, looks: Sequence[Looked]) -> str:
+    """What a run with a repair shows, beside the one without; empty: not that the repair mends it."""
+    ended, stopped = after.ended, before.ended.failure
+    if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
+        return ""
+    if ended.failure is not None:
+        is_same = stopped is not None and (stopped.type, stopped.message) == (ended.failure.type, ended.failure.message)
+        return (
+            f"a further run gets past this, and stops with {ended.failure}"
+            if stopped is not None and not is_same
+            else ""
+        )
+    was, now = _judge(before), _judge(after)
+    if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
+        return f"a further run learns: {now.why}"
+    if stopped is not None:
+        return "a further run goes on to its end"
+    return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
+
+
+def _judge(record: Record) -> Verdict:
+    return verdict_of(record, review(record).findings)

@@ -24,7 +24,7 @@ from trainwright.stages.gradients import CLEARED, CLIPPED
 
 def watch_closely(state: State) -> None:
     """Look closely at the first updates of each training of torch."""
-    record = state.recorder.record
+    record, watching = state.recorder.record, state.recorder.watching
 
     def is_cut(number: int) -> bool:
         return record.ended.is_cut or any(one.is_cut for one in record.trainings if number in (0, one.number))
@@ -33,19 +33,40 @@ def watch_closely(state: State) -> None:
         last = record.trainings[-1] if record.trainings else None
         return last.number - (record.updates <= last.begins) if last is not None else 0
 
-    repairing = Repairing(LISTENING.repairs, LISTENING.repaired_training)
-    looking = Looking(is_cut, count_updated, repairing)
-    watching = state.recorder.watching
+    looking = Looking(is_cut, count_updated, Repairing(LISTENING.repairs, LISTENING.repaired_training))
     LISTENING.looking = looking
-    begin_call, clear, cleared = watching(looking.begin_call), watching(_begin_clear), watching(_end_change)
-    begin_step, end_step, note = (
-        watching(looking.begin_step),
-        watching(looking.end_step),
-        watching(looking.note_schedule),
-    )
-    state.begin_outermost = begin_call
+    state.begin_outermost = watching(looking.begin_call)
     state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
     state.begin_loader = watching(lambda loader, iterator: _begin_loader(looking, loader, iterator))
+    _watch_clearing(state, looking)
+    _watch_schedules(state, watching(looking.note_schedule))
+    watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
+    _watch_steps(state, looking)
+
+    def try_changes() -> None:
+        found = trials.try_changes(looking.done, state.recorder.seconds)
+        record.looks = [replace(one, **found.get(one.training, {})) for one in record.looks]
+
+    state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: _finish(state, looking, error)))
+    state.recorder.on_written.append(watching(try_changes))
+
+
+def _finish(state: State, looking: Looking, error: BaseException | None) -> None:
+    """The run is over; `error` is what ended it."""
+    watching, record = state.recorder.watching, state.recorder.record
+    made, looking.repairing = looking.repairing.list_made(), Repairing()
+    if error is not None and (left := LISTENING.find_training(error)) is not None:
+        looking.begin_training(left[0], **left[1])
+    done = watching(looking.finish)(error) or []
+    end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
+    of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
+    record.looks = [Looked(number, one.facts, repaired=made) for number, one in sorted(of_trainings.items())]
+    record.looks += [Looked(0, end, is_end=True, repaired=made)] if end else []
+
+
+def _watch_clearing(state: State, looking: Looking) -> None:
+    """Let the look know of gradients that are cleared."""
+    clear, cleared = state.recorder.watching(_begin_clear), state.recorder.watching(_end_change)
 
     def clearing(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -59,20 +80,27 @@ def watch_closely(state: State) -> None:
 
         return passed_on
 
-    def advancing(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not state.is_off() and getattr(self, "last_epoch", -1) >= 0:  # the constructor advances it, too
-                note(self)
-            return original(self, *args, **kwargs)
-
-        return passed_on
-
     torch.nn.Module.zero_grad = clearing(torch.nn.Module.zero_grad)
     torch.optim.Optimizer.zero_grad = clearing(torch.optim.Optimizer.zero_grad)
-    schedule = torch.optim.lr_scheduler.LRScheduler
-    schedule.step = advancing(schedule.step)
-    watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
+
+
+def _watch_schedules(state: State, note: Callable[[Any], object]) -> None:
+    """Let the look know of schedules that advance."""
+    original = torch.optim.lr_scheduler.LRScheduler.step
+
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not state.is_off() and getattr(self, "last_epoch", -1) >= 0:  # the constructor advances it, too
+            note(self)
+        return original(self, *args, **kwargs)
+
+    torch.optim.lr_scheduler.LRScheduler.step = passed_on
+
+
+def _watch_steps(state: State, looking: Looking) -> None:
+    """Let the look know of optimizers that step."""
+    begin_step, end_step = state.recorder.watching(looking.begin_step), state.recorder.watching(looking.end_step)
+    trainings = state.recorder.record.trainings
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
         if state.is_off():
@@ -85,29 +113,12 @@ def watch_closely(state: State) -> None:
         return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        training = record.trainings[-1].number if record.trainings else 0
+        training = trainings[-1].number if trainings else 0
         if not state.is_off():
             end_step(optimizer, training)
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
-    state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: finish(error)))
-
-    def finish(error: BaseException | None) -> None:
-        made, looking.repairing = repairing.list_made(), Repairing()
-        if error is not None and (left := LISTENING.find_training(error)) is not None:
-            looking.begin_training(left[0], **left[1])
-        done = watching(looking.finish)(error) or []
-        end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
-        of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
-        record.looks = [Looked(number, one.facts, repaired=made) for number, one in sorted(of_trainings.items())]
-        record.looks += [Looked(0, end, is_end=True, repaired=made)] if end else []
-
-    def try_changes() -> None:
-        found = trials.try_changes(looking.done, state.recorder.seconds)
-        record.looks = [replace(one, **found.get(one.training, {})) for one in record.looks]
-
-    state.recorder.on_written.append(watching(try_changes))
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:

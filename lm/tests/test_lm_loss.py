@@ -226,13 +226,13 @@ class Letters:
 
 
 def test_key_words_that_are_not_one_token_are_named() -> None:
-    ids, split = key_token_ids(Letters(), ["plt", "fit", "predict"])
+    ids, split = key_token_ids(Letters().encode, ["plt", "fit", "predict"])
     assert ids == [1000, 1001, 1002]
     assert split == [" fit", "predict", " predict"]
 
 
 def test_a_key_word_is_listed_once() -> None:
-    ids, split = key_token_ids(Letters(), ["plt", " plt", "fit", "predict", " predict"])
+    ids, split = key_token_ids(Letters().encode, ["plt", " plt", "fit", "predict", " predict"])
     assert ids == [1000, 1001, 1002] and split == [" fit", "predict", " predict"]
     assert told_spellings(split) == "' fit', 'predict' (with and without a blank)"
 

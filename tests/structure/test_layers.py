@@ -120,7 +120,7 @@ MAY_IMPORT = {
 _ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch", "adapters.learning"}
 _TOKENS = {"trainwright_lm.documents", "trainwright_lm.atomic"}
 _RUNS = {"trainwright_lm.config", "trainwright_lm.atomic", "trainwright_lm.network", "trainwright_lm.tokens"}
-_TRAINING = {*_RUNS, "trainwright_lm.runs", "trainwright_lm.completion"}
+_TRAINING = {*_RUNS, "trainwright_lm.runs", "trainwright_lm.completion", "trainwright_lm.progress"}
 INSIDE = {
     "adapters.base": set(),
     "adapters.short_runs": {"adapters.base"},

@@ -13,7 +13,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,14 +43,6 @@ CHUNK_ROWS_GPU = 4096
 def perplexity_of(nats: float) -> float:
     """exp(nats per token)."""
     return math.exp(min(nats, 700.0))  # exp(710) overflows a float
-
-
-class Encoder(Protocol):
-    """The part of a tokenizer that key tokens need."""
-
-    def encode(self, text: str) -> list[int]:
-        """The text's token ids."""
-        ...
 
 
 def training_loss(
@@ -251,11 +243,11 @@ def _compiled() -> Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]:
     return compiled
 
 
-def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], list[str]]:
+def key_token_ids(encode: Callable[[str], list[int]], words: Sequence[str]) -> tuple[list[int], list[str]]:
     """The ids of words that are one token, each with and without a leading space, and the spellings that are not."""
     bare = dict.fromkeys(word.strip() or word for word in words)
     spellings = [spelling for word in bare for spelling in (word, f" {word}")]
-    encoded = {spelling: tokenizer.encode(spelling) for spelling in spellings}
+    encoded = {spelling: encode(spelling) for spelling in spellings}
     ids = sorted({tokens[0] for tokens in encoded.values() if len(tokens) == 1})
     return ids, [spelling for spelling, tokens in encoded.items() if len(tokens) != 1]
 

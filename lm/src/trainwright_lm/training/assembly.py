@@ -98,7 +98,7 @@ def assembled(
             f"{windows.whole:,} windows of {windows.context} tokens; packing by documents drops {windows.dropped_share:.1%} of "
             "the tokens, the incomplete end of each."
         )
-    key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
+    key_ids, split = key_token_ids(data.tokenizer.encode, recipe.loss.key_tokens)
     if split:
         live.say(f"These key tokens are more than one token each, so they get no weight: {told_spellings(split)}.")
     model = _new_model(recipe, processes)

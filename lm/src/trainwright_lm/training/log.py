@@ -83,11 +83,6 @@ def cut(file: Path, update: int) -> None:
     os.truncate(file, keep)
 
 
-def read(file: Path) -> list[dict[str, Any]]:
-    """Read the records of a log."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
 def check_sinks(names: Sequence[str]) -> None:
     """Reject sinks whose package is missing, before training starts.
 

@@ -1,10 +1,10 @@
-"""Run every script of the tests once, watched, ask the record alone (no walk), and keep what was said: exam/covers.json.
+"""Run every script of the tests once, watched, ask the record and the looks alone (no walk), and keep what was said: exam/covers.json.
 
     .venv/bin/python -m exam.covers [PATTERN...]     run them, or those whose names match; store the rows; print the table
     .venv/bin/python -m exam.covers --changed [...]  run again, and print the rows that differ from the stored ones
     .venv/bin/python -m exam.covers --table          print the table of the stored rows
 
-A row is a script, the rules that it announces with their lines, the findings of the review with theirs, the verdict, and the
+A row is a script, the rules that it announces with their lines, the findings of the report with theirs, the verdict, and the
 exception that stopped it. What a later step deletes is lost where a row changes. Runs are cached by their text and by the
 product's code, so that an interrupted command goes on where it was.
 
@@ -31,11 +31,11 @@ from typing import Any
 from exam.oracle import cached
 from exam.patches import patches
 from exam.programs import ENVIRONMENT, EXAM, ROOT, TESTS, Program, programs
-from trainwright.core import Place
+from trainwright.core import Place, Report
+from trainwright.options import Options
 from trainwright.rehearsal.process import SHORT_OF_MEMORY, Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.review._review import review
-from trainwright.review._verdict import verdict_of
+from trainwright.rehearsing import add_review
 
 STORED = EXAM / "covers.json"
 # Of a run from its first update on, and on the wall for one that sleeps.
@@ -198,14 +198,16 @@ def _row(asked: Asked, record: Record, script: Path) -> Row:
     def line(where: Place | None) -> int | None:
         return where.line if where is not None and Path(where.file).name == script.name else None
 
-    findings, errors = review(record)
+    report = Report(script=script.name)
+    (report,) = add_review([report], record, Options())
     failure, ended = record.ended.failure, record.ended
     died = ended.own_error or ended.hindrance or (f"status {ended.status}" if ended.status else "")
+    found = [[f.name, line(f.where), str(f.severity)] for f in report.findings]
     return Row(
         script=asked.name,
         expects=[list(one) for one in asked.expects],
-        found=[[f.name, line(f.where), str(f.severity)] for f in findings] + [["own error", None, e] for e in errors],
-        verdict=str(verdict_of(record, findings).shown),
+        found=found + [["own error", None, e] for e in report.internal_errors],
+        verdict=str(report.verdict.shown) if report.verdict is not None else "",
         stops=[failure.type, line(failure.where)] if failure is not None else [died, None] if died else None,
     )
 

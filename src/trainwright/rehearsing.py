@@ -75,6 +75,7 @@ class Rehearsing:
             self._rehearsal.end()
         if not self._began or self._rehearsal.is_out_of_memory:  # beside the walk it may need too much
             self._rehearsal.start()
+        self._rehearsal.note_walked(sum(any(run.status.through for run in report.stages) for report in reports))
         # What fails in an evaluation may only fail where nothing was trained: the run shows whether it does.
         is_proven = any(
             f.severity == Severity.ERROR and f.stage < Stage.EVALUATION for r in reports for f in r.findings

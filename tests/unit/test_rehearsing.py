@@ -237,6 +237,9 @@ class Instant:
     def start(self) -> None:
         self.starts += 1
 
+    def note_walked(self, number: int) -> None:
+        """Makes no trials."""
+
     def wait(self, say: object, *, until: object) -> Record:
         return Record(updates=self.starts)
 

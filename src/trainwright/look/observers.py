@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.core import Repair, Stage
+from trainwright.core import Repair
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, frames_of
 from trainwright.seams.listening.seen import seen
@@ -77,16 +77,6 @@ class RunObserver(Observer):
             return any(frame.f_locals.get("self") is self._stack[-1][0] for frame in frames_of(error))
         last = self.record.loss_calls[-1].failure if self.record.loss_calls else None
         return last is None or last == failure_of(error)
-
-    def note_failure(self, error: BaseException) -> None:
-        """The step raised this exception, which goes on to the script."""
-        record = self.record
-        record.error, record.failure, record.failed_stage = error, failure_of(error), self._stage
-        if record.loss_calls and record.loss_calls[-1].failure:
-            record.failed_stage = Stage.LOSS
-        elif self._stack and self._stage == Stage.FORWARD:
-            module, inputs = self._stack[-1]
-            record.failed_module = self.module_facts(module, inputs, None)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_passive:

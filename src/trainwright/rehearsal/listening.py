@@ -45,6 +45,8 @@ class Listening:
     repairs: Sequence[Repair] = ()
     """Those in force in this run, and the number of the training that they are for."""
     repaired_training = 1
+    count_walked: Callable[[], int] = staticmethod(lambda: 0)
+    """How many trainings need no trials, since the walk has made them."""
     on_train, on_fit, on_model_fit = _pass_to("trainer"), _pass_to("lightning"), _pass_keras()
 
     def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:

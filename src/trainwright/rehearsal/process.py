@@ -201,6 +201,10 @@ class Rehearsal:
         self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
         self.start()
 
+    def note_walked(self, number: int) -> None:
+        """Tell the process that so many trainings were walked: of these it makes no trials."""
+        self._request.walked.write_text(str(number), encoding="utf-8")
+
     @property
     def is_out_of_memory(self) -> bool:
         """Whether it was ended because the machine's memory ran short."""

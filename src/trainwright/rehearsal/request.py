@@ -49,6 +49,18 @@ class Request:
         return Path(self.folder, "repairs")
 
     @property
+    def walked(self) -> Path:
+        """Holds how many trainings the walk has walked, once it is over."""
+        return Path(self.folder, "walked")
+
+    def count_walked(self) -> int:
+        """How many trainings need no trials here, since the walk has made them."""
+        try:
+            return int(self.walked.read_text("utf-8"))
+        except (OSError, ValueError):
+            return 0
+
+    @property
     def progress(self) -> Path:
         """Where the run tells how far it is."""
         return Path(self.folder, "progress")

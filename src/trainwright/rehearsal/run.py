@@ -84,6 +84,7 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         wanted: list[Wanted] = pickle.loads(request.repairs.read_bytes())  # written by the check
         LISTENING.repairs = [repair for one in wanted if (repair := one.find()) is not None]
         LISTENING.repaired_training = wanted[0].looked.training
+    LISTENING.count_walked = request.count_walked
     if request.watched:
         install()
         watch.watch(recorder)

@@ -44,7 +44,8 @@ def watch_closely(state: State) -> None:
     _watch_steps(state, looking)
 
     def try_changes() -> None:
-        found = trials.try_changes(looking.done, state.recorder.seconds)
+        looks = [one for one in looking.done if one.training > LISTENING.count_walked()]
+        found = trials.try_changes(looks, state.recorder.seconds)
         record.looks = [replace(one, **found.get(one.training, {})) for one in record.looks]
 
     state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: _finish(state, looking, error)))

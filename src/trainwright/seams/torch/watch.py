@@ -118,14 +118,17 @@ class Observer(TorchFunctionMode):
             with self:
                 yield self.record
         except Exception as error:
-            record = self.record
-            record.error, record.failure = error, failure_of(error)
-            record.failed_stage = self._stage
-            if record.loss_calls and record.loss_calls[-1].failure:
-                record.failed_stage = Stage.LOSS
-            elif self._stack and self._stage == Stage.FORWARD:
-                module, inputs = self._stack[-1]
-                record.failed_module = self.module_facts(module, inputs, None)
+            self.note_failure(error)
+
+    def note_failure(self, error: BaseException) -> None:
+        """Record what the step raised, and the stage it was at."""
+        record = self.record
+        record.error, record.failure, record.failed_stage = error, failure_of(error), self._stage
+        if record.loss_calls and record.loss_calls[-1].failure:
+            record.failed_stage = Stage.LOSS
+        elif self._stack and self._stage == Stage.FORWARD:
+            module, inputs = self._stack[-1]
+            record.failed_module = self.module_facts(module, inputs, None)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -21,18 +21,16 @@ from typing import Any
 import wrapt
 
 from trainwright.core.report import Redirected
-from trainwright.seams.devices.cuda import patch_cuda, patch_questions
 from trainwright.seams.devices.frameworks import PATCHES
-from trainwright.seams.devices.mixed import patch_losses, patch_mixed
-from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.precision import LAUNCHED, patch_parallel, patch_precision
-from trainwright.seams.devices.redirection import KINDS, Redirection, current, going_on
-from trainwright.seams.devices.tensors import patch_factories, patch_tensors
+from trainwright.seams.devices.redirection import KINDS, Patches, Redirection, current, going_on
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import syntax_tree
 
 # Environment variables that hide GPUs from the frameworks if set before import.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+# The variables that torchrun sets for single-process training.
+LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1",
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
 # Our modules that compare torch functions by identity, and need the originals.
 _KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.seams.torch.evaluation")
 # torch's messages for a missing device, for requests that are not watched from the beginning.
@@ -159,15 +157,29 @@ def _patch_all(torch: Any, redirection: Redirection) -> None:
         return
     for module in _KNOWING:
         importlib.import_module(module)
-    for patch in (patch_tensors, patch_cuda, patch_questions, patch_precision, patch_parallel, patch_mixed):
-        patch(torch, _patches)
-    redirection.first_asked.append(lambda: _begun(torch))
+    # These import torch.
+    from trainwright.seams.devices import cuda, mixed, precision, tensors
+
+    for patch in (
+        tensors.patch_tensors,
+        cuda.patch_cuda,
+        cuda.patch_questions,
+        precision.patch_precision,
+        precision.patch_parallel,
+        mixed.patch_mixed,
+    ):
+        patch(_patches)
+
+    def begun() -> None:
+        """A missing device was requested: from now on, any function may request it."""
+        tensors.patch_factories(_patches)
+        mixed.patch_losses(_patches)
+        _run_eagerly(torch)
+
+    redirection.first_asked.append(begun)
 
 
-def _begun(torch: Any) -> None:
-    """A missing device was requested: from now on, any function may request it."""
-    patch_factories(torch, _patches)
-    patch_losses(torch, _patches)
+def _run_eagerly(torch: Any) -> None:
     stance: Callable[[str], Any] | None = getattr(torch.compiler, "set_stance", None)
     if stance is not None:  # compiling for a CPU takes minutes and is not what would run
         stance("force_eager")

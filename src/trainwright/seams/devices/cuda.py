@@ -10,8 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.redirection import Redirection, current
+import torch
+
+from trainwright.seams.devices.redirection import Patches, current, lacking_cuda
 from trainwright.seams.source.places import is_users
 
 NAME = "no GPU: the CPU stands in"
@@ -32,7 +33,7 @@ _ANSWERS: dict[str, Callable[[], Any]] = {
     ),
     "mem_get_info": lambda: (_BYTES, _BYTES),
     "memory_summary": lambda: "",
-    "get_rng_state": lambda: sys.modules["torch"].get_rng_state(),
+    "get_rng_state": torch.get_rng_state,
     "get_rng_state_all": lambda: [],
     "current_stream": lambda: Stream(),
     "default_stream": lambda: Stream(),
@@ -42,36 +43,6 @@ _ANSWERS: dict[str, Callable[[], Any]] = {
 _OF_MPS = {n: (lambda: None) for n in ("empty_cache", "synchronize", "set_per_process_memory_fraction")} | {
     n: (lambda: 0) for n in ("current_allocated_memory", "driver_allocated_memory", "recommended_max_memory")
 }
-
-
-class Stream:
-    """Executes work in order, as the CPU always does."""
-
-    cuda_stream = 0
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        """Does nothing: no work is pending."""
-
-    wait_stream = wait_event = lambda self, other: None
-
-    def record_event(self, event: Any = None) -> Any:
-        """An event recorded now."""
-        event = event or Event()
-        event.record()
-        return event
-
-    def query(self) -> bool:
-        """Always true: all work is done."""
-        return True
 
 
 class Event:
@@ -91,34 +62,51 @@ class Event:
     synchronize = wait = lambda self, *args: None
 
     def query(self) -> bool:
-        """Always true: the event is over."""
+        """Always true: all work is done."""
         return True
 
 
-def patch_cuda(torch: Any, patches: Patches) -> None:
+class Stream(contextlib.nullcontext[Any]):
+    """Executes work in order, as the CPU always does."""
+
+    cuda_stream = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(self)
+
+    synchronize = wait_stream = wait_event = lambda self, *args: None
+    query = Event.query
+
+    def record_event(self, event: Any = None) -> Any:
+        """An event recorded now."""
+        event = event or Event()
+        event.record()
+        return event
+
+
+def patch_cuda(patches: Patches) -> None:
     """Answer the user's code, and libraries once the script has asked for the device."""
     cuda = torch.cuda
-    for name, answer in _ANSWERS.items():
-        if hasattr(cuda, name):
-            patches.replace(cuda, name, _answering(getattr(cuda, name), answer))
-    for name, stand_in in (("Stream", Stream), ("Event", Event)):
-        patches.replace(cuda, name, _standing_in(getattr(cuda, name), stand_in))
-    for name in ("device", "device_of", "stream"):
-        patches.replace(cuda, name, _standing_in(getattr(cuda, name), _context))
-    for name in ("range_push", "range_pop", "mark"):
-        patches.replace(cuda.nvtx, name, _answering(getattr(cuda.nvtx, name), lambda: None))
-    for name in ("start", "stop"):
-        patches.replace(cuda.profiler, name, _answering(getattr(cuda.profiler, name), lambda: None))
+    silent = dict.fromkeys(("range_push", "range_pop", "mark", "start", "stop"), lambda: None)
+    for owner, answers, kind in (
+        (cuda, _ANSWERS, "cuda"),
+        (cuda.nvtx, silent, "cuda"),
+        (cuda.profiler, silent, "cuda"),
+        (torch.mps, _OF_MPS, "mps"),
+    ):
+        for name, answer in answers.items():
+            if hasattr(owner, name):
+                patches.replace(owner, name, _answering(getattr(owner, name), answer, kind))
+    for name, stand_in in (("Stream", Stream), ("Event", Event), ("device", _context), ("device_of", _context)):
+        patches.replace(cuda, name, _either(getattr(cuda, name), stand_in))
+    patches.replace(cuda, "stream", _answering(cuda.stream, contextlib.nullcontext))
     for name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char"):
         kept = "Float" if name in ("Half", "BFloat16") else name
         there, here = getattr(cuda, f"{name}Tensor"), getattr(torch, f"{kept}Tensor")
         patches.replace(cuda, f"{name}Tensor", _Type(there, here))
-    for name, answer in _OF_MPS.items():
-        if hasattr(torch.mps, name):
-            patches.replace(torch.mps, name, _answering(getattr(torch.mps, name), answer, "mps"))
 
 
-def patch_questions(torch: Any, patches: Patches) -> None:
+def patch_questions(patches: Patches) -> None:
     """Whether there is a device, and how many: the user's code may get an untrue answer."""
     for owner, name, kind, there, not_there in (
         (torch.cuda, "is_available", "cuda", True, False),
@@ -145,38 +133,27 @@ def _questioned(original: Callable[..., Any], kind: str, there: Any, not_there: 
     return call
 
 
-def _stands_in(kind: str) -> Redirection | None:
-    """The redirection, if calls are answered for a missing device: the user's, or any once the device was requested."""
+def _stands_in(kind: str) -> bool:
+    """Whether calls are answered for a missing device: the user's, or any once the device was requested."""
     redirection = current()
     if redirection is None or kind not in redirection.absent:
-        return None
+        return False
     if is_users(sys._getframe(2).f_code.co_filename):
         redirection.ask(kind)
-    return redirection if redirection.begun else None
+    return redirection.begun
 
 
 def _answering(original: Callable[..., Any], answer: Callable[[], Any], kind: str = "cuda") -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs) if _stands_in(kind) is None else answer()
-
-    return call
-
-
-def _standing_in(original: Any, other: Callable[..., Any]) -> Any:
-    """A class that creates instances of another class if the device is missing."""
-
-    if isinstance(original, type):
-        return _either(original, other)
-
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs) if _stands_in("cuda") is None else other(*args, **kwargs)
+        return answer() if _stands_in(kind) else original(*args, **kwargs)
 
     return call
 
 
 def _either(original: Any, other: Callable[..., Any]) -> Any:
+    """A class that creates instances of another class if the device is missing."""
+
     class Either(type(original)):  # type: ignore[misc]
         """Creates instances of either class, and recognizes both as its own."""
 
@@ -186,7 +163,7 @@ def _either(original: Any, other: Callable[..., Any]) -> Any:
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             if cls is not made:  # a user's subclass
                 return super().__call__(*args, **kwargs)
-            return original(*args, **kwargs) if _stands_in("cuda") is None else other(*args, **kwargs)
+            return other(*args, **kwargs) if _stands_in("cuda") else original(*args, **kwargs)
 
     # A subclass of the original's, because torch checks for that.
     made = Either(original.__name__, (original,), {"__module__": original.__module__})
@@ -205,8 +182,8 @@ class _Type:
         self.__module__, self.__name__ = "torch.cuda", there.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        redirection = current()
-        if redirection is None or not redirection.lacks("cuda"):
+        redirection = lacking_cuda()
+        if redirection is None:
             return self._there(*args, **kwargs)
         redirection.ask("cuda")
         return self._here(*args, **kwargs)

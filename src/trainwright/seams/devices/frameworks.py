@@ -5,12 +5,11 @@ These patches are permanent, since others build on them; they pass everything th
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name, lacking
+from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name, lacking, redirected
 from trainwright.seams.failures.blame import passed_on
 
 _HALF_ARGUMENTS = (
@@ -23,66 +22,59 @@ _GPUS = ("gpu", "cuda", "mps", "xpu")
 QUANTIZED = "Weights in 8 or 4 bits (bitsandbytes) need a GPU: this cannot be checked here."
 
 
+def _redirect(owner: Any, name: str, instead: Callable[..., Any]) -> None:
+    """Redirect a function wherever all that libraries call a GPU is missing."""
+    setattr(owner, name, redirected(getattr(owner, name), instead, lacking))
+
+
 def patch_arguments(module: Any) -> None:
     """Half-precision TrainingArguments, which is also TRL's default."""
-    original = module.TrainingArguments.__post_init__
+    _redirect(module.TrainingArguments, "__post_init__", _halved)
 
-    @functools.wraps(original)
-    def post_init(self: Any) -> None:
-        redirection = lacking()
-        if redirection is not None and not self.use_cpu:
-            for name, half in _HALF_ARGUMENTS:
-                if getattr(self, name, False):
-                    redirection.ask_for_half(half, needed=True)
-                    setattr(self, name, False)
-            if self.tf32:
-                redirection.ask_for("tf32")
-                self.tf32 = None
-        passed_on(original, self)
 
-    module.TrainingArguments.__post_init__ = post_init
+def _halved(redirection: Redirection, original: Any, self: Any) -> None:
+    if not self.use_cpu:
+        for name, half in _HALF_ARGUMENTS:
+            if getattr(self, name, False):
+                redirection.ask_for_half(half, needed=True)
+                setattr(self, name, False)
+        if self.tf32:
+            redirection.ask_for("tf32")
+            self.tf32 = None
+    passed_on(original, self)
 
 
 def patch_accelerator(module: Any) -> None:
     """An Accelerator in fp16, which does not use fp16 on a CPU but still reports it."""
-    original = module.Accelerator.__init__
+    _redirect(module.Accelerator, "__init__", _accelerated)
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        redirection = lacking()
-        if redirection is not None:
-            redirection.storages.unsure = True
-        if redirection is not None and kwargs.get("mixed_precision") == "fp16" and not kwargs.get("cpu"):
-            redirection.ask_for_half("float16", needed=True)
-            kwargs["mixed_precision"] = "no"
-        original(self, *args, **kwargs)
 
-    module.Accelerator.__init__ = init
+def _accelerated(redirection: Redirection, original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+    redirection.storages.unsure = True
+    if kwargs.get("mixed_precision") == "fp16" and not kwargs.get("cpu"):
+        redirection.ask_for_half("float16", needed=True)
+        kwargs["mixed_precision"] = "no"
+    original(self, *args, **kwargs)
 
 
 def patch_pretrained(module: Any) -> None:
     """Models loaded onto a GPU, with GPU-only attention, or in 8 bits."""
     owner = module.PreTrainedModel
-    original = owner.from_pretrained.__func__
-
-    @functools.wraps(original)
-    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        redirection = lacking()
-        if redirection is None:
-            return original(cls, *args, **kwargs)
-        if _quantized(kwargs):
-            redirection.remarks.append(QUANTIZED)
-        if not _lacks_map(redirection, kwargs.get("device_map")):
-            return original(cls, *args, **kwargs)
-        given = {k: v for k, v in kwargs.items() if k != "device_map"}
-        result = original(cls, *args, **_whole(redirection, given))
-        for tensor in (result[0] if isinstance(result, tuple) else result).parameters():
-            redirection.storages.put(tensor, GPU)
-        return result
-
-    owner.from_pretrained = classmethod(from_pretrained)
+    owner.from_pretrained = classmethod(redirected(owner.from_pretrained.__func__, _from_pretrained, lacking))
     if hasattr(owner, "_check_and_adjust_attn_implementation"):
-        _patch_attention(owner)
+        _redirect(owner, "_check_and_adjust_attn_implementation", _attended)
+
+
+def _from_pretrained(redirection: Redirection, original: Any, cls: Any, *args: Any, **kwargs: Any) -> Any:
+    if _quantized(kwargs):
+        redirection.remarks.append(QUANTIZED)
+    if not _lacks_map(redirection, kwargs.get("device_map")):
+        return original(cls, *args, **kwargs)
+    given = {k: v for k, v in kwargs.items() if k != "device_map"}
+    result = original(cls, *args, **_whole(redirection, given))
+    for tensor in (result[0] if isinstance(result, tuple) else result).parameters():
+        redirection.storages.put(tensor, GPU)
+    return result
 
 
 def _quantized(given: dict[str, Any]) -> bool:
@@ -108,42 +100,28 @@ def _whole(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _patch_attention(owner: Any) -> None:
-    original = owner._check_and_adjust_attn_implementation
-
-    @functools.wraps(original)
-    def check(self: Any, attn_implementation: Any, *args: Any, **kwargs: Any) -> Any:
-        redirection = lacking()
-        if redirection is not None and "flash" in str(attn_implementation):
-            redirection.ask_for(str(attn_implementation))
-            attn_implementation = "sdpa" if getattr(self, "_supports_sdpa", False) else "eager"
-        return original(self, attn_implementation, *args, **kwargs)
-
-    owner._check_and_adjust_attn_implementation = check
+def _attended(
+    redirection: Redirection, original: Any, self: Any, attn_implementation: Any, *args: Any, **kwargs: Any
+) -> Any:
+    if "flash" in str(attn_implementation):
+        redirection.ask_for(str(attn_implementation))
+        attn_implementation = "sdpa" if getattr(self, "_supports_sdpa", False) else "eager"
+    return original(self, attn_implementation, *args, **kwargs)
 
 
 def patch_lightning(module: Any) -> None:
     """Run Lightning's Trainer for GPUs on one CPU, in fp32."""
-    _redirect_keywords(module._AcceleratorConnector)
+    _redirect(module._AcceleratorConnector, "__init__", _connected)
 
 
 def patch_fabric(module: Any) -> None:
     """Run Fabric for GPUs on the CPU."""
-    _redirect_keywords(module._Connector)
+    _redirect(module._Connector, "__init__", _connected)
 
 
-def _redirect_keywords(owner: Any) -> None:
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, **kwargs: Any) -> None:
-        redirection = lacking()
-        if redirection is not None:
-            redirection.storages.unsure = True
-            kwargs = _on_cpu(redirection, kwargs)
-        original(self, **kwargs)
-
-    owner.__init__ = init
+def _connected(redirection: Redirection, original: Any, self: Any, **kwargs: Any) -> None:
+    redirection.storages.unsure = True
+    original(self, **_on_cpu(redirection, kwargs))
 
 
 def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
@@ -166,50 +144,36 @@ def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
 
 def patch_tensorflow(module: Any) -> None:
     """TensorFlow itself places work for a missing GPU on the CPU, so this only records it."""
-    place, physical, logical = (module.device, module.config.list_physical_devices, module.config.list_logical_devices)
+    config = module.config
+    physical = config.list_physical_devices
 
-    @functools.wraps(place)
-    def device(device_name: Any, *args: Any, **kwargs: Any) -> Any:
-        redirection = current()
-        if redirection is not None and "gpu:" in str(device_name).lower() and not physical("GPU"):
+    def device(redirection: Redirection, original: Any, device_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if "gpu:" in str(device_name).lower() and not physical("GPU"):
             redirection.ask("GPU")
-        return place(device_name, *args, **kwargs)
+        return original(device_name, *args, **kwargs)
 
-    def listing(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def devices(device_type: Any = None) -> Any:
-            found, redirection = passed_on(original, device_type), current()
-            if found or redirection is None or device_type != "GPU":
-                return found
-            redirection.absent |= {"GPU"}
-            told = redirection.question("GPU", sys._getframe(1))
-            return [module.config.PhysicalDevice("/physical_device:GPU:0", "GPU")] if told else found
+    def devices(redirection: Redirection, original: Any, device_type: Any = None) -> Any:
+        found = passed_on(original, device_type)
+        if found or device_type != "GPU":
+            return found
+        redirection.absent |= {"GPU"}
+        told = redirection.question("GPU", sys._getframe(2))
+        return [config.PhysicalDevice("/physical_device:GPU:0", "GPU")] if told else found
 
-        return devices
+    def unless_made_up(redirection: Redirection, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """Skip a setting for a device that does not exist."""
+        return None if "GPU" in redirection.pretends else original(*args, **kwargs)
 
-    module.device = device
-    module.config.list_physical_devices = listing(physical)
-    module.config.list_logical_devices = listing(logical)
-    module.config.experimental.list_physical_devices = module.config.list_physical_devices
-    for owner, name in (
-        (module.config.experimental, "set_memory_growth"),
-        (module.config, "set_visible_devices"),
-        (module.config, "set_logical_device_configuration"),
+    for owner, name, instead in (
+        (module, "device", device),
+        (config, "list_physical_devices", devices),
+        (config, "list_logical_devices", devices),
+        (config.experimental, "set_memory_growth", unless_made_up),
+        (config, "set_visible_devices", unless_made_up),
+        (config, "set_logical_device_configuration", unless_made_up),
     ):
-        setattr(owner, name, _unless_made_up(getattr(owner, name)))
-
-
-def _unless_made_up(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Skip a device setting for a device that does not exist."""
-
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        redirection = current()
-        if redirection is not None and "GPU" in redirection.pretends:
-            return None
-        return original(*args, **kwargs)
-
-    return call
+        setattr(owner, name, redirected(getattr(owner, name), instead, current))
+    config.experimental.list_physical_devices = config.list_physical_devices
 
 
 PATCHES: tuple[tuple[str, Callable[[Any], None]], ...] = (

@@ -6,13 +6,13 @@ batches according to the answer that there is none.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
 from typing import Any
 
-from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.redirection import GPU, HOST, Storages, current
+import torch
+
+from trainwright.seams.devices.redirection import GPU, HOST, Patches, Redirection, Storages, current
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 # Functions that torch.nn.functional's losses call; unlike the losses, nobody compares them by identity. Outputs come
@@ -23,32 +23,29 @@ _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l
 _MOVERS = ("ignite", "fastai", "skorch")
 
 
-def patch_mixed(torch: Any, patches: Patches) -> None:
+def patch_mixed(patches: Patches) -> None:
     """Make layers and losses reject a batch that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
-        original = owner._next_data
-
-        @functools.wraps(original)
-        def next_data(self: Any, _original: Any = original) -> Any:
-            batch = passed_on(_original, self)
-            if (storages := _sure()) is not None:
-                _note(torch, storages, batch)
-            return batch
-
-        patches.replace(owner, "_next_data", next_data)
+        patches.redirect(owner, "_next_data", _loaded)
     before = torch.nn.modules.module.register_module_forward_pre_hook(_enters)
     after = torch.nn.modules.module.register_module_forward_hook(_left)
     patches.later(before.remove)
     patches.later(after.remove)
 
 
-def patch_losses(torch: Any, patches: Patches) -> None:
+def patch_losses(patches: Patches) -> None:
     """Make losses reject targets that were left on the CPU, from the first request for a device on."""
     for name in _LOSSES:
-        patches.replace(torch._C._nn, name, _comparing(getattr(torch._C._nn, name)))
-    with_logits = torch.binary_cross_entropy_with_logits
-    patches.replace(torch, "binary_cross_entropy_with_logits", _comparing(with_logits))
+        patches.redirect(torch._C._nn, name, _compared)
+    patches.redirect(torch, "binary_cross_entropy_with_logits", _compared)
+
+
+def _loaded(redirection: Redirection, original: Any, self: Any) -> Any:
+    batch = passed_on(original, self)
+    if (storages := _sure()) is not None:
+        _note(storages, batch)
+    return batch
 
 
 def _sure() -> Storages | None:
@@ -59,17 +56,17 @@ def _sure() -> Storages | None:
     return None if redirection.storages.unsure or any(m in sys.modules for m in _MOVERS) else redirection.storages
 
 
-def _note(torch: Any, storages: Storages, value: Any) -> None:
+def _note(storages: Storages, value: Any) -> None:
     """Record that a batch's tensors are where the loader created them."""
     if isinstance(value, torch.Tensor):
         if storages.device(value) is None:
             storages.put(value, HOST)
     elif isinstance(value, dict):
         for inside in value.values():
-            _note(torch, storages, inside)
+            _note(storages, inside)
     elif isinstance(value, (list, tuple)):
         for inside in value:
-            _note(torch, storages, inside)
+            _note(storages, inside)
 
 
 def _enters(module: Any, args: Any) -> None:
@@ -99,15 +96,11 @@ def _weight(module: Any) -> Any:
     return next((p for p in module._parameters.values() if p is not None), None)
 
 
-def _comparing(original: Any) -> Any:
-    @functools.wraps(original)
-    def passed_on(*args: Any, **kwargs: Any) -> Any:
-        storages = _sure() if len(args) > 1 else None
-        if storages is not None and getattr(args[1], "ndim", 0) > 0:
-            _refuse(storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss")
-        return original(*args, **kwargs)
-
-    return passed_on
+def _compared(redirection: Redirection, original: Any, *args: Any, **kwargs: Any) -> Any:
+    storages = _sure() if len(args) > 1 else None
+    if storages is not None and getattr(args[1], "ndim", 0) > 0:
+        _refuse(storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss")
+    return original(*args, **kwargs)
 
 
 def _refuse(one: str | None, other: str | None, which: str) -> None:

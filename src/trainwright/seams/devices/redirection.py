@@ -3,6 +3,7 @@ tensors' memory would be, as far as that is certain."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -114,6 +115,13 @@ class Redirection:
         self.asked[kind_of(device) or str(device)] = None
         self._begin()
 
+    def on_cpu(self, device: Any) -> Any:
+        """The CPU in place of a missing device, which is then recorded as requested; any other as it is."""
+        if not self.lacks(device):
+            return device
+        self.ask(device)
+        return "cpu"
+
     def ask_for_half(self, dtype: Any, *, needed: bool = False) -> None:
         """Record that the script would use half precision on the device.
 
@@ -195,14 +203,62 @@ def half_name(dtype: Any) -> str | None:
     return _HALVES.get(str(dtype).removeprefix("torch."))
 
 
+def lacking_cuda() -> Redirection | None:
+    """The current redirection, if CUDA is missing; without CUDA, nothing else is redirected in torch either."""
+    found = current()
+    return found if found is not None and "cuda" in found.absent else None
+
+
 def lacking() -> Redirection | None:
     """The current redirection, if there is no GPU for the script."""
     found = current()
-    return found if found is not None and lacks_gpu(found) else None
+    if found is None:
+        return None
+    return found if (set(KINDS) <= found.absent if "torch" in sys.modules else found.forced) else None
 
 
-def lacks_gpu(redirection: Redirection) -> bool:
-    """Whether all devices that libraries call a GPU are missing."""
-    if "torch" not in sys.modules:
-        return redirection.forced
-    return set(KINDS) <= redirection.absent
+def redirected(
+    original: Callable[..., Any],
+    instead: Callable[..., Any],
+    asked: Callable[[], Redirection | None] = lacking_cuda,
+) -> Callable[..., Any]:
+    """A function that another answers while a check redirects: it gets the redirection, the original and the arguments."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        redirection = asked()
+        if redirection is None:
+            return original(*args, **kwargs)
+        return instead(redirection, original, *args, **kwargs)
+
+    return call
+
+
+class Patches:
+    """Replaced attributes, to be restored in reverse order."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def replace(self, owner: Any, name: str, value: Any) -> Any:
+        """Replace an object's attribute; an inherited one is deleted again when restoring."""
+        if name in vars(owner):
+            original = vars(owner)[name]
+            self._undo.append(lambda: setattr(owner, name, original))
+        else:
+            self._undo.append(lambda: delattr(owner, name))
+        setattr(owner, name, value)
+        return value
+
+    def redirect(self, owner: Any, name: str, instead: Callable[..., Any]) -> Any:
+        """Replace a function by a redirected one."""
+        return self.replace(owner, name, redirected(getattr(owner, name), instead))
+
+    def later(self, undo: Callable[[], None]) -> None:
+        """Also call this when everything is restored."""
+        self._undo.append(undo)
+
+    def put_back(self) -> None:
+        """Undo everything."""
+        while self._undo:
+            self._undo.pop()()

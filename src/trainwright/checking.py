@@ -168,7 +168,7 @@ class _Showing:
             found = add_review(waiting, record, self._options, self._run_repaired)
             found = [_said_of_one(report, self._processes) for report in found]
         elif self._train and waiting:
-            why_not = _why_not_trained(waiting)
+            why_not = _why_not_trained(waiting, self._options.device)
             self.trains = not why_not
             found = [*waiting[:-1], replace(waiting[-1], message=f"{waiting[-1].message} {why_not}".strip())]
         for index, report in enumerate(found, start=1):
@@ -179,7 +179,7 @@ class _Showing:
         if self.trains:
             self._console.print("The script now starts again, for real.")
         unshown = any(r.verdict is not None and r.verdict.shown == Shown.NOT_SHOWN for r in self._shown)
-        return exit_status(self._shown) or int(self._required and unshown)
+        return exit_status(self._shown) or int(self._required and unshown) or int(self._train and not self.trains)
 
     def _run_repaired(self, wanted: Sequence[Wanted]) -> Record | None:
         return self._rehearsal.run_repaired(wanted, self._say) if self._rehearsal is not None else None
@@ -195,10 +195,14 @@ class _Showing:
             write_all(self._targets, combined(self._shown), self._stdout)
 
 
-def _why_not_trained(reports: Sequence[Report]) -> str:
+def _why_not_trained(reports: Sequence[Report], device: str) -> str:
     """Why a script is not run for real; empty if it is."""
     if any(stops(r) or r.is_interrupted or r.failure is not None for r in reports):
         return "The script was not run for real: fix the findings above first."
+    asked = next((r.redirected for r in reports if r.redirected is not None), None)
+    if asked is not None and device != "cpu":
+        wants = " and ".join(asked.asked)
+        return f"The script was not run for real: it asks for {wants}, and {asked.why}."
     if position() is not None:
         return "`run` does not start a training with several processes: launch the script yourself."
     return ""

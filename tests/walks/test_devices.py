@@ -153,12 +153,11 @@ raise ValueError("no such table")
 
 
 @without_gpu
-def test_run_redirects_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+def test_run_does_not_train_where_the_gpu_is_missing_and_says_so(tmp_path: Path) -> None:
     ended = _command("run", HERE / "whole_set_on_device.py", tmp_path / "r.json")
     assert ended.returncode == 1, ended.stderr
     report = from_dict(json.loads((tmp_path / "r.json").read_text("utf-8")))
-    assert report.redirected is None
-    assert "`run` trains for real" in report.message
+    assert "was not run for real: it asks for cuda, and there is no GPU here" in report.message
 
 
 def test_device_cpu_keeps_to_the_cpu_where_there_is_a_gpu_too(tmp_path: Path) -> None:

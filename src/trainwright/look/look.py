@@ -105,6 +105,7 @@ class Looking:
         is_anew = is_waiting and module is look.roots[0]
         if is_anew and module.training and not look.record.training:
             self._close()  # gradients were on in an evaluation before the training
+            look.retire_repairs()
             self.look = look = Look(is_schedule_first=look.is_schedule_first)
         if look.phase == Phase.WAITING and (self.waits_for_step or not self._begins(module)):
             return
@@ -254,6 +255,7 @@ class Looking:
             has_moved = "step" not in calls and _version_of(look.model) != look.version  # by hand, as SAM does
             if has_moved or look.draws > MOST_DRAWS or (look.is_open and look.calls > MOST_CALLS):
                 self._close()
+                look.retire_repairs()
                 self.look, self.tries = Look(), self.tries + 1
                 self.is_given_up = self.is_given_up or self.tries == MOST_TRIES
                 self.waits_for_step = True
@@ -332,8 +334,7 @@ class Looking:
     def _end(self, error: BaseException | None = None) -> None:
         """This look is over; the next one may begin."""
         look = self.look
-        if look.repaired is not None and look.repaired_graph is not None:
-            look.repaired.is_passive = look.repaired_graph.is_passive = True
+        look.retire_repairs()
         if look.facts:
             if look.phase >= Phase.FIRST:
                 add_end(look, self, is_ended=error is None and not self._is_cut(look.training))
@@ -349,7 +350,8 @@ class Looking:
             return True
         look.is_open = False
         if torch.overrides._get_current_function_mode() is not look.graph:
-            look.graph.is_passive = look.observer.is_passive = True
+            look.graph.retire()
+            look.observer.retire()
             self.is_given_up = True
             return False
         look.graph.__exit__(None, None, None)

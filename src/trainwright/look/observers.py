@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Repair
 from trainwright.look.tape import Tape
@@ -24,11 +25,21 @@ def original(func: Any) -> Any:
     return func if func is torch.Tensor.backward else getattr(func, "__wrapped__", func)
 
 
-class RunObserver(Observer):
-    """Observes the forward pass and the loss of a real step."""
+class _Leaving(TorchFunctionMode):
+    """A mode that can be left while another of the script's lies over it: it stays there without effect."""
 
     is_passive = False
-    """Whether it was left while a mode of the script lay over it."""
+    _hooks: list[Any]
+
+    def retire(self) -> None:
+        """Have no effect from now on."""
+        self.is_passive = True
+        for hook in self._hooks:
+            hook.remove()
+
+
+class RunObserver(_Leaving, Observer):
+    """Observes the forward pass and the loss of a real step."""
 
     def __init__(
         self,
@@ -96,10 +107,8 @@ class RunObserver(Observer):
             self._tape.note(module, args, kwargs, output)
 
 
-class RunGraphWatch(GraphWatch):
+class RunGraphWatch(_Leaving, GraphWatch):
     """Watches the graph of a real step."""
-
-    is_passive = False
 
     def join(self, model: nn.Module) -> None:
         """A further module is called, which this model holds with all before."""

@@ -26,6 +26,7 @@ class Repairing:
     repairs: Sequence[Repair] = ()
     training: int = 1
     """The number of the training that they are for."""
+    _has_mended: bool = False
 
     def list_step(self) -> list[Repair]:
         """Those of calls in a step; a batch is changed as the model is given it."""
@@ -52,7 +53,10 @@ class Repairing:
                     continue  # it has no such part: the repair is not made
 
     def mend_parts(self, model: nn.Module, optimizers: Sequence[Any], *, is_trainer: bool) -> None:
-        """Change the model, and its optimizers with their schedules, before the first step."""
+        """Change the model, and its optimizers with their schedules, before the first step; once."""
+        if self._has_mended:
+            return
+        self._has_mended = True
         for repair in () if is_trainer else self._list(Seam.TRAINER):
             named = dict(model.named_parameters())
             given = {"model": model, "label_names": [], "ignored_arguments": {}, **dict.fromkeys(_UNNAMED)}

@@ -115,6 +115,12 @@ class Look:
         self.modes = self.record.modes if self.record.training else {}
         self.observer.forget()
 
+    def retire_repairs(self) -> None:
+        """Let repairs of the step have no effect from now on."""
+        if self.repaired is not None and self.repaired_graph is not None:
+            self.repaired.retire()
+            self.repaired_graph.retire()
+
     def is_known(self, optimizer: Any) -> bool:
         """Whether an optimizer is one of this training's."""
         return any(is_same(optimizer, one) for ref in self.optimizers if (one := ref()) is not None)

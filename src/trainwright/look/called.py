@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +48,25 @@ def is_among(one: Any, others: list[Any]) -> bool:
 def holds(optimizer: Any, model: nn.Module) -> bool:
     own = {id(p) for p in model.parameters() if p.requires_grad}
     return any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+
+
+class LiveOptimizers:
+    """The script's optimizers, as long as it holds them."""
+
+    def __init__(self) -> None:
+        self._known: list[weakref.ref[Any]] = []
+
+    def list_live(self) -> list[Any]:
+        """The innermost of those that libraries wrap."""
+        known = [o for ref in self._known if (o := ref()) is not None]
+        self._known += [weakref.ref(o) for o in seen().optimizers if not is_among(o, known)]
+        found = [o for ref in self._known if (o := ref()) is not None]
+        found = [o for o in found if any(group["params"] for group in o.param_groups)]
+        return [o for o in found if not any(o is getattr(around, "optimizer", None) for around in found)]
+
+    def list_held(self) -> set[int]:
+        """The identities of the parameters that they hold."""
+        return {id(p) for o in self.list_live() for group in o.param_groups for p in group["params"]}
 
 
 def has_mode_on_top() -> bool:

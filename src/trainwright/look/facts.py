@@ -82,7 +82,7 @@ def measure_first_step(look: Look, looking: Looking) -> None:
     view, key = dict(look.inputs), label_name(look.inputs, record.targets)
     if key is None and record.targets is not None:
         key, view["labels"] = "labels", record.targets
-    optimizers = passed.optimizers or looking.live()
+    optimizers = passed.optimizers or looking.optimizers.list_live()
     measured = Measured(passed=passed, record=record, optimizers=optimizers, view=view, key=key, model=look.model)
     look.measured = measured
     _measure_forward(look, looking, measured)
@@ -135,7 +135,9 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
         for parameter, gradient in kept:
             parameter.grad = gradient
     stepped = {id(p) for o in passed.optimizers for group in o.param_groups for p in group["params"]}
-    waiting = {id(p) for o in looking.live() for group in o.param_groups for p in group["params"]} - stepped
+    waiting = {
+        id(p) for o in looking.optimizers.list_live() for group in o.param_groups for p in group["params"]
+    } - stepped
     names = {name for name, p in model.named_parameters() if id(p) in waiting} if passed.optimizers else set()
     facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in names))
     passes, at = cleared_between(passed)

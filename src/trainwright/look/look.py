@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -20,6 +19,7 @@ from torch import nn
 from trainwright.adapters.torch.batches import POOLED
 from trainwright.core import Place
 from trainwright.look.called import (
+    LiveOptimizers,
     Several,
     find_outermost,
     has_mode_on_top,
@@ -60,7 +60,7 @@ class Looking:
         """Whether the training of a number, 0 for one that made no update, was ended before its end."""
         self.done: list[Look] = []
         self.look = Look()
-        self._optimizers: list[weakref.ref[Any]] = []
+        self.optimizers = LiveOptimizers()
         self.loader: Any = None
         self.items: Any = None
         self.trainer: Any = None
@@ -154,7 +154,7 @@ class Looking:
         is_repeated = any(one is optimizer for one in look.gates.passed.optimizers)
         if not is_repeated:
             look.gates.step(optimizer)
-        waiting = [o for o in self.live() if not any(one.is_known(o) for one in self.done)]
+        waiting = [o for o in self.optimizers.list_live() if not any(one.is_known(o) for one in self.done)]
         missing = [o for o in waiting if holds(o, look.model) and not is_among(o, look.gates.passed.optimizers)]
         if is_repeated or not missing:
             self._measure()
@@ -213,7 +213,7 @@ class Looking:
     def _begins(self, module: nn.Module) -> bool:
         """Begin the look, if this call belongs to a training."""
         own = {id(p) for p in module.parameters() if p.requires_grad}
-        held = self._held()
+        held = self.optimizers.list_held()
         if not (held & own or (not held and own and self.loader is not None and module.training)):
             return False
         if has_mode_on_top() or is_compiled(module) or sum(p.numel() for p in module.parameters()) > MOST_VALUES:
@@ -223,7 +223,7 @@ class Looking:
         look.loader, look.items = self.loader, self.items
         look.model = find_outermost(module)
         if not self.had[0]:  # the Trainer's own is not the script's
-            for optimizer in self.live():
+            for optimizer in self.optimizers.list_live():
                 seen().optimizers.pop(optimizer, None)
         frame = user_frame(sys._getframe(1))
         look.where = place_of(frame) if frame is not None else None
@@ -232,7 +232,7 @@ class Looking:
             frame = user_frame(frame.f_back) if frame.f_back is not None else None
         repairs = self.repairing.list_step() if self._is_repaired() else []
         if self._is_repaired():
-            self.repairing.mend_parts(look.model, self.live(), is_trainer=self.trainer is not None)
+            self.repairing.mend_parts(look.model, self.optimizers.list_live(), is_trainer=self.trainer is not None)
         look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
         look.graph = RunGraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
@@ -372,23 +372,14 @@ class Looking:
 
     def _is_next(self, module: nn.Module) -> bool:
         """Whether a further training begins: an optimizer that the look has not met holds weights of this module."""
-        others = [o for o in self.live() if not any(one.is_known(o) for one in (self.look, *self.done))]
+        others = [o for o in self.optimizers.list_live() if not any(one.is_known(o) for one in (self.look, *self.done))]
         return bool(self.look.optimizers) and any(holds(o, module) for o in others)
-
-    def live(self) -> list[Any]:
-        """The script's optimizers: the innermost of those that libraries wrap."""
-        known = [o for ref in self._optimizers if (o := ref()) is not None]
-        self._optimizers += [weakref.ref(o) for o in seen().optimizers if not is_among(o, known)]
-        found = [o for ref in self._optimizers if (o := ref()) is not None]
-        found = [o for o in found if any(group["params"] for group in o.param_groups)]
-        return [o for o in found if not any(o is getattr(around, "optimizer", None) for around in found)]
-
-    def _held(self) -> set[int]:
-        return {id(p) for o in self.live() for group in o.param_groups for p in group["params"]}
 
     def _new_gates(self) -> RunGates:
         parameters = list(self.look.model.parameters())
-        return RunGates(self.live(), [], live=True, parameters=parameters, keep=self.look.phase == Phase.FIRST)
+        return RunGates(
+            self.optimizers.list_live(), [], live=True, parameters=parameters, keep=self.look.phase == Phase.FIRST
+        )
 
     def _copy_weights(self) -> None:
         self.look.version = _version_of(self.look.model)

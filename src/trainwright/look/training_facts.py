@@ -131,7 +131,7 @@ def _measure_setup(look: Look, looking: Looking) -> None:
         parts=_Parts(
             passed=passed,
             roots=look.roots,
-            optimizers=passed.optimizers or looking.live(),
+            optimizers=passed.optimizers or looking.optimizers.list_live(),
             schedules=_schedules(look),
         ),
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from exam.programs import ENVIRONMENT
-from trainwright.core import Finding, Outcome, Proof, Severity
+from trainwright.core import Finding, Outcome, Severity
+from trainwright.looked import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Wanted
@@ -149,15 +150,11 @@ def test_a_repair_that_changes_nothing_proves_nothing(tmp_path: Path, server: Se
 def test_a_trainers_collator_is_changed_before_it_trains(server: Server) -> None:
     script = Path(__file__).parents[1] / "rules" / "batch" / "mismatched_mask" / "bad.py"
     with Rehearsal(script.name, seconds=5, folder=script.parent, server=server) as rehearsal:
-        record = rehearsal.wait()
-
-        def run_again(wanted: Sequence[Wanted]) -> Record:
-            rehearsal.start_again(repairs=wanted)
-            return rehearsal.wait()
-
-        found, failed = judge_repaired(record.looks, record, run_again)
-    assert not failed
-    (fault,) = [one for one in found if one.severity != Severity.NOTE]
-    assert fault.name == "mismatched-mask"
-    assert isinstance(fault.proof, Proof)
-    assert "a further run shows it no more" in fault.proof.fact
+        (look,) = rehearsal.wait().looks
+        (fault,) = [one for one in judge_looks([look])[0] if one.severity != Severity.NOTE]
+        assert fault.name == "mismatched-mask" and fault.repair is not None
+        does = fault.repair.does
+        rehearsal.start_again(repairs=[Wanted(rule=fault.name, does=does, looked=look)])
+        (again,) = rehearsal.wait().looks
+    assert again.repaired == (does,)
+    assert [one for one in judge_looks([again])[0] if one.severity != Severity.NOTE] == []

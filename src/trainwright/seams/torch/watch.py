@@ -117,7 +117,7 @@ class Observer(TorchFunctionMode):
         try:
             with self:
                 yield self.record
-        except Exception as error:
+        except Exception as error:  # the script's: it is what was to be seen
             self.note_failure(error)
 
     def note_failure(self, error: BaseException) -> None:

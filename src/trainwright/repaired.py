@@ -45,8 +45,8 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
         shown = "" if _holds(left, fault) else _compare(fault.repair.does, now, again, of_training)
         if not shown:
             break
-        # What was found beside it, and is no more, came of it.
-        beside = judge_looks([looked])[0]
+        # What was found beside it, and is no more, came of it; a run that was cut earlier may not have come to it.
+        beside = judge_looks([looked])[0] if again.updates >= now.updates else []
         found = [f for f in found if f is fault or not _holds(beside, f) or _holds(left, f)]
         found = [_with_proof(f, shown) if f is fault else f for f in found]
         names = tuple(one.rule for one in wanted)

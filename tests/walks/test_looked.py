@@ -171,8 +171,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("installed") / "site-packages"
     folder.mkdir()
     (folder / "engines.py").write_text(PACKAGE, encoding="utf-8")
-    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}) as server:
+    helpers = str(Path(__file__).parents[1] / "helpers")
+    paths = os.pathsep.join(filter(None, (str(folder), helpers, os.environ.get("PYTHONPATH"))))
+    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}) as server:
         yield server
 
 

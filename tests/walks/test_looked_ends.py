@@ -1,12 +1,10 @@
 """An exception that ends the run is judged in the run itself: its cause is named, and nothing else is."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from exam.programs import ENVIRONMENT
+from tests.walks.test_looked import server
 from trainwright.core import Failure, Finding, Place, Severity, Stage, StageRun, Status
 from trainwright.core.report import Report
 from trainwright.looked import judge_looks
@@ -15,16 +13,8 @@ from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsing import add_review
 
-PACKAGE = """
-class Engine:
-    def __init__(self, step):
-        self.step = step
+__all__ = ["server"]
 
-    def run(self, loader, epochs):
-        for _ in range(epochs):
-            for batch in loader:
-                self.step(batch)
-"""
 HEAD = """
 import sys
 
@@ -41,7 +31,7 @@ loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X, y), batch
 def train(model, loss, loader=loader, epochs=3, **more):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 
-    def step(batch):
+    def step(engine, batch):
         x, y = batch
         optimizer.zero_grad()
         loss(model(x), y).backward(**more)
@@ -180,16 +170,6 @@ except RuntimeError as error:
         ("12", "16"),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("installed") / "site-packages"
-    folder.mkdir()
-    (folder / "engines.py").write_text(PACKAGE, encoding="utf-8")
-    paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}) as server:
-        yield server
 
 
 def run(text: str, folder: Path, server: Server) -> Record:

@@ -1,12 +1,12 @@
 """Faults that the close look finds are mended in further runs of the script: each shows what its repair is worth, and what lies behind."""
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from exam.programs import ENVIRONMENT
+from tests.walks.test_looked import server
 from trainwright.core import Finding, Outcome, Severity
 from trainwright.looked import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
@@ -14,16 +14,8 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Wanted
 from trainwright.repaired import judge_repaired
 
-PACKAGE = """
-class Engine:
-    def __init__(self, step):
-        self.step = step
+__all__ = ["server"]
 
-    def run(self, loader, epochs):
-        for _ in range(epochs):
-            for batch in loader:
-                self.step(self, batch)
-"""
 SCRIPT = """
 import torch
 from torch import nn
@@ -71,17 +63,6 @@ FAULTS = {
     "double-activation": {"ANSWER": "torch.softmax(self.head(hidden), -1)"},
     "uncleared-gradients": {"CLEAR": "pass"},
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("installed") / "site-packages"
-    folder.mkdir()
-    (folder / "engines.py").write_text(PACKAGE, encoding="utf-8")
-    helpers = str(Path(__file__).parents[1] / "helpers")
-    paths = os.pathsep.join(filter(None, (str(folder), helpers, os.environ.get("PYTHONPATH"))))
-    with Server(["torch"], {**ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}) as server:
-        yield server
 
 
 def write(*faults: str) -> str:
@@ -158,3 +139,19 @@ def test_a_trainers_collator_is_changed_before_it_trains(server: Server) -> None
         (again,) = rehearsal.wait().looks
     assert again.repaired == (does,)
     assert [one for one in judge_looks([again])[0] if one.severity != Severity.NOTE] == []
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_came_of_a_fault_is_left_out_unless_the_run_was_cut_earlier(is_cut: bool, server: Server) -> None:
+    script = Path(__file__).parents[1] / "rules" / "forward" / "one_unit_softmax" / "bad.py"
+    with Rehearsal(script.name, seconds=5, folder=script.parent, server=server) as rehearsal:
+        record = rehearsal.wait()
+
+        def run_again(wanted: Sequence[Wanted]) -> Record:
+            rehearsal.start_again(repairs=wanted)
+            again = rehearsal.wait()
+            return replace(again, updates=record.updates - 1) if is_cut else replace(again, updates=record.updates)
+
+        found, _ = judge_repaired(record.looks, record, run_again)
+    names = [one.name for one in found if one.severity != Severity.NOTE]
+    assert names == ["one-unit-softmax", *(["constant-output", "constant-loss"] if is_cut else [])]

@@ -29,10 +29,7 @@ def check(
     samples: bool = True,
     **fit: Any,
 ) -> Report:
-    """Check a training that is about to start, and leave everything as it is.
-
-    Objects of torch are trained in a copy of this process, for at most 300 updates; where it has begun to use a GPU, here, and
-    then restored. A `Trainer` and a Keras model are walked, and restored.
+    """Walk a training that is about to start, and restore everything.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
     `check(module, datamodule=data)` for a `LightningModule`; for plain torch
@@ -43,10 +40,10 @@ def check(
         loader: yields the training batches: (inputs, targets), several inputs and the targets, a mapping with the
             targets under "labels", "target" or the like; without a loss, the arguments of `model`.
         loss: a function of (output, targets); None: the model gets the whole batch and returns its loss.
-        budget: time limit, in seconds.
-        seed: random seed of the walk's experiments; moves those of a copy.
+        budget: time limit for the walk, in seconds.
+        seed: random seed of the walk's experiments.
         ignore: names of silenced rules.
-        repair: fix faults in memory and go on.
+        repair: fix faults in memory and continue the walk.
         samples: show single rows of the data.
         fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.
 

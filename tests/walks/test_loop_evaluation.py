@@ -136,6 +136,85 @@ def test_an_argmax_forgotten_is_found_wherever_the_evaluation_stands(place: str,
     assert found[0].where is not None and "# the fault" in source[found[0].where.line - 1], said(report)
 
 
+def test_nothing_is_written_deleted_or_asked_after_the_loop(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.txt"
+    kept.write_text("kept")
+    report = _report(tmp_path, f"""
+        import os
+        import shutil
+
+        for epoch in range(3):
+            for inputs, labels in train:
+                step(inputs, labels)
+            torch.save(model.state_dict(), {str(tmp_path / "best.pt")!r})
+        model.load_state_dict(torch.load({str(tmp_path / "best.pt")!r}))
+        os.remove({str(kept)!r})
+        shutil.rmtree({str(tmp_path)!r})
+        input("go on?")
+        os.makedirs({str(tmp_path / "results")!r}, exist_ok=True)
+        model.eval()
+        with torch.no_grad():
+            print((model(x[1500:]).argmax(1) == y[1500:]).float().mean())
+    """)  # fmt: skip
+    assert not loud(report), said(report)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["kept.txt", "script.py"]
+    assert "1 batch of a pass tried" in _row(report), said(report)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "right = sum((model(a).argmax(1) == b).sum().item() for a, b in valid)",
+        "right = 0\n                for a, b in valid:\n                    right += (model(a).argmax(1) == b).sum()",
+        (
+            "right = 0\n                for batch in valid:\n                    b = batch[1]\n"
+            "                    right += (model(batch[0]).argmax(1) == b).sum()"
+        ),
+    ],
+    ids=["generator", "loop", "index"],
+)
+def test_a_batch_that_fails_before_the_model_is_called_is_the_evaluations(line: str, tmp_path: Path) -> None:
+    report = _report(tmp_path, f"""
+        valid = DataLoader(TensorDataset(x[1500:]), batch_size=64)
+        for epoch in range(3):
+            for inputs, labels in train:
+                step(inputs, labels)
+            with torch.no_grad():
+                {line}
+    """)  # fmt: skip
+    assert loud(report) == ["crashing-metrics"], said(report)
+
+
+def test_an_error_after_the_loop_that_is_not_the_evaluations_is_no_finding(tmp_path: Path) -> None:
+    report = _report(tmp_path, """
+        for epoch in range(3):
+            for inputs, labels in train:
+                step(inputs, labels)
+            model.eval()
+            with torch.no_grad():
+                right = sum((model(inputs).argmax(1) == labels).sum().item() for inputs, labels in valid)
+            model.train()
+        table = {}
+        print(table["missing"], right)
+    """)  # fmt: skip
+    assert not loud(report), said(report)
+
+
+def test_an_error_of_the_shortened_loaders_is_not_believed(tmp_path: Path) -> None:
+    """Predictions of two batches do not have the shape of the labels of all."""
+    report = _report(tmp_path, """
+        for epoch in range(3):
+            model.train()
+            for inputs, labels in train:
+                step(inputs, labels)
+            model.eval()
+            with torch.no_grad():
+                predicted = torch.cat([model(inputs).argmax(1) for inputs, _ in valid])
+            print((predicted == y[1500:]).float().mean())
+    """)  # fmt: skip
+    assert not loud(report), said(report)
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -18,5 +18,5 @@ for epoch in range(5):
         loss.backward()
         optimizer.step()
         step += 1
-        if not torch.isfinite(loss):
+        if step % 100 == 0:
             print(step * rows_per_step, loss.item())  # expect: undefined-name

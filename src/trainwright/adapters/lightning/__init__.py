@@ -1,0 +1,1 @@
+"""Lightning's Trainer, with its training step as the body of a loop."""

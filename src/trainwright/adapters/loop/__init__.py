@@ -1,0 +1,1 @@
+"""Handwritten training loops, and steps that are run like one."""

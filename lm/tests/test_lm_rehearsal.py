@@ -92,12 +92,12 @@ def test_stages_that_the_time_did_not_allow_are_named_beside_what_was_found(
 ) -> None:
     cut = report()
     runs = list(cut.stages)
-    runs[-1] = dataclasses.replace(runs[-1], status=Status.SKIPPED, why="the budget of 20 s ran out")
+    runs[-2] = dataclasses.replace(runs[-2], status=Status.SKIPPED, why="the budget of 20 s ran out")
     runs[-3] = dataclasses.replace(runs[-3], status=Status.SKIPPED, why="there is no evaluation set")
     monkeypatch.setattr(trainwright, "check", lambda **_: dataclasses.replace(cut, stages=tuple(runs)))
     train(data, tmp_path / "run", small_recipe("run.updates=3", "run.check=true"))
     (line,) = [text for text in said if "debugger" in text]
-    assert line.endswith(f"8 stages: {NO_FAULT}; not walked: baseline (the budget of 20 s ran out).")
+    assert line.endswith(f": {NO_FAULT}; not walked: overfit (the budget of 20 s ran out).")
 
 
 def test_ctrl_c_during_the_walk_ends_the_command(data: PreparedData, tmp_path: Path, walk: Any) -> None:

@@ -20,11 +20,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from lm_material import SMALL, small_recipe, small_tokenizer, write_data
-from trainwright.core.finding import Severity
-from trainwright.core.report import Status
-from trainwright.core.stage import WALKED, Stage
 from trainwright.errors import TrainwrightError, UsageError
-from trainwright.walk.run import check_script
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import claimed, open_run
@@ -234,7 +230,7 @@ def test_a_walk_before_the_training_changes_no_bit_of_it(data: PreparedData, tmp
     assert all(torch.equal(a[k], b[k]) for k in a)
     assert [t["loss"] for t in lines(tmp_path / "walked")] == [t["loss"] for t in lines(tmp_path / "not")]
     (walk,) = [text for text in said if text.startswith("The debugger")]
-    assert "9 stages: no fault found" in walk
+    assert walk.endswith(": no fault found.")
 
 
 def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: PreparedData, tmp_path: Path) -> None:
@@ -245,16 +241,6 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: Pr
     assert not (tmp_path / "run" / "log.jsonl").exists()
     train(data, tmp_path / "run", small_recipe())  # nothing was trained: another recipe may take the folder
     assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
-
-
-def test_the_debugger_walks_the_makers_own_training_and_finds_nothing(data: PreparedData, tmp_path: Path) -> None:
-    settings = [word for setting in SMALL for word in ("--set", setting)]
-    words = ["lm", "train", str(data.folder), "--out", str(tmp_path / "run"), *settings, "--set", "data.windows=4"]
-    (report,) = check_script("trainwright", words, module=True, strict=True)
-    assert not [finding for finding in report.findings if finding.severity is not Severity.NOTE]
-    passed = {run.stage for run in report.stages if run.status is Status.PASSED}
-    assert set(WALKED) - passed <= {Stage.EVALUATION, Stage.BASELINE}, report  # evaluation is not in the loop's body
-    assert not (tmp_path / "run" / "log.jsonl").exists()  # it was not trained
 
 
 def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:

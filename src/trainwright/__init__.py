@@ -29,7 +29,10 @@ def check(
     samples: bool = True,
     **fit: Any,
 ) -> Report:
-    """Walk a training that is about to start, and restore everything.
+    """Check a training that is about to start, and leave everything as it is.
+
+    Objects of torch are trained in a copy of this process, for at most 300 updates; where it has begun to use a GPU, here, and
+    then restored. A `Trainer` and a Keras model are walked, and restored.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
     `check(module, datamodule=data)` for a `LightningModule`; for plain torch
@@ -40,10 +43,10 @@ def check(
         loader: yields the training batches: (inputs, targets), several inputs and the targets, a mapping with the
             targets under "labels", "target" or the like; without a loss, the arguments of `model`.
         loss: a function of (output, targets); None: the model gets the whole batch and returns its loss.
-        budget: time limit for the walk, in seconds.
-        seed: random seed of the walk's experiments.
+        budget: time limit, in seconds.
+        seed: random seed of the walk's experiments; moves those of a copy.
         ignore: names of silenced rules.
-        repair: fix faults in memory and continue the walk.
+        repair: fix faults in memory and go on.
         samples: show single rows of the data.
         fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.
 

@@ -1,4 +1,4 @@
-"""`trainwright.check`: the walk, called from Python or a notebook on objects instead of a script."""
+"""`trainwright.check`: a check called from Python or a notebook, of objects instead of a script."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
     from trainwright.adapters.base import Adapter
+    from trainwright.adapters.from_objects import Training
     from trainwright.seams.listening.seen import Seen
 
+# Of a training of torch, which has no end of its own here.
+MOST_UPDATES = 300
 _FORMS = (
     "trainwright.check takes a transformers Trainer; a LightningModule with a loader (and an evaluation loader) or "
     "datamodule=; a compiled Keras model with x= and y=; or model=, loader= and optimizer= (and loss=) for plain torch"
@@ -44,9 +47,13 @@ def check(
 ) -> Report:
     """Carry out `trainwright.check` for its caller."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
+    from trainwright.adapters.from_objects import Training, kept
     from trainwright.options import Options, shows_samples
-    from trainwright.seams.source.places import show
+    from trainwright.rehearsal.request import Work
+    from trainwright.rehearsing import rehearse_work
+    from trainwright.seams.source.places import place_of, show
     from trainwright.seams.source.written import syntax_tree
+    from trainwright.walk.closing import versions
     from trainwright.walk.session import Session
 
     if isinstance(ignore, str):
@@ -57,12 +64,17 @@ def check(
     linecache.checkcache()
     syntax_tree.cache_clear()
     plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
-    make = _maker(training, loader, evaluation_loader, datamodule, plain, fit, caller)
+    training = _training(training, loader, evaluation_loader, datamodule, plain, fit, caller)
+    script = show(caller.f_code.co_filename)
     with cell_progress() as say:
-        return Session(show(caller.f_code.co_filename), options, say=say).check(make)
+        if not isinstance(training, Training):
+            return Session(script, options, say=say).check(training)
+        report = Report(script=script, framework=training.framework, versions=versions(), begins=place_of(caller))
+        work = Work(run=training.run, most_updates=MOST_UPDATES)
+        return rehearse_work(report, work, options, say, kept(training.owners))[0]
 
 
-def _maker(
+def _training(
     training: Any,
     loader: Any,
     evaluation_loader: Any,
@@ -70,8 +82,8 @@ def _maker(
     plain: dict[str, Any],
     fit: dict[str, Any],
     caller: FrameType,
-) -> Callable[[Seen], Adapter]:
-    """The function that makes the adapter for the training that the arguments describe."""
+) -> Callable[[Seen], Adapter] | Training:
+    """The training that the arguments describe; of Keras and transformers, what makes the adapter of its walk."""
     from trainwright.adapters import from_objects
     from trainwright.frameworks.packages import TRAINER
     from trainwright.walk.version_check import packages_of, require
@@ -101,14 +113,14 @@ def _maker(
                 "check(module, datamodule=data)."
             )
         require("torch", *packages_of(training))
-        return lambda seen: from_objects.of_lightning(seen, training, loader, evaluation_loader, datamodule, caller)
+        return from_objects.of_lightning(training, loader, evaluation_loader, datamodule, caller)
     if training is not None:
         hint = " Pass it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
     _none_of({"datamodule": datamodule}, "a data module is for a LightningModule")
     _check_plain(plain, loader, evaluation_loader)
     require("torch")
-    return lambda seen: from_objects.of_parts(seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain)
+    return from_objects.of_parts(caller, loader=loader, evaluation_loader=evaluation_loader, **plain)
 
 
 def _none_of(given: dict[str, Any], why: str) -> None:

@@ -1,13 +1,15 @@
-"""`%%check` in a notebook: runs a cell in the notebook's own variables, up to its training, and walks that."""
+"""`%%check` in a notebook: runs a cell, with its training, in a copy of the notebook's process. The notebook's own variables stay
+untouched, but for a cell that trains by a Trainer or by Keras: that is run in them up to its training, which is walked."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import inspect
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, NoReturn
@@ -17,8 +19,12 @@ from trainwright.errors import TrainwrightError, UsageError
 from trainwright.seams.intercept import install
 from trainwright.seams.listening.seen import Construction, seen
 from trainwright.seams.loops.found_loops import is_users_object
+from trainwright.seams.source.moved_code import watched_names
 from trainwright.seams.source.places import cell_numbers, show
 from trainwright.seams.source.written import assignment_place, syntax_tree
+
+# Kinds of training that are walked in the notebook's own process.
+_WALKED = frozenset({"Trainer", "fit"})
 
 
 def register(shell: Any) -> None:
@@ -38,14 +44,19 @@ def register(shell: Any) -> None:
 
 
 def check_cell(shell: Any, line: str, cell: str) -> Report:
-    """Walk the training of a cell; the variables keep the values they had when it was reached.
+    """The report of a cell's training.
 
     Raises:
         UsageError: for unknown options, and for a cell with a top-level `await`.
     """
     import trainwright.report  # noqa: F401 - the report shows itself
+    from trainwright.adapters.from_objects import kept
     from trainwright.api import cell_progress
     from trainwright.options import Options, shows_samples
+    from trainwright.rehearsal.in_place import has_computed_elsewhere
+    from trainwright.rehearsal.request import Work
+    from trainwright.rehearsing import rehearse_work
+    from trainwright.walk.closing import nothing_checked, versions
     from trainwright.walk.session import Session
 
     given = _parser().parse_args(shlex.split(line))
@@ -60,11 +71,31 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
         note_earlier(shell.user_ns, code.co_filename)
         exec(code, shell.user_ns)
 
+    def run(is_over: Callable[[], bool]) -> None:
+        with watched_names(shell.user_ns), displaying_nothing(shell):
+            start()
+
+    report = Report(script=f"In [{number}]", framework="torch", versions=versions())
     with cell_progress() as say:
-        report = Session(f"In [{number}]", options, say=say).run(start)[-1]
-    for name in [name for name in shell.user_ns if name.startswith("__trainwright_")]:
-        del shell.user_ns[name]
-    return report
+        if not has_computed_elsewhere():
+            work = Work(run=run, left_at=_WALKED)
+            report, record = rehearse_work(report, work, options, say, kept([*shell.user_ns.values()]))
+            if not record.trainings and record.ended.failure is None:
+                ended = "The cell ended without reaching a training call or loop that Trainwright recognizes"
+                return replace(report, message=nothing_checked(ended))
+            if _WALKED.isdisjoint(training.kind for training in record.trainings):
+                return report
+        return Session(report.script, options, say=say).run(start)[-1]
+
+
+@contextlib.contextmanager
+def displaying_nothing(shell: Any) -> Iterator[None]:
+    """What a cell displays meanwhile is no output of the notebook's."""
+    shell.display_pub.publish = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        del shell.display_pub.publish
 
 
 def _number(shell: Any) -> int:
@@ -139,13 +170,15 @@ def _parser() -> argparse.ArgumentParser:
         prog="%%check",
         add_help=False,
         allow_abbrev=False,
-        description="Walk the cell's training pipeline and stop before training.",
+        description="Run the cell's training in a copy of the notebook's process, and say what is wrong with it.",
     )
-    parser.add_argument("--budget", type=float, default=60.0, help="time limit for the walk itself, in seconds")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the walk's experiments")
+    parser.add_argument("--budget", type=float, default=60.0, help="time limit for the training, in seconds")
+    parser.add_argument("--seed", type=int, default=0, help="moves the random seeds of the run")
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="NAME", help="name of a rule to silence; repeatable"
     )
     parser.add_argument("--no-samples", dest="samples", action="store_false", help="show no single rows of the data")
-    parser.add_argument("--no-repair", dest="repair", action="store_false", help="stop at the first fault")
+    parser.add_argument(
+        "--no-repair", dest="repair", action="store_false", help="run no further copies, in which faults are repaired"
+    )
     return parser

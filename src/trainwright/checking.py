@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -62,14 +62,14 @@ def check_program(
     program.set_environment()
     _know_cells(program)
     # A second check runs in the environment that this process has.
-    second = _second_walk(program, options) if verify else None
+    second = _second_walk(program, options, rehearsed) if verify else None
     is_alone = "-" in targets.given.values()
     with (
         own_stdout(is_alone) as stdout,
         progress() as say,
         standing_in(texts := _copies(copies)),
         Walking() as walking,
-        _rehearsing(program, options, say, rehearsed) as rehearsal,
+        _rehearsing(program, options, say, rehearsed, texts) as rehearsal,
     ):
         showing = _Showing(
             targets,
@@ -167,10 +167,10 @@ class _Showing:
             record = self._rehearsal.finish(waiting, self._say)
             found = add_review(waiting, record, self._options, self._run_repaired)
             found = [_said_of_one(report, self._processes) for report in found]
-        elif self._train and waiting:
-            why_not = _why_not_trained(waiting, self._options.device)
+        if self._train and found:
+            why_not = _why_not_trained(found, self._options.device)
             self.trains = not why_not
-            found = [*waiting[:-1], replace(waiting[-1], message=f"{waiting[-1].message} {why_not}".strip())]
+            found = [*found[:-1], replace(found[-1], message=f"{found[-1].message} {why_not}".strip())]
         for index, report in enumerate(found, start=1):
             shown = report
             if self._second is not None:
@@ -217,7 +217,11 @@ def _said_of_one(report: Report, processes: str) -> Report:
 
 
 def _rehearsing(
-    program: Program, options: Options, say: Callable[[str], None], rehearsed: bool
+    program: Program,
+    options: Options,
+    say: Callable[[str], None],
+    rehearsed: bool,
+    texts: Mapping[str, str] | None = None,
 ) -> contextlib.AbstractContextManager[Rehearsing | None]:
     """The rehearsal of a check, or None."""
     here = position()
@@ -225,14 +229,21 @@ def _rehearsing(
         return contextlib.nullcontext()
     from trainwright.rehearsing import rehearsing
 
-    return rehearsing(program, options, say)
+    return rehearsing(program, options, say, texts)
 
 
-def _second_walk(program: Program, options: Options) -> SecondWalk:
+def _second_walk(program: Program, options: Options, rehearsed: bool) -> SecondWalk:
     """A second check of the same script, in the environment this process has before the script runs in it."""
     from trainwright.fixes.verify import SecondWalk
 
-    words = ["--no-rehearsal", "--no-samples", "--budget", str(options.budget), "--seed", str(options.seed)]
+    words = [
+        "--rehearsal" if rehearsed else "--no-rehearsal",
+        "--no-samples",
+        "--budget",
+        str(options.budget),
+        "--seed",
+        str(options.seed),
+    ]
     for name in options.ignore:
         words += ["--ignore", name]
     words += [] if options.repair else ["--no-repair"]
@@ -245,7 +256,7 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
         words=(*words, "--", program.script, *program.arguments),
         folder=str(Path.cwd()),
         environment=environment,
-        seconds=options.budget,
+        seconds=options.budget * (2 if rehearsed else 1),
         safe_path=not {"", str(Path.cwd())} & set(sys.path),
     )
 

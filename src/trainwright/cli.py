@@ -186,7 +186,7 @@ def check(
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    rehearsed = rehearsal and training is None and copies is None
+    rehearsed = rehearsal and training is None
     options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
@@ -206,8 +206,9 @@ def run(
     budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
+    rehearsal: Rehearsal = True,
 ) -> int:
-    """Walk a script's trainings; if no error is found, run it from its beginning, for real.
+    """Check a script's trainings; if no error is found, run it from its beginning, for real.
 
     It is then run as by `python script.py`, whose losses, weights and exit status are its own.
     """
@@ -217,8 +218,8 @@ def run(
         raise UsageError(
             f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
-    options = _options(program, budget, seed, ignore, True)
-    return check_program(program, Targets(json=json, html=html), options, train=True)
+    options = _options(program, budget, seed, ignore, True, walks=WALK_SHARE if rehearsal else 1.0)
+    return check_program(program, Targets(json=json, html=html), options, train=True, rehearsed=rehearsal)
 
 
 def _options(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from trainwright.core import Finding, Severity, Shown, Verdict
-from trainwright.core.report import Report
+from trainwright.core import WALKED, Facts, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.report import UNWALKED, WARNED, Report
 from trainwright.look.judging import judge_facts
 from trainwright.options import Options
 from trainwright.refuted import name_errors
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Looked
+from trainwright.stages import SetupFacts
+from trainwright.stages.describe import describe
+from trainwright.walk.stage_runs import UNSEEN_EVALUATION
+
+# Why a stage has no facts of a training that was looked at.
+IN_RUN = "the run itself shows it"
 
 
 def with_looks(
@@ -67,3 +73,36 @@ def judge_looks(looks: Iterable[Looked]) -> tuple[list[Finding], list[str]]:
     for look in looks:
         failed += judge_facts(look.facts, look.answer, found, is_end=look.is_end)
     return found, failed
+
+
+def with_training(report: Report, looks: Sequence[Looked], record: Record) -> Report:
+    """The report of a walk that has reached no training, with the first one that was looked at: its stages, with what was found
+    there or measured."""
+    first = next((look for look in looks if look.training and not look.is_end), None)
+    facts = first.facts if first is not None else {}
+    measured = {kind.stage: fact for kind, fact in facts.items()}
+    mended = {name for finding in report.findings for name in finding.after_repair}
+    before, was_left, _ = report.message.partition(UNWALKED)
+    if first is None and not was_left:
+        return replace(report, message="" if record.updates else report.message)
+    return replace(
+        report,
+        framework=report.framework or getattr(facts.get(SetupFacts), "framework", None),
+        begins=report.begins or next((t.where for t in record.trainings), None),
+        stages=tuple(_stage_run(stage, report.findings, mended, measured.get(stage)) for stage in WALKED),
+        message=before.strip() if was_left else "",
+    )
+
+
+def _stage_run(stage: Stage, findings: Sequence[Finding], mended: Collection[str], facts: Facts | None) -> StageRun:
+    here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
+    names = ", ".join(dict.fromkeys(f.name for f in here))
+    if any(f.severity == Severity.ERROR and f.name not in mended for f in here):
+        return StageRun(stage=stage, status=Status.FAILED, why=names)
+    if any(f.name in mended for f in here):
+        return StageRun(stage=stage, status=Status.REPAIRED, why=names)
+    if names or facts is not None:
+        return StageRun(
+            stage=stage, status=Status.PASSED, why=f"{WARNED}{names}" if names or facts is None else describe(facts)
+        )
+    return StageRun(stage=stage, status=Status.SKIPPED, why=UNSEEN_EVALUATION if stage == Stage.EVALUATION else IN_RUN)

@@ -18,7 +18,7 @@ UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # A schedule was tried over another plan than the run had, if its updates differ by more.
 SAME_PLAN = 0.1
 # What the walk says of a line that it has not run as the script does.
-_GUESSED = ("undefined-name", "crashing-metrics")
+_GUESSED = ("undefined-name",)
 
 
 def learns(verdict: Verdict | None) -> bool:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
+from typing import Any
 
 from trainwright.causes import with_causes_first, with_known_remedy
 from trainwright.core import Severity, Shown, Stage, StageRun, Status, Verdict
-from trainwright.core.report import Report
+from trainwright.core.report import UNWALKED, Report
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
-from trainwright.looked import list_unwalked, with_looks
+from trainwright.looked import list_unwalked, with_looks, with_training
 from trainwright.options import Options
 from trainwright.refuted import learns, without_refuted
-from trainwright.rehearsal.process import Rehearsal
+from trainwright.rehearsal.in_place import may_fork
+from trainwright.rehearsal.process import Forking, Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Wanted
+from trainwright.rehearsal.request import Work
+from trainwright.rehearsal.run import INTERRUPTED
 from trainwright.repaired import RunAgain, judge_repaired
 from trainwright.review._marks import tell_marks
 from trainwright.review._review import review
@@ -41,7 +46,11 @@ STOPPED = "script-stopped"
 EVALUATED = "evaluated"
 # A script that stops more often is not followed to its end.
 MOST_COPIES = 6
-UNWALKED = "No training call or loop was found that can be walked: what is said here comes from the rehearsal alone."
+CUT_OFF = "Interrupted: the report shows the results so far."
+NOT_FORKED = (
+    "The training was tried in this process, with weights, optimizer and random numbers put back afterwards: one that has begun "
+    "to use a GPU cannot be copied."
+)
 
 
 class When(Enum):
@@ -60,6 +69,7 @@ class Rehearsing:
         self._began = when != When.AFTER
         self._record: Record | None = None
         self._repaired_until: float | None = None
+        self.is_interrupted = False
         if self._began:
             rehearsal.start()
         if when == When.BEFORE:
@@ -114,6 +124,7 @@ class Rehearsing:
         try:
             return self._rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
         except KeyboardInterrupt:  # what was seen so far is reported
+            self.is_interrupted = True
             self._rehearsal.end()
             return self._rehearsal.wait(say)
 
@@ -128,8 +139,14 @@ def choose_time(device: str) -> When:
 
 
 @contextlib.contextmanager
-def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -> Iterator[Rehearsing]:
-    """Rehearse a program, at the latest when what is yielded is finished; its process ends with the context."""
+def rehearsing(
+    program: Program, options: Options, say: Callable[[str], None], copies: Mapping[str, str] | None = None
+) -> Iterator[Rehearsing]:
+    """Rehearse a program, at the latest when what is yielded is finished; its process ends with the context.
+
+    Args:
+        copies: texts in the place of files, by their resolved paths.
+    """
     when = choose_time(options.device)
     seconds = options.budget if when == When.BESIDE else options.budget / 2
     environment = {}
@@ -147,10 +164,50 @@ def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -
         seconds=seconds,
         environment=environment,
         samples=options.samples,
+        copies=copies or {},
     )
     with contextlib.ExitStack() as stack:
         stack.push(rehearsal.__exit__)
         yield Rehearsing(rehearsal, seconds, when, say)
+
+
+def rehearse_work(
+    report: Report,
+    work: Work,
+    options: Options,
+    say: Callable[[str], None],
+    restoring: contextlib.AbstractContextManager[Any],
+) -> tuple[Report, Record]:
+    """A report of a run of what this process holds, in forks of it, and the record.
+
+    Args:
+        report: says what is run.
+        restoring: puts the objects back that the run has changed, where this process may not fork.
+    """
+    began, is_forked = time.monotonic(), may_fork()
+    rehearsal = Rehearsal(
+        report.script,
+        device=options.device,
+        seconds=options.budget,
+        seed=options.seed,
+        server=Forking(work) if is_forked else None,
+        samples=options.samples,
+    )
+    running: Rehearsing | None = None
+    again: RunAgain | None = None
+    with contextlib.ExitStack() as stack:
+        stack.push(rehearsal.__exit__)
+        if is_forked:
+            running = Rehearsing(rehearsal, options.budget, When.BEFORE, say)
+            record = running.finish([], say)
+            again = functools.partial(running.run_repaired, say=say)
+        else:
+            with restoring:
+                record = rehearsal.run_here(work)
+        (judged,) = add_review([report], record, options, again)
+    is_interrupted = record.ended.hindrance == INTERRUPTED or (running is not None and running.is_interrupted)
+    message = CUT_OFF if is_interrupted else report.message if is_forked else NOT_FORKED
+    return replace(judged, message=judged.message or message, seconds=time.monotonic() - began), record
 
 
 def add_review(
@@ -186,8 +243,9 @@ def add_review(
     )
     # Rows that the run itself answered say more than the walk's.
     first, *others = (replace(one, samples=()) if sheet is not None and sheet.samples else one for one in judged)
-    if record.updates and not first.is_interrupted and not any(run.status.through for run in first.stages):
-        first = replace(first, message=UNWALKED)
+    is_seen = record.updates or UNWALKED in first.message
+    if is_seen and not first.is_interrupted and not any(run.status.through for run in first.stages):
+        first = with_training(first, looks, record)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
@@ -222,7 +280,7 @@ def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
         return run
     times = "once" if made.times == 1 else f"{made.times:,} times"
     at = f" at {made.where}" if made.where is not None else ""
-    return replace(run, why=f"the walk saw none; the rehearsal evaluated {times}{at}")
+    return replace(run, why=f"the rehearsal evaluated {times}{at}")
 
 
 def _with_verdict(report: Report, verdict: Verdict | None, is_sure: bool) -> Report:

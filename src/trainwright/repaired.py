@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainwright.core import Finding, Outcome, Proof, Severity, Shown, Verdict
+from trainwright.core import Finding, Outcome, Proof, Seam, Severity, Shown, Verdict
 from trainwright.looked import judge_looks
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Looked, Wanted
@@ -14,6 +14,7 @@ from trainwright.review._verdict import verdict_of
 
 # As many faults of a training are mended one after the other.
 MOST_REPAIRS = 6
+_NO_DOOR = (Seam.METRICS, Seam.EVALUATION)  # of a run
 _WORSE = (Shown.BROKEN, Shown.DOES_NOT_LEARN)
 _BETTER = (Shown.LEARNS_IN_PART, Shown.LEARNS)
 
@@ -34,7 +35,7 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
     while run is not None and len(wanted) < MOST_REPAIRS:
         fault = next((f for f in new if f.severity != Severity.NOTE), None)
         looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
-        if fault is None or fault.repair is None or looked is None:
+        if fault is None or fault.repair is None or looked is None or fault.repair.seam in _NO_DOOR:
             break
         wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
         again = run(wanted)

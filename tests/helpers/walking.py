@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from running import run
 from trainwright.core.finding import Severity
-from trainwright.core.report import Report, from_dict
+from trainwright.core.report import UNWALKED, Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
 from trainwright.options import Options
@@ -33,10 +34,11 @@ def _rules() -> dict[str, Rule]:
 
 
 def walk(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> Report:
-    """The report of the script's first training; `options` are those of Options."""
+    """The report of the script's first training, or of its run where no training is walked; `options` are those of Options."""
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads
         return walk_apart(script, *arguments)
-    return walk_all(script, *arguments, budget=budget, **options)[0]
+    report = walk_all(script, *arguments, budget=budget, **options)[0]
+    return run(script, *arguments, walked=report, budget=budget, **options) if UNWALKED in report.message else report
 
 
 def walk_all(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> list[Report]:

@@ -29,7 +29,7 @@ _TORCH = (
 )
 FILES = {
     "trainer": ("adapters/trainer", *_TORCH),
-    "loop": ("adapters/loop", "adapters/lightning", *_TORCH),
+    "loop": ("look", *_TORCH),
     "keras": (
         "adapters/keras",
         "adapters/data",
@@ -54,8 +54,10 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
         OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
     ("made in walk/ of a script that ended before its training", ALL, """
-        SetupFacts.refused SetupFacts.empty_set
-        SetupFacts.misspelled SetupFacts.undefined SetupFacts.text_labels"""),
+        SetupFacts.refused SetupFacts.empty_set SetupFacts.text_labels"""),
+    ("the walk adds them to what is measured", ("trainer", "keras"), "SetupFacts.misspelled SetupFacts.undefined"),
+    ("the look of a run has it", TRAINER, "OptimizerFacts.update_rate"),
+    ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
@@ -64,7 +66,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         ForwardFacts.called_at LossFacts.evaluation_call LossFacts.computed_by_nothing LossFacts.paired
         LossFacts.ignored_label LossFacts.outputs LossFacts.outputs_keyed LossFacts.outputs_named"""),
     ("of Keras's own optimizers, callbacks and devices", TORCH, """
-        OptimizerFacts.update_rate OptimizerFacts.rate_keyword OptimizerFacts.named_by_string OptimizerFacts.library
+        OptimizerFacts.rate_keyword OptimizerFacts.named_by_string OptimizerFacts.library
         OptimizerFacts.given_gradients OptimizerFacts.bound OptimizerFacts.schedule_moves_at
         GradientFacts.follows_loss_scale SetupFacts.takes_all_memory"""),
     ("a loader's collator and worker processes, which fit has not", KERAS, """
@@ -77,35 +79,39 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
         GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
-        GradientFacts.frozen_by_step GradientFacts.idle_rounds OptimizerFacts.schedule_first"""),
+        OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
         ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),
     ("the Trainer's columns, sets by name, evaluation loop and best checkpoint", ("loop", "keras"), """
-        BatchFacts.dropped_columns BatchFacts.vocabulary_facts BatchFacts.collator_masks DatasetFacts.lookalikes
+        BatchFacts.vocabulary_facts BatchFacts.collator_masks
         EvaluationFacts.metrics_named EvaluationFacts.needs_all_rows EvaluationFacts.ignored_share
         EvaluationFacts.keeps_predictions EvaluationFacts.set_names EvaluationFacts.set_name
         EvaluationFacts.batch_keys EvaluationFacts.loss_keys EvaluationFacts.best_metric
         EvaluationFacts.best_greater LossFacts.padding_label_change"""),
+    ("sets with columns of names", KERAS, "DatasetFacts.lookalikes"),
     ("a function of metrics that the framework calls", LOOP, """
         EvaluationFacts.label_values EvaluationFacts.returned EvaluationFacts.metrics_when
         EvaluationFacts.continuous_labels EvaluationFacts.metrics_by EvaluationFacts.guesses"""),
     ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
     ("statements of a loop", ("trainer", "keras"), """
-        DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.spent DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
-        EvaluationFacts.kept_graphs EvaluationFacts.kept_of_fewer EvaluationFacts.graph_bytes EvaluationFacts.loader_batches
-        EvaluationFacts.kept_weights EvaluationFacts.quotients EvaluationFacts.best_values
-        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.frozen_by_step GradientFacts.idle_rounds GradientFacts.wiped_passes"""),
-    ("its library clips, whose limit is clip_at, and unscales before", ("trainer", "keras"), "GradientFacts.window_changes"),
-    ("the Trainer's own scaler, which unscales before it clips", TRAINER, "GradientFacts.loss_scale"),
+        DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
+        EvaluationFacts.quotients EvaluationFacts.comparisons
+        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.wiped_passes"""),
+    ("torch's own scaler, which unscales before it clips", TORCH, "GradientFacts.loss_scale"),
     ("a sampler that the script gives to its loader", ("trainer", "keras"), "DatasetFacts.sampler_weights"),
     ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
-        EvaluationFacts.memory_bytes EvaluationFacts.comparisons"""),
+        EvaluationFacts.memory_bytes"""),
     ("a model that generates, by its configuration", LOOP, "SetupFacts.overrides"),
-    (OPEN, LOOP, "BatchFacts.evaluation_tensors ForwardFacts.memory SetupFacts.ineffective_freezes"),
+    ("questions say it of a run: wrong-mode, best-not-kept", LOOP, """
+        EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.repeatable EvaluationFacts.logged
+        EvaluationFacts.watchers"""),
+    ("an evaluation that the walk makes", LOOP, "EvaluationFacts.present EvaluationFacts.memory_bytes"),
+    (OPEN, LOOP, """
+        BatchFacts.evaluation_tensors DatasetFacts.label_place ForwardFacts.memory SetupFacts.ineffective_freezes"""),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
         SetupFacts.idle OptimizerFacts.state_bytes

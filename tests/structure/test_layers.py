@@ -106,7 +106,16 @@ MAY_IMPORT = {
     },
     "causes": {"core", "frameworks.messages", "review.script_stopped"},
     "refuted": {"core", "rehearsal.record"},
-    "looked": {"core", "rehearsal.record", "rehearsal.record_rows", "look.judging", "refuted", "options"},
+    "looked": {
+        "core",
+        "rehearsal.record",
+        "rehearsal.record_rows",
+        "look.judging",
+        "refuted",
+        "options",
+        "stages",
+        "walk.stage_runs",
+    },
     "repaired": {"core", "looked", "rehearsal.record", "rehearsal.record_rows", "review"},
     "errors": set(),
     "console": set(),
@@ -130,11 +139,9 @@ INSIDE = {
     "adapters.torch": {*_ALL, "adapters.data"},
     "adapters.script_end": {"adapters.torch"},
     "adapters.trainer": {*_ALL, "adapters.data", "adapters.torch"},
-    "adapters.loop": {*_ALL, "adapters.data", "adapters.torch"},
-    "adapters.lightning": {*_ALL, "adapters.data", "adapters.torch"},
     "adapters.keras": {*_ALL, "adapters.data"},
-    "adapters.from_objects": {*_ALL, "adapters.torch", "adapters.trainer", "adapters.loop", "adapters.lightning"},
-    "adapters.process_fingerprint": {"adapters.data", "adapters.loop"},
+    "adapters.from_objects": {*_ALL, "adapters.torch", "adapters.trainer"},
+    "adapters.process_fingerprint": {"adapters.data", "adapters.torch"},
     "seams.source": set(),
     "seams.state": {"seams.source"},
     "seams.failures": {"seams.source"},
@@ -143,7 +150,7 @@ INSIDE = {
     "seams.listening": {"seams.source", "seams.failures", "seams.state"},
     "seams.loops": {"seams.source", "seams.failures", "seams.listening"},
     "seams.devices": {"seams.source", "seams.failures"},
-    "seams.torch": {"seams.source", "seams.state", "seams.failures", "seams.listening", "seams.loops"},
+    "seams.torch": {"seams.source", "seams.state", "seams.failures", "seams.listening"},
     "seams.keras": {"seams.source", "seams.failures", "seams.listening"},
     "seams.requirements": set(),
     "seams.processes": set(),
@@ -171,7 +178,8 @@ INSIDE = {
     "rehearsal.limits": set(),
     "rehearsal.sandbox": set(),
     "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run"},
-    "rehearsal.process": {"rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",
+    "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
+    "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",
                           "rehearsal.record_rows"},
     "rehearsal.memory": set(),
     "rehearsal.run": {"rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.request",
@@ -255,7 +263,7 @@ def test_the_language_model_is_loaded_for_its_command_alone() -> None:
 
 
 def folder_of(name: str) -> str:
-    """`adapters.loop` of adapters.loop.training, `adapters.base` of itself."""
+    """`adapters.torch` of adapters.torch.training, `adapters.base` of itself."""
     return ".".join(name.split(".")[:2])
 
 

@@ -1,4 +1,4 @@
-"""Every role that rules can ask a line for is written down by an adapter."""
+"""Every role that rules can ask a line for is written down by an adapter or a look."""
 
 import dataclasses
 from pathlib import Path
@@ -8,12 +8,12 @@ import transformers
 import trainwright
 from trainwright.core.role import Role, role_of_split
 
-ADAPTERS = Path(trainwright.__file__).parent / "adapters"
+ROOT = Path(trainwright.__file__).parent
 
 
 def test_every_role_is_written_by_an_adapter() -> None:
     """By its name, or as an argument of a Trainer, all of which are written down."""
-    source = "".join(p.read_text("utf-8") for p in ADAPTERS.rglob("*.py"))
+    source = "".join(p.read_text("utf-8") for folder in ("adapters", "look") for p in (ROOT / folder).rglob("*.py"))
     arguments = {f.name for f in dataclasses.fields(transformers.TrainingArguments)}
     assert [role for role in Role if f'"{role}"' not in source and role not in arguments] == []
 

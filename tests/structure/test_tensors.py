@@ -15,7 +15,7 @@ OPERATIONS = [(n, f) for n, f in vars(Tensors).items() if inspect.isfunction(f) 
 # What a framework has no use for.
 MISSING = {
     "torch": {"mask_padding", "rename_outputs", "give_no_loss"},
-    "keras": {"set_padding", "leave_unclipped", "detach_kept", "resize_input"},
+    "keras": {"set_padding", "detach_kept", "resize_input"},
 }
 
 

@@ -10,9 +10,7 @@ import pytest
 
 import trainwright
 from trainwright.adapters.keras.words import WORDS as KERAS
-from trainwright.adapters.lightning.words import WORDS as LIGHTNING
-from trainwright.adapters.loop.words import WITH_ACCELERATE
-from trainwright.adapters.loop.words import WORDS as LOOP
+from trainwright.adapters.torch.words import LIGHTNING, LOOP, WITH_ACCELERATE
 from trainwright.adapters.trainer.words import WORDS as TRAINER
 from trainwright.stages.words import Words
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from trainwright.core.finding import Place
 from trainwright.rules.best_metric import right_direction
 from trainwright.rules.evaluation.wrong_divisor import wrong_divisor
-from trainwright.rules.evaluation.wrong_metric_direction import effect_of
 from trainwright.rules.metrics import greater_by_name
-from trainwright.stages.evaluation import BestSoFar, EvaluationFacts, Quotient, Watcher
+from trainwright.stages.evaluation import EvaluationFacts, Quotient, Watcher
 
 HERE = Place("train.py", 1)
 SUM_BY_BATCHES = Quotient(
@@ -47,27 +45,6 @@ def test_a_quotient_that_can_be_a_share_is_not_named() -> None:
 
 def test_a_sum_of_means_divided_by_rows_is_named() -> None:
     assert found(replace(SUM_BY_BATCHES, mean=True, by_rows=True)) == 1
-
-
-@pytest.mark.parametrize(
-    ("greater", "start", "accuracy", "named"),
-    [
-        (True, math.inf, False, True),
-        (False, math.inf, False, False),
-        (False, -math.inf, False, True),
-        (True, -math.inf, False, False),
-        (False, 0.0, True, True),
-        (False, 0.0, False, False),
-        (False, 1.0, True, False),
-        (True, 0.0, True, False),
-        (True, None, False, False),
-    ],
-)
-def test_only_a_comparison_that_is_never_true_is_named(
-    greater: bool, start: float | None, accuracy: bool, named: bool
-) -> None:
-    one = BestSoFar(value="v", best="best", greater=greater, start=start, now=0.3, accuracy=accuracy, where=HERE)
-    assert (effect_of(one) is not None) == named
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def test_a_word_lists_the_rules_that_mention_it_those_named_for_it_first() -> No
 
 
 def test_all_of_several_words_must_be_mentioned_in_whatever_form() -> None:
-    first = [r.name for r in mentioning("Learning Rates")][:3]
-    assert first == ["excessive-learning-rate", "unsuitable-learning-rate", "negligible-learning-rate"]
+    first = [r.name for r in mentioning("Learning Rates")][:2]
+    assert first == ["excessive-learning-rate", "negligible-learning-rate"]
     assert {r.code for r in mentioning("tw4")} == {r.code for r in load_rules() if r.code.startswith("TW4")}
     assert mentioning("padding spaghetti") == []
 

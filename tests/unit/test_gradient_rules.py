@@ -1,7 +1,5 @@
 """Edges of the gradient and optimizer rules, on facts alone."""
 
-import dataclasses
-
 import pytest
 
 from trainwright.core.finding import Failure, Place, Severity
@@ -47,12 +45,6 @@ def test_half_of_a_gradient_left_over_is_too_much(ratio, count):
 def test_gradients_that_do_not_follow_the_loss_scale_were_never_scaled(scale, follows, count):
     facts = GradientFacts(loss_scale=scale, follows_loss_scale=follows)
     assert len(said(unscaled_loss, gradients=facts, setup=SETUP)) == count
-
-
-def test_rounds_that_fill_a_buffer_say_nothing_of_the_step_behind_them():
-    facts = GradientFacts(gradients=(gradient("body.weight", None),))
-    assert len(said(no_gradient, gradients=facts, setup=SETUP)) == 1
-    assert not said(no_gradient, gradients=dataclasses.replace(facts, idle_rounds=64), setup=SETUP)
 
 
 def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():

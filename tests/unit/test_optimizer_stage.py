@@ -1,14 +1,12 @@
 """Schedules run dry against real training, and states that are put back exactly."""
 
 import copy
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 from transformers import Trainer, TrainingArguments
 
-from trainwright.adapters.loop.parts import schedules_of
 from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.schedule import dry_run, length_of
 from trainwright.seams.torch.state import ModelState, OptimizerState
@@ -164,11 +162,3 @@ def test_how_an_update_grows_with_the_gradient(make, growth):
     found = update_growth(optimizer, 4.0)
     assert found is None if growth is None else found == pytest.approx(growth, rel=1e-2)
     assert not optimizer.state and update_growth(None, 4.0) is None
-
-
-def test_a_schedule_made_from_a_prepared_optimizer_is_that_optimizers():
-    one, other = (torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1) for _ in range(2))
-    made = [torch.optim.lr_scheduler.StepLR(o, 5) for o in (one, other)]
-    made[0].optimizer = SimpleNamespace(optimizer=one)  # as Accelerate's wrapper holds it
-    assert schedules_of(made, [one]) == made[:1]
-    assert schedules_of(made, [other]) == made[1:]

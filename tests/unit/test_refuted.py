@@ -88,8 +88,8 @@ def test_where_the_run_has_stopped_the_walk_need_not_guess() -> None:
     record.ended = Ended(failure=Failure(type="KeyError", message="best", where=Place("t.py", 13)))
     report = Report(
         script="t.py",
-        findings=(finding("crashing-metrics", "TW702", where=Place("t.py", 13)), finding("missing-loss", "TW402")),
-        stages=(StageRun(stage=Stage.EVALUATION, status=Status.FAILED, why="crashing-metrics"),),
+        findings=(finding("undefined-name", "TW003", where=Place("t.py", 13)), finding("missing-loss", "TW402")),
+        stages=(StageRun(stage=Stage.EVALUATION, status=Status.FAILED, why="undefined-name"),),
     )
     shown = without_refuted(report, record, None)
     assert [one.name for one in shown.findings] == ["missing-loss"]

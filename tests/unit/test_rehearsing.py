@@ -288,7 +288,7 @@ def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypa
     piece = PIECES.row(what="evaluated", times=5, first_update=0, last_update=80, how="", where=Place("train.py", 95))
     monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: (piece,))
     (report,) = with_review(regressor(), replace(WALKED, stages=(skipped,)))
-    assert report.stages[0].why == "the walk saw none; the rehearsal evaluated 5 times at train.py:95"
+    assert report.stages[0].why == "the rehearsal evaluated 5 times at train.py:95"
     monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: ())
     (report,) = with_review(regressor(), replace(WALKED, stages=(skipped,)))
     assert report.stages[0] == skipped

@@ -31,7 +31,7 @@ def ran(shell, text):
     return shell.run_cell(text, store_history=True)
 
 
-def test_a_cell_is_walked_in_the_users_variables_and_left_at_its_training(shell):
+def test_a_cell_is_run_with_the_users_variables_and_leaves_them_alone(shell):
     ran(shell, DATA)
     ran(shell, MODEL)
     weights = shell.user_ns["model"][0].weight.detach().clone()
@@ -41,8 +41,7 @@ def test_a_cell_is_walked_in_the_users_variables_and_left_at_its_training(shell)
     first = report.first_cause
     assert first is not None and first.name == "uncleared-gradients", said(report)
     assert str(first.where) == "In [4]:6"
-    left = {name for name in set(shell.user_ns) - before if not name.startswith("_")}
-    assert left == {"n", "epoch"}
+    assert not {name for name in set(shell.user_ns) - before if not name.startswith("_")}
     model, optimizer = shell.user_ns["model"], shell.user_ns["optimizer"]
     assert (weights == model[0].weight).all() and model[0].weight.grad is None and not optimizer.state
     assert 'class="trainwright"' in report._repr_html_()
@@ -58,6 +57,21 @@ def test_a_healthy_cell_is_silent_and_trains_afterwards(shell):
     assert report.first_cause is None, said(report)
     assert ran(shell, HEALTHY).success
     assert shell.user_ns["optimizer"].state
+
+
+def test_a_cell_with_a_trainer_is_walked_in_the_notebook(shell):
+    ran(shell, "from test_api import a_trainer, token_rows")
+    report = ran(shell, "%%check\nn = 1\na_trainer(token_rows(), 2).train()").result
+    assert report.first_cause is not None and report.first_cause.name == "label-out-of-range", said(report)
+    assert shell.user_ns["n"] == 1 and len(report.stages) > 1
+
+
+def test_functions_that_earlier_cells_named_are_watched(shell):
+    ran(shell, "from torch.nn.functional import cross_entropy")
+    ran(shell, DATA)
+    ran(shell, MODEL)
+    report = ran(shell, f"%%check\n{HEALTHY.replace('nn.functional.', '')}\ndisplay(model)").result
+    assert report.failure is None and "192 training rows are right" in report.verdict.why, said(report)
 
 
 def test_lines_of_earlier_cells_are_named(shell):

@@ -179,30 +179,6 @@ def quiet_trainer(**options):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_steps_of_the_body_are_those_of_fit():
-    from trainwright.adapters.lightning.body import LightningBody
-    from trainwright.adapters.lightning.fit import Fit
-    from trainwright.seams.listening.seen import Seen
-
-    torch.manual_seed(0)
-    module, loader = Counted(), DataLoader(digits(), batch_size=32)
-    start = {k: v.clone() for k, v in module.state_dict().items()}
-    trainer = quiet_trainer(max_epochs=1, accumulate_grad_batches=2)
-    trainer.fit(module, loader)
-    fitted, calls = {k: v.clone() for k, v in module.state_dict().items()}, module.calls
-    module.load_state_dict(start)
-    module.calls, attributes = [], list(module.__dict__)
-    body = LightningBody(
-        Fit(module=module, trainer=quiet_trainer(max_epochs=1, accumulate_grad_batches=2), train=loader), Seen()
-    )
-    for batch in body.items():
-        body.run(batch, 0)
-    assert module.calls == calls and "clip" in calls and "schedule" in calls
-    assert all(torch.equal(v, fitted[k]) for k, v in module.state_dict().items())
-    assert list(module.__dict__) == attributes
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_fit_after_a_check_is_fit_without_it():
     results = []
     for check in (False, True):
@@ -214,23 +190,6 @@ def test_fit_after_a_check_is_fit_without_it():
         quiet_trainer(max_epochs=2).fit(module, loader)
         results.append([*[p.detach().clone() for p in module.parameters()], torch.rand(1)])
     assert all(torch.equal(a, b) for a, b in zip(*results))
-
-
-def test_evaluation_runs_in_evaluation_mode_and_is_put_back():
-    from trainwright.adapters.lightning.body import LightningBody
-    from trainwright.adapters.lightning.fit import Fit
-    from trainwright.seams.listening.seen import Seen
-
-    class Validated(Counted):
-        def validation_step(self, batch, batch_idx):
-            assert not self.net.training and not torch.is_grad_enabled()
-            self.log("rows", float(len(batch[0])))
-            return len(batch[0])
-
-    module, held = Validated(), DataLoader(digits(), batch_size=50)
-    fit = Fit(module=module, trainer=quiet_trainer(max_epochs=1), train=held, validation=held)
-    assert LightningBody(fit, Seen()).evaluate(2) == [50, 50]
-    assert module.net.training
 
 
 def test_a_hook_that_leaves_the_training_step_out_fails_as_it_does_in_lightning(tmp_path) -> None:

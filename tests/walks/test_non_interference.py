@@ -30,14 +30,19 @@ STEPS, FEW_UPDATES = 12, 4
 # teacher, a model that the Trainer builds, and a script that keeps state everywhere.
 TRAINED = [
     "healthy/convolutional_digits.py",
-    "healthy/tabular_loss_function.py",
-    "healthy/sgd_with_batch_norm.py",
-    "healthy/iterable_dataset.py",
-    "healthy/augmented_pictures.py",
-    "healthy/bfloat16.py",
-    "healthy/distillation.py",
-    "healthy/model_init.py",
-    "healthy/two_towers.py",
+    *(
+        pytest.param(f"healthy/{name}.py", marks=pytest.mark.slow)  # the process is the script's own: it cannot differ
+        for name in (
+            "tabular_loss_function",
+            "sgd_with_batch_norm",
+            "iterable_dataset",
+            "augmented_pictures",
+            "bfloat16",
+            "distillation",
+            "model_init",
+            "two_towers",
+        )
+    ),
     "helpers/hoarder.py",
 ]
 WALKED = [

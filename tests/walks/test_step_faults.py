@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.report import Status
-from walking import loud, said, walk, walk_all
+from walking import loud, said, walk
 
 pytestmark = pytest.mark.slow
 
@@ -329,21 +329,3 @@ def test_sound_steps_that_look_like_it_are_walked_in_silence(tmp_path: Path, for
     report = _walk(tmp_path, SOUND[form])
     assert not report.findings and not report.faulty, said(report)
     assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
-
-
-def test_a_second_training_by_the_same_function_is_walked(tmp_path: Path) -> None:
-    loop = """
-def fit(epochs):
-    for epoch in range(epochs):
-        for x, y in loader:
-            opt.zero_grad()
-            lossf(model(x), y).backward()
-            opt.step()
-fit(4)
-for p in model[0].parameters():
-    p.requires_grad = False
-fit(4)
-"""
-    script = tmp_path / "train.py"
-    script.write_text(HEAD + loop, encoding="utf-8")
-    assert [(r.training, loud(r)) for r in walk_all(script)] == [(1, []), (2, [])]

@@ -1,18 +1,17 @@
-"""Adapters for trainings passed as objects, and the framework type of an object."""
+"""Trainings passed as objects, and the framework type of an object."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, cast
-
-import wrapt
+from typing import Any
 
 from trainwright.adapters.base import Adapter
-from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.seams.source.places import place_of
+from trainwright.seams.listening.seen import Seen, quiet, seen
+from trainwright.seams.source.moved_code import at_line_of, watched, watched_names
 
 
 def is_hf_trainer(value: Any) -> bool:
@@ -55,75 +54,75 @@ def of_trainer(seen: Seen, trainer: Any, frame: FrameType) -> Adapter:
     return HFTrainerAdapter(trainer, frame, seen)
 
 
-def of_lightning(
-    seen: Seen, module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType
-) -> Adapter:
-    """The adapter of a LightningModule; without the user's trainer, Trainer defaults apply."""
-    from trainwright.adapters.lightning.body import LightningBody
-    from trainwright.adapters.lightning.fit import Fit
-    from trainwright.adapters.loop.adapter import LoopAdapter
-    from trainwright.adapters.torch.construction_lines import note_built, note_modules, scope_of
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A training of objects of torch, as it is run where they may change."""
 
-    note_modules(seen, module, frame)
-    loaders = [v for v in (loader, evaluation_loader) if type(v).__hash__ is not None and v is not None]
-    note_built(seen, frame, loaders=[v for v in loaders if hasattr(v, "__weakref__")])
-    kept = _Kept([o for o in (module, datamodule) if o is not None])
-    try:
-        fit = Fit(
-            module=module,
-            trainer=_silent_trainer(module),
-            train=loader,
-            validation=evaluation_loader,
-            datamodule=datamodule,
-            where=place_of(frame),
-            scope=scope_of(frame),
-        )
-        return cast(Adapter, _Undone(LoopAdapter(LightningBody(fit, seen), seen), kept))
-    except BaseException:
-        kept.put_back()
-        raise
+    framework: str
+    run: Callable[[Callable[[], bool]], None]
+    """Given whether it is to end."""
+    owners: Sequence[Any]
+    """The objects that it changes."""
+
+
+def of_lightning(module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType) -> Training:
+    """The training of a LightningModule; without the user's trainer, Trainer defaults apply."""
+    given = {"train_dataloaders": loader, "val_dataloaders": evaluation_loader, "datamodule": datamodule}
+
+    def run(is_over: Callable[[], bool]) -> None:
+        from trainwright.adapters.torch.construction_lines import note_built, note_modules
+
+        note_modules(seen(), module, frame)
+        note_built(seen(), frame, loaders=_loaders(loader, evaluation_loader))
+        with _unheard(), watched_names(frame.f_globals):
+            at_line_of(_fit, frame)(_silent_trainer(module), module, given)
+
+    return Training(framework="lightning", run=run, owners=[o for o in (module, datamodule) if o is not None])
+
+
+def _fit(trainer: Any, module: Any, given: Mapping[str, Any]) -> None:
+    trainer.fit(module, **given)
 
 
 def of_parts(
-    seen: Seen,
-    frame: FrameType,
-    *,
-    model: Any,
-    loader: Any,
-    evaluation_loader: Any,
-    loss: Any,
-    optimizer: Any,
-    scheduler: Any,
-) -> Adapter:
-    """The adapter of a model, data, loss and optimizer passed separately."""
-    from trainwright.adapters.loop.adapter import LoopAdapter
-    from trainwright.adapters.loop.body_of_objects import ObjectsBody
-    from trainwright.adapters.torch.construction_lines import note_built, note_modules, scope_of
+    frame: FrameType, *, model: Any, loader: Any, evaluation_loader: Any, loss: Any, optimizer: Any, scheduler: Any
+) -> Training:
+    """The training of a model, data, loss and optimizer passed separately."""
+    schedulers = [scheduler] if scheduler is not None else []
 
-    note_modules(seen, model, frame)
-    loaders = [v for v in (loader, evaluation_loader) if hasattr(v, "dataset")]
-    note_built(seen, frame, [optimizer], [scheduler] if scheduler is not None else [], loaders)
-    kept = _Kept([model])
-    if not model.training:  # a loop would call train(); frozen parts of a training model stay as they are
-        model.train()
-    body = ObjectsBody(
-        model=model,
-        loader=loader,
-        loss=loss,
-        optimizer=optimizer,
-        evaluation_loader=evaluation_loader,
-        where=place_of(frame),
-        scope=scope_of(frame),
-    )
-    return cast(Adapter, _Undone(LoopAdapter(body, seen), kept))
+    def run(is_over: Callable[[], bool]) -> None:
+        from trainwright.adapters.torch import given_parts
+        from trainwright.adapters.torch.construction_lines import note_built, note_modules
+
+        note_modules(seen(), model, frame)
+        note_built(seen(), frame, [optimizer], schedulers, _loaders(loader, evaluation_loader))
+        given_parts.begin_training(model, optimizer)
+        with watched_names(frame.f_globals):
+            at_line_of(given_parts.train, frame)(
+                model,
+                loader,
+                () if evaluation_loader is None else evaluation_loader,
+                watched(loss),
+                optimizer,
+                given_parts.given_of(model, has_loss=loss is not None),
+                given_parts.loss_in if loss is None else given_parts.scores_in,
+                is_over,
+            )
+
+    return Training(framework="torch", run=run, owners=[model, optimizer, *schedulers])
+
+
+def _loaders(*loaders: Any) -> list[Any]:
+    return [one for one in loaders if hasattr(one, "dataset")]
 
 
 def _silent_trainer(module: Any) -> Any:
-    """A Lightning Trainer for modules that query their trainer; it writes nothing."""
-    from trainwright.adapters.lightning.fit import package_of
-
-    with quiet(), _unheard():
-        return importlib.import_module(package_of(module)).Trainer(
+    """A Lightning Trainer for a training that is ended from outside; it writes nothing."""
+    names = [k.__module__ for k in type(module).__mro__ if k.__name__ == "LightningModule"]
+    with quiet():
+        return importlib.import_module(
+            "pytorch_lightning" if any(n.startswith("pytorch_lightning") for n in names) else "lightning.pytorch"
+        ).Trainer(
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -165,38 +164,24 @@ def _unheard() -> Iterator[None]:
             logger.setLevel(level)
 
 
-class _Kept:
-    """Objects and random state as they were before any of the user's code was called."""
+@contextlib.contextmanager
+def kept(owners: Sequence[Any]) -> Iterator[None]:
+    """Behind the context, objects and random state are what they were before it."""
+    from trainwright.seams.state.reachable import ScriptState
+    from trainwright.seams.state.snapshot import AttributeState, RandomState
+    from trainwright.seams.torch.state import ModelState, OptimizerState
 
-    def __init__(self, owners: Sequence[Any]) -> None:
-        from trainwright.seams.state.reachable import ScriptState
-        from trainwright.seams.state.snapshot import AttributeState, RandomState
-        from trainwright.seams.torch.state import ModelState
-
-        modules = [o for o in owners if is_module(o)]
-        self._random = RandomState()
-        self._script = ScriptState(owners)
-        inner = [m for top in modules for m in top.modules()]
-        self._attributes = AttributeState([*inner, *(o for o in owners if not is_module(o))])
-        self._values = [ModelState(m) for m in modules]
-
-    def put_back(self) -> None:
-        """Restore them."""
-        self._script.put_back()
-        self._attributes.put_back()
-        for state in self._values:
+    modules = [o for o in owners if is_module(o)]
+    inner = [m for top in modules for m in top.modules()]
+    states: list[Any] = [
+        RandomState(),
+        *(ModelState(m) for m in modules),
+        *(OptimizerState(o) for o in owners if hasattr(o, "param_groups")),
+        AttributeState([*inner, *(o for o in owners if not is_module(o))]),
+        ScriptState(owners),
+    ]
+    try:
+        yield
+    finally:
+        for state in reversed(states):
             state.put_back()
-        self._random.put_back()
-
-
-class _Undone(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """An adapter and the state from before it was built; `put_back` restores both."""
-
-    def __init__(self, adapter: Adapter, kept: _Kept) -> None:
-        super().__init__(adapter)
-        self._self_kept = kept
-
-    def put_back(self) -> None:
-        """Undo everything."""
-        self.__wrapped__.put_back()
-        self._self_kept.put_back()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ import torch
 from torch import nn
 
 from trainwright.adapters.data.reading import length
-from trainwright.adapters.loop.body import Body
-from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.torch.loader_lines import loader_places
+from trainwright.adapters.torch.words import LOOP
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.seams.listening.torch_patches import watching_loaders
+from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
 from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
-from trainwright.stages.setup import RankFacts
+from trainwright.stages.setup import RankFacts, SetupFacts
 from trainwright.tensors.items import reader_of
 
 # Number of training rows to hash, spread over the set, to detect a different set or order.
@@ -29,18 +30,33 @@ HASHED_ROWS = 16
 HASHED_NUMBERS = 64
 
 
-def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
-    """The facts of a process that is about to run a user's loop."""
-    training = LoopTraining(body, seen)
+def loop_rank(frame: FrameType, seen: Seen, position: Position) -> RankFacts:
+    """The facts of a process that makes its first update, by the frame that makes it."""
+    loader = _drawn_loader()
+    weights = [p for optimizer in seen.optimizers for group in optimizer.param_groups for p in group["params"]]
+    values = [_held(v) for v in frame.f_locals.values() if not isinstance(v, nn.Module)]
+    batch = [v for held in values for v in held if isinstance(v, torch.Tensor) and v.is_leaf and not v.requires_grad]
     kept = RandomState()
     try:
         with quiet(), muted():
-            loader, batch = _first_batch(body)
-            kept.put_back()
-            return rank_facts(position, loader, batch, training.modules)
+            return rank_facts(position, loader, batch or None, weights)
     finally:
-        training.put_back()
         kept.put_back()
+
+
+def _drawn_loader() -> Any:
+    """The first loader that the script draws from, or None."""
+    return next((one for iterator in begun_iterators() if (one := loader_of(iterator)) is not None), None)
+
+
+def loop_setup(seen: Seen) -> SetupFacts:
+    """What is known of the loop of these processes."""
+    loader = _drawn_loader()
+    return SetupFacts(words=LOOP, ranks=seen.ranks, places=loader_places(loader, seen) if loader is not None else {})
+
+
+def _held(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else (value,)
 
 
 def trainer_rank(trainer: Any, position: Position) -> RankFacts:
@@ -59,10 +75,10 @@ def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     return facts
 
 
-def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module]) -> RankFacts:
-    """The facts of one process about the data it reads and the modules it trains."""
+def rank_facts(position: Position, loader: Any, batch: Any, parameters: Iterable[torch.Tensor]) -> RankFacts:
+    """The facts of one process about the data it reads and the parameters it trains."""
     dataset = getattr(loader, "dataset", None)
-    weights = [_of_weights(m) for m in modules]
+    weights = _of_weights(parameters)
     return RankFacts(
         rank=position.rank,
         world_size=position.world_size,
@@ -85,25 +101,6 @@ def is_sharded(loader: Any) -> bool:
     return any(getattr(s, "num_replicas", 1) not in (None, 1) for s in samplers)
 
 
-def _first_batch(body: Body) -> tuple[Any, Any]:
-    """The loader that the loop draws from, and its first training batch; None for what does not exist."""
-    loaders: list[tuple[Any, int]] = []
-
-    def begun(loader: Any) -> None:
-        loaders.append((loader, loader.num_workers))
-        loader.num_workers = 0
-
-    item = None
-    try:
-        with tolerated(), watching_loaders(begun):  # a loader that raises is reported by a later stage
-            item = next(iter(body.items()), None)
-    finally:
-        for loader, workers in loaders:
-            loader.num_workers = workers
-        body.start_over()
-    return (loaders[0][0], item) if loaders else (None, None)
-
-
 def _samples(dataset: Any) -> str:
     rows = length(dataset)
     if not rows or not hasattr(dataset, "__getitem__"):
@@ -117,10 +114,10 @@ def _samples(dataset: Any) -> str:
 
 
 @torch.no_grad()
-def _of_weights(module: nn.Module) -> list[Any]:
+def _of_weights(parameters: Iterable[torch.Tensor]) -> list[Any]:
     return [
         (tuple(p.shape), p.detach().reshape(-1)[:HASHED_NUMBERS].float().cpu(), float(p.detach().double().sum()))
-        for p in module.parameters()
+        for p in parameters
         if p.device.type != "meta"
     ]
 

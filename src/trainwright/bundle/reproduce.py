@@ -20,7 +20,7 @@ from trainwright.bundle.look import HAND_OVER
 from trainwright.bundle.source import Statement, needed, read_statements, smaller, text_of
 from trainwright.bundle.values import DRAW, IMPORTS
 from trainwright.core import Place, Stage
-from trainwright.core.report import Report, from_dict
+from trainwright.core.report import UNWALKED, Report, from_dict
 from trainwright.options import DEFAULT_BUDGET
 
 # A script for others to read.
@@ -78,6 +78,8 @@ class Search:
     tried: int = 0
     trains: bool = False
     """Whether the finding needs the walk's training steps."""
+    checks: bool = False
+    """Whether it takes a check with a rehearsal to show the finding."""
     outlines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The script's data, as `outline` and `rows`, by name."""
     _started: float = field(default_factory=time.monotonic)
@@ -108,7 +110,9 @@ class Search:
         lines = [(str(Path(p.file).resolve()), p.in_text().line) for p in self.seen.places]
         places = [s for s in statements if any(s.holds(*line) for line in lines)]
         # A rule of an early stage may decide by training steps.
-        self.trains = not self.seen.is_shown(from_dict(answer["report"]) if answer.get("report") else None)
+        report = from_dict(answer["report"]) if answer.get("report") else None
+        self.trains = not self.seen.is_shown(report)
+        self.checks = self.rehearses or (report is not None and UNWALKED in report.message)
         if self.seen.rule or all(s.is_definition for s in places):
             places += [s for s in _train(statements) if s not in places]
         if not places:
@@ -160,7 +164,7 @@ class Search:
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             file = Path(folder) / "reproduce.py"
             file.write_text(self.redact(text_of(chosen)), "utf-8")
-            data = self._check(file) if self.rehearses else self._look(file, "", ()).get("report")
+            data = self._check(file) if self.checks else self._look(file, "", ()).get("report")
             return self.seen.is_shown(from_dict(data) if data else None)
 
     def _look(self, script: Path, text: str, names: Sequence[str]) -> dict[str, Any]:

@@ -48,7 +48,6 @@ class Role(StrEnum):
     BACKWARD = "backward"
     OPTIMIZER_STEP = "optimizer_step"
     SCHEDULE_STEP = "schedule_step"
-    UPDATE_BY_HAND = "update_by_hand"
     ZERO_GRAD = "zero_grad"
     CLEAR_CALL = "clear_call"
     MODE_CHANGE = "mode_change"

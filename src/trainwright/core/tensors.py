@@ -69,9 +69,6 @@ class Tensors(Protocol):
     def clip_gradients(self, optimizer: Any, norm: float) -> None:
         """Clip the gradient to a norm before each optimizer step."""
 
-    def leave_unclipped(self, optimizer: Any) -> None:
-        """Let what clips its gradients change nothing."""
-
     def detached(self, value: Any) -> Any:
         """The value, or the tensors in it, detached from the graph."""
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same, raised_facts
-from trainwright.core import Facts, Failure
+from trainwright.core import Facts, Failure, Role
 from trainwright.seams.devices.memory_owners import lacks_gpu_memory
 from trainwright.seams.failures.blame import frames_of, is_own, told
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, GradientFacts, SetupFacts, SplitFacts
+from trainwright.seams.source.places import is_ours
+from trainwright.stages import (
+    BatchFacts,
+    Comparison,
+    EvaluationFacts,
+    ForwardFacts,
+    GradientFacts,
+    LossFacts,
+    SetupFacts,
+)
+from trainwright.stages.gradients import KeptTensor
 
 if TYPE_CHECKING:
     from trainwright.adapters.base import FailedCall
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
 Held = dict[type[Facts], Facts]
 # A call that takes longer, with its probes, is left.
 MOST_SECONDS = 20.0
-_UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
+_METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 
 def measure_end(error: Exception, looking: Looking | None) -> Held:
@@ -34,17 +44,57 @@ def measure_end(error: Exception, looking: Looking | None) -> Held:
     if looking is None:
         return {SetupFacts: raised_facts(error, failure, None, SetupFacts())}
     with quiet(), silenced():
+        if looking.trainer is None and (refused := _find_refused(error, failure)) is not None:
+            evaluation = EvaluationFacts(in_loop=True, metrics_failure=failure, comparisons=(refused,))
+            return {EvaluationFacts: evaluation, SetupFacts: _setup(error, failure, looking)}
         last = looking.done[-1].facts if looking.done else {}
         raised = failure_in(last.values())
         if raised is not None and is_same(raised, failure):
-            looking.done.pop()
-            return {DatasetFacts: _UNREAD, **last, SetupFacts: _setup(error, failure, last.get(SetupFacts))}
+            looking.failed = looking.done.pop()
+            return {**last, SetupFacts: _setup(error, failure, looking, last.get(SetupFacts))}
         is_of_backward = any(f.f_globals.get("__name__", "").startswith("torch.autograd") for f in frames_of(error))
         if isinstance(gradients := last.get(GradientFacts), GradientFacts) and is_of_backward:
-            gradients = replace(gradients, second_failure=failure)
-            return {GradientFacts: gradients, SetupFacts: _setup(error, failure, last.get(SetupFacts))}
-        facts = _measure_outside(error, failure, looking.trainer, looking.frame)
+            setup = _setup(error, failure, looking, last.get(SetupFacts))
+            carried = [KeptTensor(name=name, where=setup.place(Role.TRAIN_CALL)) for name in looking.done[-1].carried]
+            kept = gradients.kept or tuple(carried)
+            return {GradientFacts: replace(gradients, second_failure=failure, kept=kept), SetupFacts: setup}
+        facts = _measure_outside(error, failure, looking)
+        if looking.trainer is not None and looking.frame is not None and not looking.done:
+            from trainwright.look.sets import sets_of_trainer
+            from trainwright.look.state import Look
+
+            scope = {**looking.frame.f_globals, **looking.frame.f_locals}
+            looking.failed = Look(sets=sets_of_trainer(looking.trainer, scope))
+        if looking.done and not {BatchFacts, ForwardFacts, LossFacts}.isdisjoint(facts):
+            looking.failed = looking.done[-1]
         return _of_later_batch(facts) if looking.done else facts
+
+
+def _find_refused(error: Exception, failure: Failure) -> Comparison | None:
+    """What a comparison with labels, or a library's metric function, was given that raised."""
+    import numpy as np
+    import torch
+
+    from trainwright.seams.torch.marks import Mark, comparison_of
+
+    for frame in frames_of(error):
+        given, name = frame.f_locals, frame.f_code.co_name
+        pair: list[Any] = []
+        word = str(given.get("word", "=="))
+        if str(frame.f_globals.get("__name__", "")).startswith(_METRICS):
+            pair, word = [given.get("y_pred", given.get("y_score")), given.get("y_true")], name
+            pair = [torch.as_tensor(np.asarray(one)) for one in pair if one is not None]
+        elif name == "_compare" and is_ours(frame.f_code.co_filename) and given["meets"]:
+            pair = [given["predictions"], given["labels"]]
+        elif name == "passed_on_equal" and is_ours(frame.f_code.co_filename):
+            # Whose answers these are is known only of an evaluation that is looked at; elsewhere labels are no fractions.
+            pair = sorted([given["self"], given["other"]], key=lambda one: not one.is_floating_point())
+            pair = pair if pair[0].is_floating_point() and not pair[1].is_floating_point() else []
+        if len(pair) == 2 and pair[0].dim() and pair[1].dim():
+            scores = pair[0] if pair[0].is_floating_point() else None
+            made: Comparison = comparison_of(word, *pair, None, Mark(frozenset()), scores, failure.where, failure)
+            return made
+    return None
 
 
 def _of_later_batch(facts: Held) -> Held:
@@ -65,22 +115,27 @@ def _of_later_batch(facts: Held) -> Held:
     return facts | {ForwardFacts: fixed, BatchFacts: replace(batch, rows=forward.works_at_rows)}
 
 
-def _setup(error: Exception, failure: Failure, known: Facts | None = None) -> SetupFacts:
-    return raised_facts(error, failure, seen(), known if isinstance(known, SetupFacts) else SetupFacts())
+def _setup(error: Exception, failure: Failure, looking: Looking, known: Facts | None = None) -> SetupFacts:
+    return raised_facts(error, failure, seen(), known if isinstance(known, SetupFacts) else _before_update(looking))
 
 
-def _measure_outside(error: Exception, failure: Failure, trainer: Any, frame: Any) -> Held:
-    """The facts of the outermost call of a model, a loss or a loader in the traceback.
+def _before_update(looking: Looking) -> SetupFacts:
+    """What is known of a loop that has not made an update: the lines of the loader that it has drawn from."""
+    from trainwright.adapters.torch.loader_lines import loader_places
+    from trainwright.adapters.torch.words import LOOP
 
-    Args:
-        trainer: the Trainer that made it, which the script's `frame` told to train; None: there is none.
-    """
+    loader = looking.last_loader()
+    return SetupFacts(words=LOOP, places=loader_places(loader, seen()) if loader is not None else {})
+
+
+def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> Held:
+    """The facts of the outermost call of a model, a loss or a loader in the traceback."""
     from trainwright.adapters.torch.failed_call import failed_call
 
     call = failed_call(error, seen()) if not lacks_gpu_memory(str(error)) else None
     facts = _measure_again(call, failure) if call is not None else {}
-    if trainer is None:
-        setup = _setup(error, failure)
+    if (trainer := looking.trainer) is None:
+        setup = _setup(error, failure, looking)
         return facts | {SetupFacts: call.known(setup) if call is not None and facts else setup}
     from trainwright.adapters.torch.called_model import accepted_names
     from trainwright.adapters.trainer.row_changes import dropped_columns
@@ -96,7 +151,12 @@ def _measure_outside(error: Exception, failure: Failure, trainer: Any, frame: An
             collator=getattr(collator := trainer.data_collator, "__name__", type(collator).__name__),
         )
     return facts | {
-        SetupFacts: _setup(error, failure, setup_facts(trainer, frame, seen(), planned_updates=None, ignored={}))
+        SetupFacts: _setup(
+            error,
+            failure,
+            looking,
+            setup_facts(trainer, cast("Any", looking.frame), seen(), planned_updates=None, ignored={}),
+        )
     }
 
 

@@ -11,12 +11,9 @@ import torch
 from torch import nn
 
 from trainwright.adapters.data.reading import length
-from trainwright.adapters.loop.body_run import minimized_loss
-from trainwright.adapters.loop.gradients import _share_of_loss, cuts_of_their_step
-from trainwright.adapters.loop.parts import label_name
 from trainwright.adapters.torch import forward_probes
-from trainwright.adapters.torch.called_model import Probe, rows_of
-from trainwright.adapters.torch.gradients import gradients_now, graph_facts
+from trainwright.adapters.torch.called_model import Probe, label_name, rows_of
+from trainwright.adapters.torch.gradients import cuts_of_their_step, gradients_now, graph_facts, share_of_loss
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
@@ -78,7 +75,10 @@ def measure_first_step(look: Look, looking: Looking) -> None:
     """The facts of the forward pass, the loss and the gradients."""
     record, passed = look.record, look.passed
     if record.failure is None or record.minimised:
-        record.loss = minimized_loss(record, passed, [])
+        if record.minimised:
+            record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
+        elif record.loss_tensor is not None:
+            record.loss = float(record.loss_tensor.detach())
     view, key = dict(look.inputs), label_name(look.inputs, record.targets)
     if key is None and record.targets is not None:
         key, view["labels"] = "labels", record.targets
@@ -141,7 +141,7 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
     names = {name for name, p in model.named_parameters() if id(p) in waiting} if passed.optimizers else set()
     facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in names))
     passes, at = cleared_between(passed)
-    one, is_certain = _share_of_loss(record)
+    one, is_certain = share_of_loss(record)
     share = look.draws * one if look.draws > 1 and one and is_certain else None
     steps = [index for index, made in enumerate(passed.changes) if made.kind == STEP]
     changes = passed.changes[: steps[0] + 1] if steps else passed.changes
@@ -153,7 +153,6 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
         wiped=tuple(name for name, p in model.named_parameters() if id(p) in passed.wiped),
         wiped_passes=passes,
         wiped_at=passed.wiped_at or at,
-        window_changes=tuple(changes),
         accumulated_share=None if is_last_alone else share,
         only_last=is_last_alone or None,
         accumulated_batches=look.draws,

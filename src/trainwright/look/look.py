@@ -28,14 +28,17 @@ from trainwright.look.called import (
     is_compiled,
     name_inputs,
 )
+from trainwright.look.evaluation import Evaluating
 from trainwright.look.facts import add_second_step, measure_first_step
-from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.repairs import Repairing
+from trainwright.look.sets import Watched
 from trainwright.look.state import Look, Phase
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.state.snapshot import RandomState
+from trainwright.seams.torch.gates import Gates
 
 # Trainings of a script that are looked at.
 MOST_LOOKS = 4
@@ -55,14 +58,20 @@ class Looking:
         is_cut: Callable[[int], bool] = lambda training: False,
         count_updated: Callable[[], int] = lambda: 0,
         repairing: Repairing = NO_REPAIRS,
+        evaluating: Evaluating | None = None,
     ) -> None:
+        self.evaluating = evaluating or Evaluating()
         self._is_cut, self._count, self.repairing = is_cut, count_updated, repairing
         """Whether the training of a number, 0 for one that made no update, was ended before its end."""
+        self.watched: Watched | None = None
         self.done: list[Look] = []
+        self.failed: Look | None = None
+        """The look at the training whose step raised."""
         self.look = Look()
         self.optimizers = LiveOptimizers()
         self.loader: Any = None
         self.items: Any = None
+        self.last_loader: Callable[[], Any] = lambda: None
         self.trainer: Any = None
         """The Trainer whose `train` is under way, and whether the script gave it an optimizer and a schedule."""
         self.had = True, True
@@ -76,8 +85,6 @@ class Looking:
     def where(self) -> Place | None:
         """The script's line that calls for the training."""
         return place_of(self.frame) if self.frame is not None else None
-
-    # The doors
 
     def begin_training(self, frame: FrameType, *, trainer: Any = None, lightning: Any = None) -> None:
         """A framework's trainer begins to train."""
@@ -99,6 +106,8 @@ class Looking:
     def begin_call(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         """A module is called from outside."""
         look = self.look
+        is_free = not (self.is_given_up or look.is_open or self.trainer is not None)
+        self.evaluating.begin_call(module, self.optimizers.list_held, may_watch=is_free)
         if self.is_given_up or not torch.is_grad_enabled():
             return
         is_waiting = look.phase == Phase.FIRST and look.is_open and "step" not in look.passed.calls
@@ -135,13 +144,14 @@ class Looking:
             self.look.gates.end_backward()
 
     @property
-    def gates(self) -> RunGates | None:
+    def gates(self) -> Gates | None:
         """Where calls between updates are noted; None: nothing is looked at just now."""
         return self.look.gates if self.look.phase in (Phase.FIRST, Phase.SECOND) else None
 
     def begin_step(self, optimizer: Any) -> None:
         """An optimizer is about to use its gradients."""
         look = self.look
+        self.evaluating.note_update()
         self._note_modes()
         if look.phase >= Phase.SECOND:
             look.replay.begin_step(optimizer)
@@ -192,7 +202,7 @@ class Looking:
         if not look.is_settled and not is_among(schedule, look.schedules):
             look.schedules.append(schedule)
         if self.gates is not None:
-            self.gates.note_schedule(schedule)
+            self.gates.note_schedule()
 
     def begin_loader(self, loader: Any, items: Any) -> None:
         """A loader is read from its start; `items`: its collator, which keeps what it was given, if it is watched."""
@@ -238,7 +248,7 @@ class Looking:
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
         look.gates = gates = self._new_gates()
         look.graph.updates = lambda: gates.passed.steps
-        self._copy_weights()
+        self.look.copy_weights()
         look.observer.__enter__()
         look.graph.__enter__()
         return True
@@ -252,7 +262,7 @@ class Looking:
                 look.draws += 1
                 self._close()
             look.calls += 1
-            has_moved = "step" not in calls and _version_of(look.model) != look.version  # by hand, as SAM does
+            has_moved = "step" not in calls and look.count_changes() != look.version  # by hand, as SAM does
             if has_moved or look.draws > MOST_DRAWS or (look.is_open and look.calls > MOST_CALLS):
                 self._close()
                 look.retire_repairs()
@@ -268,6 +278,8 @@ class Looking:
             look.is_still = bool(look.modes) and not module.training
             if look.measured is not None:
                 look.views.append(found := name_inputs(module, args, kwargs))
+                given = {**dict(zip(found, args)), **kwargs}
+                look.carried = look.carried or [name for name, v in given.items() if getattr(v, "grad_fn", None)]
                 if len(look.views) == 1 and look.phase == Phase.SECOND:
                     look.measured.add_other_batch(look.facts, found)
                 if len(look.views) >= POOLED and look.phase == Phase.AFTER:
@@ -302,7 +314,7 @@ class Looking:
         look.observer.join(look.model, module)
         look.graph.join(look.model)
         look.gates.join(look.model)
-        self._copy_weights()
+        self.look.copy_weights()
 
     def _measure(self) -> None:
         """Before the first update: the forward pass, the loss and the gradients, with the weights that made them."""
@@ -335,7 +347,9 @@ class Looking:
         """This look is over; the next one may begin."""
         look = self.look
         look.retire_repairs()
+        evaluated = self.evaluating.end_training()
         if look.facts:
+            look.facts |= evaluated
             if look.phase >= Phase.FIRST:
                 add_end(look, self, is_ended=error is None and not self._is_cut(look.training))
             look.settle()
@@ -375,19 +389,5 @@ class Looking:
         others = [o for o in self.optimizers.list_live() if not any(one.is_known(o) for one in (self.look, *self.done))]
         return bool(self.look.optimizers) and any(holds(o, module) for o in others)
 
-    def _new_gates(self) -> RunGates:
-        parameters = list(self.look.model.parameters())
-        return RunGates(
-            self.optimizers.list_live(), [], live=True, parameters=parameters, keep=self.look.phase == Phase.FIRST
-        )
-
-    def _copy_weights(self) -> None:
-        self.look.version = _version_of(self.look.model)
-        named = self.look.model.named_parameters()
-        self.look.before = {name: p.detach().clone() for name, p in named if p.requires_grad}
-        self.look.buffers = [(buffer, buffer.detach().clone()) for buffer in self.look.model.buffers()]
-
-
-def _version_of(model: nn.Module) -> int:
-    """Changes with each change in place of a model's weights."""
-    return sum(parameter._version for parameter in model.parameters())
+    def _new_gates(self) -> Gates:
+        return Gates(list(self.look.model.parameters()), keep=self.look.phase == Phase.FIRST)

@@ -9,15 +9,13 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from trainwright.adapters.script_end.raised import is_same
 from trainwright.core import Repair
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, frames_of
 from trainwright.seams.listening.seen import seen
-from trainwright.seams.source.places import user_place
-from trainwright.seams.torch.gates import Gates
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.gradients import STEP
 
 
 def original(func: Any) -> Any:
@@ -25,7 +23,7 @@ def original(func: Any) -> Any:
     return func if func is torch.Tensor.backward else getattr(func, "__wrapped__", func)
 
 
-class _Leaving(TorchFunctionMode):
+class Leaving(TorchFunctionMode):
     """A mode that can be left while another of the script's lies over it: it stays there without effect."""
 
     is_passive = False
@@ -38,7 +36,7 @@ class _Leaving(TorchFunctionMode):
             hook.remove()
 
 
-class RunObserver(_Leaving, Observer):
+class RunObserver(Leaving, Observer):
     """Observes the forward pass and the loss of a real step."""
 
     def __init__(
@@ -87,7 +85,7 @@ class RunObserver(_Leaving, Observer):
         if self._stack:
             return any(frame.f_locals.get("self") is self._stack[-1][0] for frame in frames_of(error))
         last = self.record.loss_calls[-1].failure if self.record.loss_calls else None
-        return last is None or last == failure_of(error)
+        return last is None or is_same(last, failure_of(error))  # what the step has kept knows no line outside of it
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_passive:
@@ -107,7 +105,7 @@ class RunObserver(_Leaving, Observer):
             self._tape.note(module, args, kwargs, output)
 
 
-class RunGraphWatch(_Leaving, GraphWatch):
+class RunGraphWatch(Leaving, GraphWatch):
     """Watches the graph of a real step."""
 
     def join(self, model: nn.Module) -> None:
@@ -120,48 +118,3 @@ class RunGraphWatch(_Leaving, GraphWatch):
             return func(*args, **(kwargs or {}))
         given = (original(func), types, args, kwargs)
         return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
-
-
-class RunGates(Gates):
-    """Notes what happens to gradients between real steps; the doors of the run call it."""
-
-    def join(self, model: nn.Module) -> None:
-        """The parameters whose gradients are recorded are this model's."""
-        self._parameters = self._changes._parameters = list(model.parameters())
-
-    def begin_backward(self) -> None:
-        """A backward pass begins."""
-        self._note_begin()
-
-    def end_backward(self) -> None:
-        """A backward pass has ended."""
-        self._note_reached()
-
-    def begin_change(self) -> None:
-        """Gradients are about to be changed."""
-        self._changes.begin()
-
-    def end_change(self, kind: str) -> None:
-        """Gradients were changed, by a call of this kind."""
-        self._changes.end(kind)
-
-    def begin_clear(self) -> None:
-        """Gradients are about to be cleared."""
-        self._note("zero_grad")
-        self._cleared_at = user_place()
-        self._changes.begin()
-
-    def step(self, optimizer: Any) -> None:
-        """An optimizer is about to step."""
-        self._note("step")
-        self._changes.begin()
-        self._changes.end(STEP)
-        self.passed.stepped.append(optimizer)
-        if not any(one is optimizer for one in self.passed.optimizers):
-            self.passed.optimizers.append(optimizer)
-            self.passed.rates[id(optimizer)] = [group["lr"] for group in optimizer.param_groups]
-            self._note_wiped(optimizer)
-
-    def note_schedule(self, schedule: Any) -> None:
-        """A schedule has advanced."""
-        self._schedule(schedule)

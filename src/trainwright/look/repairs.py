@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import nn
 
-from trainwright.adapters.loop.parts import follow_parameters
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended, was_made
@@ -61,7 +61,7 @@ class Repairing:
             named = dict(model.named_parameters())
             given = {"model": model, "label_names": [], "ignored_arguments": {}, **dict.fromkeys(_UNNAMED)}
             _change(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))
-            follow_parameters(optimizers, named, model)
+            _follow_parameters(optimizers, named, model)
         for repair in self._list(Seam.OPTIMIZER):
             for optimizer in optimizers:
                 rates = [group["lr"] for group in optimizer.param_groups]
@@ -99,3 +99,18 @@ def _scale_schedules(optimizer: Any, before: Sequence[float]) -> None:
         if getattr(schedule, "optimizer", None) is optimizer and len(schedule.base_lrs) <= len(now):
             factors = [new / old if old else 1.0 for new, old in zip(now, before)]
             schedule.base_lrs = [base * factor for base, factor in zip(schedule.base_lrs, factors)]
+
+
+def _follow_parameters(optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module) -> None:
+    """Give optimizers the parameters that replaced others under the same name."""
+    now = dict(model.named_parameters())
+    replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}
+    new = [p for name, p in now.items() if name not in before and p.requires_grad]
+    trained = {id(p) for p in before.values() if p.requires_grad}
+    for optimizer in optimizers:
+        groups = optimizer.param_groups
+        whole = bool(trained) and trained <= {id(p) for g in groups for p in g["params"]}
+        for group in groups:
+            group["params"] = [replaced.get(id(p), p) for p in group["params"]]
+        if whole:  # it was given all of model.parameters(), of which these are now a part
+            groups[0]["params"] = [*groups[0]["params"], *new]

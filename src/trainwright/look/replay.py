@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,7 @@ from torch import nn
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs
-from trainwright.adapters.loop.parts import label_name
-from trainwright.adapters.loop.repairs import exchange_batch
-from trainwright.adapters.torch.called_model import rows_of
+from trainwright.adapters.torch.called_model import label_name, rows_of
 from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.optimizer import peak_rates
 from trainwright.adapters.torch.training import Look as Evaluated
@@ -263,7 +261,7 @@ class Replay:
         record, share = StepRecord(), short_runs.rate_share(number, self.warmup_updates)
         rates = [group["lr"] for group in self._now.param_groups]
         try:
-            with self._observed(tape):
+            with self.observed(tape):
                 loss = tape.make()
             for group, rate in zip(self._now.param_groups, rates):
                 group["lr"] = rate * share
@@ -280,18 +278,46 @@ class Replay:
         for module in self._model.modules():
             module.training = training
         try:
-            with _RunLosses(by_row) as losses, self._observed(tape) as observer, torch.no_grad():
+            with _RunLosses(by_row) as losses, self.observed(tape) as observer, torch.no_grad():
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
         return Evaluated(loss=float(loss), losses=losses.calls, scores=observer.record.scores, labels=tape.targets)
 
-    def _observed(self, tape: Tape) -> RunObserver:
+    def observed(self, tape: Tape) -> RunObserver:
+        """Observes the tape's calls, with the repairs in force."""
         repairs: list[Repair] = [one for one in self.active.all if one.seam != Seam.BATCH]
         of_batch = [one for one in self.active.all if one.seam == Seam.BATCH]
         if of_batch:
             before = after = self.view(tape)
             for repair in of_batch:
                 after = dict(mended(repair, Call(seam=Seam.BATCH, given=after, tensors=tensors)).given)
-            repairs = [*exchange_batch(before, after), *repairs]
+            repairs = [*_exchange_batch(before, after), *repairs]
         return RunObserver(self._model, self._roots, repairs)
+
+
+def _exchange_batch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Repair]:
+    """Give the model and the loss another batch in the place of one, wherever they are given its values."""
+    pairs = [(before[k], after[k]) for k in before if k in after and before[k] is not after[k]]
+
+    def inputs(call: Call) -> Call:
+        given = call["inputs"]
+        if isinstance(given, Mapping):
+            return call.replace(inputs={k: _exchanged(v, pairs) for k, v in given.items()})
+        return call.replace(inputs=tuple(_exchanged(v, pairs) for v in given))
+
+    def targets(call: Call) -> Call:
+        return call.replace(targets=_exchanged(call["targets"], pairs))
+
+    return [
+        Repair("give the model the batch", Seam.FORWARD, inputs),
+        Repair("give the loss the batch", Seam.LOSS, targets),
+    ]
+
+
+def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    if isinstance(value, torch.Tensor):
+        for before, after in pairs:
+            if isinstance(before, torch.Tensor) and before.shape == value.shape and torch.equal(before, value.detach()):
+                return after
+    return value

@@ -7,17 +7,20 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from trainwright.core import Facts, Place
 from trainwright.look.called import has, is_same
 from trainwright.look.facts import Measured
-from trainwright.look.observers import RunGates, RunGraphWatch, RunObserver
+from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.replay import Replay
-from trainwright.seams.torch.gates import Passed
+from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.seams.torch.step_record import StepRecord
+
+if TYPE_CHECKING:
+    from trainwright.look.sets import Sets
 
 
 class Phase(IntEnum):
@@ -41,7 +44,7 @@ class Look:
     """What holds all modules that are called."""
     observer: RunObserver | None = None
     graph: RunGraphWatch | None = None
-    gates: RunGates | None = None
+    gates: Gates | None = None
     repaired: RunObserver | None = None
     """What keeps repairs in force behind the first step, and the same of the graph."""
     repaired_graph: RunGraphWatch | None = None
@@ -49,6 +52,8 @@ class Look:
     """What the model is called with, by name."""
     views: list[dict[str, Any]] = field(default_factory=list)
     """The same of further calls."""
+    carried: list[str] = field(default_factory=list)
+    """The names of later inputs that hang on a graph: what a step before left."""
     before: dict[str, Any] = field(default_factory=dict)
     """The trainable weights before the first update."""
     scope: dict[str, Any] = field(default_factory=dict)
@@ -56,6 +61,8 @@ class Look:
     where: Place | None = None
     draws: int = 1
     """Micro-batches of the first update."""
+    batches: int = 0
+    """Batches of a pass over its loader; 0: unknown."""
     calls: int = 0
     """Calls of the first module before the first update."""
     loader: Any = None
@@ -80,6 +87,8 @@ class Look:
     """Each buffer of the model, and what it was at its begin."""
     replay: Replay = field(default_factory=Replay)
     """Its first steps, which can be made again behind the run."""
+    sets: Sets | None = None
+    """Its sets, to be read behind the run."""
     measured: Measured | None = None
     """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
     root: Callable[[], Any] = lambda: None
@@ -106,6 +115,16 @@ class Look:
         """What reached the gates in the first update."""
         assert self.gates is not None
         return self.measured.passed if self.measured is not None else self.gates.passed
+
+    def copy_weights(self) -> None:
+        """Keep the model's weights and buffers as they are before an update."""
+        self.version = self.count_changes()
+        self.before = {name: p.detach().clone() for name, p in self.model.named_parameters() if p.requires_grad}
+        self.buffers = [(buffer, buffer.detach().clone()) for buffer in self.model.buffers()]
+
+    def count_changes(self) -> int:
+        """Changes with each change in place of the model's weights."""
+        return sum(parameter._version for parameter in self.model.parameters())
 
     def note_parts(self) -> None:
         """Note what the further training is known by."""

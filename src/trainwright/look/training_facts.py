@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from trainwright.adapters.lightning.words import WORDS as LIGHTNING
-from trainwright.adapters.loop import setup as loop_setup
-from trainwright.adapters.loop.accelerate import framework_of
-from trainwright.adapters.loop.words import WITH_ACCELERATE, WORDS
+from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.collation import item_facts
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts, peak_rates
 from trainwright.adapters.torch.schedule import DryRun, length_of
-from trainwright.core import Place
 from trainwright.look.facts import change
+from trainwright.look.sets import note_sets
+from trainwright.look.setup import setup_facts as loop_setup
 from trainwright.probes.forward import units_equal
-from trainwright.seams.listening.seen import Seen, seen
-from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts, Words
+from trainwright.seams.listening.seen import seen
+from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
 if TYPE_CHECKING:
@@ -31,46 +28,6 @@ if TYPE_CHECKING:
 POINTS = 200
 
 
-@dataclass(kw_only=True)
-class _Parts:
-    """What a step is made of, by the names that `adapters/loop/setup.py` reads."""
-
-    passed: Any
-    roots: list[Any]
-    optimizers: list[Any]
-    schedules: list[Any]
-
-
-@dataclass(kw_only=True)
-class _Body:
-    where: Place | None
-    words: Words
-    framework: str
-    automatic_steps: bool
-    places: Mapping[str, Place]
-
-    def epochs(self) -> None:
-        """Nobody says how many."""
-
-    def updates_planned(self, training: Any) -> None:
-        """The run counts them."""
-
-
-@dataclass(kw_only=True)
-class _RealTraining:
-    body: _Body
-    seen: Seen
-    model: Any
-    loaders: list[Any]
-    scope: Mapping[str, Any]
-    window: int
-    parts: _Parts
-
-    def evaluation_loaders(self) -> list[Any]:
-        """Of these the run itself tells."""
-        return []
-
-
 def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
     """Right after the first update: what it moved, and the training's parts, while the script still has their names.
 
@@ -78,7 +35,9 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
         is_made: False: the script stopped before it.
     """
     _measure_setup(look, looking)
+    look.batches = length(look.loader) or 0
     _measure_batch(look, looking)
+    note_sets(look, looking)
     measured, found, had_own = look.measured, seen(), looking.had[0]
     if measured is None or not is_made:
         return
@@ -112,30 +71,7 @@ def _measure_setup(look: Look, looking: Looking) -> None:
             looking.trainer, cast("Any", looking.frame), seen(), planned_updates=None, ignored={}
         )
         return
-    lightning, framework = looking.lightning, framework_of(look.scope.values())
-    where = looking.where if lightning is not None else look.where
-    passed = look.passed
-    training = _RealTraining(
-        body=_Body(
-            where=where,
-            words=LIGHTNING if lightning is not None else WITH_ACCELERATE if framework == "accelerate" else WORDS,
-            framework="lightning" if lightning is not None else framework,
-            automatic_steps=lightning is not None and bool(getattr(look.model, "automatic_optimization", False)),
-            places={},
-        ),
-        seen=seen(),
-        model=look.model,
-        loaders=[look.loader] if look.loader is not None else [],
-        scope=look.scope,
-        window=look.draws,
-        parts=_Parts(
-            passed=passed,
-            roots=look.roots,
-            optimizers=passed.optimizers or looking.optimizers.list_live(),
-            schedules=_schedules(look),
-        ),
-    )
-    look.facts[SetupFacts] = loop_setup.setup_facts(cast("Any", training))
+    look.facts[SetupFacts] = loop_setup(look, looking, _schedules(look))
 
 
 def _measure_batch(look: Look, looking: Looking) -> None:
@@ -210,6 +146,8 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
         planned = trainer.state.max_steps
     elif lightning is not None and math.isfinite(lightning.estimated_stepping_batches):
         planned = int(lightning.estimated_stepping_batches)
+    if planned and look.batches:
+        change(facts, SetupFacts, epochs=planned * look.draws / look.batches)
     has_schedule = bool(optimizer.schedule_kind)
     every = max(1, len(rates) // POINTS)
     is_whole = bool(has_schedule and planned and look.updates >= planned and peak)

@@ -13,6 +13,7 @@ from trainwright.core import Rule
 from trainwright.core.trial import Outcome, Trial
 from trainwright.look.judging import judge_facts
 from trainwright.look.replay import OFFERED, Replay
+from trainwright.look.sets import add_sets
 from trainwright.look.state import Look
 from trainwright.stages import OptimizerFacts, OverfitFacts
 
@@ -25,25 +26,32 @@ Outcomes = dict[tuple[str, int], Outcome]
 
 
 def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, Any]]:
-    """Ask the rules about each training, and make the trials that they ask for; the facts and outcomes, by the training's number.
+    """Read the sets of each training, ask the rules, and make the trials that they ask for; the facts and outcomes, by the
+    training's number.
 
     Args:
         seconds: what the run itself took.
     """
-    until = thread_time() + min(SECONDS, FEWEST_SECONDS + seconds)
     found: dict[int, dict[str, Any]] = {}
+    faithful = [look for look in looks if is_faithful(look)]
     for look in looks:
-        optimizer = look.facts.get(OptimizerFacts)
-        if not isinstance(optimizer, OptimizerFacts) or not look.replay.is_faithful(
-            optimizer.learning_rate, look.rates
-        ):
-            continue
+        add_sets(look.facts, look.sets, look.replay if look in faithful else None)
+        found.setdefault(look.training, {"facts": look.facts})
+    until = thread_time() + min(SECONDS, FEWEST_SECONDS + seconds)
+    for look in faithful:
         trials = _Trials(look.replay, until)
         if (overfit := trials.memorize()) is not None:
             facts = {**look.facts, OverfitFacts: overfit}
             judge_facts(facts, trials.answer, [])
-            found.setdefault(look.training, {"facts": facts, "outcomes": trials.outcomes})
+            if found[look.training]["facts"] is look.facts:
+                found[look.training] = {"facts": facts, "outcomes": trials.outcomes}
     return found
+
+
+def is_faithful(look: Look) -> bool:
+    """Whether the first steps of a training can be made again."""
+    optimizer = look.facts.get(OptimizerFacts)
+    return isinstance(optimizer, OptimizerFacts) and look.replay.is_faithful(optimizer.learning_rate, look.rates)
 
 
 class _Trials:

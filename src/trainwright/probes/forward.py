@@ -12,7 +12,7 @@ import numpy as np
 SAME_WITHIN = 1e-6
 # A larger change is not due to a different summation order either: the changed input reaches the output.
 LEAKS_BEYOND = 1e-3
-# The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if all values are equal).
+# The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if that is less).
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1
 # Even where inputs are a thirtieth of what bends a tanh, it misses the halfway point by some thousandths of the difference
@@ -56,7 +56,7 @@ def difference(left: np.ndarray, right: np.ndarray) -> float:
 def moved(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """A weight's values with added noise."""
     noise = random.standard_normal(values.shape, dtype=np.float32)
-    return np.asarray(values + MOVED_BY * (float(values.std()) or SPREAD_OF_EQUALS) * noise, dtype=values.dtype)
+    return np.asarray(values + MOVED_BY * max(float(values.std()), SPREAD_OF_EQUALS) * noise, dtype=values.dtype)
 
 
 def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, other: Any) -> dict[str, bool]:

@@ -15,14 +15,15 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 
-from trainwright.rehearsal.request import KERNEL, REFUSED, Request
+from trainwright.rehearsal.request import KERNEL, REFUSED, Request, Work
 from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox
 
 
-def main(file: str) -> None:
-    """Do what the request says."""
+def main(file: str, work: Work | None = None) -> None:
+    """Do what the request says; `work`: in the script's place."""
     end_with_parent()
     request = Request.read(Path(file))
     record = request.record.open("wb")
@@ -34,9 +35,12 @@ def main(file: str) -> None:
         except Refused as error:
             print(f"trainwright: {error}", file=sys.stderr)
             sys.exit(REFUSED)
-    from trainwright.rehearsal.run import run_script
+    from trainwright.rehearsal.run import note_own_error, run_script
 
-    run_script(request, sandbox, record, progress)
+    try:
+        run_script(request, sandbox, record, progress, work)
+    except Exception as error:  # ours, outside of the script: no report may blame the script for it
+        note_own_error(error, record)
     os._exit(0)  # past the script's threads, workers and handlers
 
 
@@ -44,6 +48,30 @@ def end_with_parent() -> None:
     """Let the kernel end this process with the one that started it, where it can (PR_SET_PDEATHSIG, prctl(2))."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def fork(folder: str, file: str, work: Work | None = None) -> int:
+    """Fork a process that does, in a folder, what the request in a file says; returns its number."""
+    with warnings.catch_warnings():  # Python warns of other threads, which the run has no need of
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        os.setsid()
+        silent = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(silent, descriptor)
+        sys.stdout = sys.stderr = os.fdopen(silent, "w", encoding="utf-8")  # a notebook's have a thread of their own
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)  # a further thread of OpenMP would wait for those that the fork has left behind
+        os.chdir(folder)
+        main(file, work)
+    except SystemExit as error:
+        status = int(error.code or 0)
+    finally:
+        os._exit(status)  # what called this is the other process's
 
 
 def serve(modules: list[str]) -> None:
@@ -55,14 +83,7 @@ def serve(modules: list[str]) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         folder, file = line.rstrip("\n").split("\t")
-        child = os.fork()
-        if not child:
-            os.setsid()
-            silent = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (0, 1, 2):
-                os.dup2(silent, descriptor)
-            os.chdir(folder)
-            main(file)
+        child = fork(folder, file)
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import signal
@@ -15,16 +16,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.rehearsal.child import fork
+from trainwright.rehearsal.in_place import run_in_place
 from trainwright.rehearsal.memory import MemoryGuard
 from trainwright.rehearsal.record import Ended, Record
 from trainwright.rehearsal.record_rows import Wanted
-from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request
+from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request, Work
 from trainwright.rehearsal.sandbox import remove_scratch
 
 _POLL_SECONDS = 0.1
 SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
 # A process that was told to end has as many seconds to write what it saw.
 _LAST_SECONDS = 20.0
+# It is told again after so many.
+_AGAIN_SECONDS = 5.0
 
 
 def child_command() -> list[str]:
@@ -73,8 +78,24 @@ class Server:
         return line.strip()
 
 
+class Forking:
+    """Forks this process for runs of its objects, which stay as they are: in the place of a `Server`."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def fork(self, folder: Path, request: Path) -> Forked:
+        """Start a run."""
+        child = fork(str(folder), str(request), self._work)
+        return Forked(child, functools.partial(_wait_for, child))
+
+
+def _wait_for(child: int) -> str:
+    return str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
 class Forked:
-    """A server's run, with what is needed of the interface of `subprocess.Popen`."""
+    """A fork's run, with what is needed of the interface of `subprocess.Popen`."""
 
     def __init__(self, pid: int, read: Callable[[], str]) -> None:
         self.pid = pid
@@ -110,9 +131,10 @@ class Rehearsal:
         environment: variables that the process has besides this one's.
         folder: the script's working folder; this process's own without one.
         seed: moves the script's random seeds (`rehearsal/seeds.py`); 0 changes nothing.
-        server: forks the process, which then has the server's environment.
+        server: forks the process, which then has the server's environment, or runs objects of this one.
         watched: False: only its end and its seconds are recorded.
         samples: whether single rows may be shown.
+        copies: texts in the place of files, by their resolved paths.
     """
 
     def __init__(
@@ -126,9 +148,10 @@ class Rehearsal:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         seed: int = 0,
-        server: Server | None = None,
+        server: Server | Forking | None = None,
         watched: bool = True,
         samples: bool = True,
+        copies: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
         self._request = Request(
@@ -142,12 +165,15 @@ class Rehearsal:
             seed=seed,
             watched=watched,
             samples=samples,
+            copies=dict(copies or {}),
         )
         self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()
         self._server = server
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._told_to_end: float | None = None
+        self._told = 0
+        """How often it was told."""
         self._memory: MemoryGuard | None = None
 
     def __enter__(self) -> Rehearsal:
@@ -171,19 +197,19 @@ class Rehearsal:
         if self._memory is not None:
             self._memory.stop()
         self._memory = MemoryGuard(self._end_now)
-        self._memory.start()
         if self._server is not None:
             self._process = self._server.fork(self._here, file)
-            return
-        self._process = subprocess.Popen(
-            [*child_command(), str(file)],
-            cwd=self._here,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        else:
+            self._process = subprocess.Popen(
+                [*child_command(), str(file)],
+                cwd=self._here,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._memory.start()
 
     def start_again(self, copies: Mapping[str, str] | None = None, repairs: Sequence[Wanted] = ()) -> None:
         """Start again after its end.
@@ -200,6 +226,12 @@ class Rehearsal:
             self._request = replace(self._request, copies=dict(copies))
         self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
         self.start()
+
+    def run_here(self, work: Work) -> Record:
+        """Run objects in this process, which is not isolated; returns what was recorded."""
+        self._request = replace(self._request, isolation=PYTHON)
+        run_in_place(self._request, work)
+        return self._read(0)
 
     def note_walked(self, number: int) -> None:
         """Tell the process that so many trainings were walked: of these it makes no trials."""
@@ -230,8 +262,11 @@ class Rehearsal:
             say(_describe(progress, self._request.seconds))
             if self._told_to_end is None and (progress.seconds >= self._request.seconds or until()):
                 self.end()
-            if self._told_to_end is not None and time.monotonic() - self._told_to_end > _LAST_SECONDS:
+            waited = time.monotonic() - self._told_to_end if self._told_to_end is not None else 0.0
+            if waited > _LAST_SECONDS:
                 self._kill()
+            elif waited > _AGAIN_SECONDS * self._told:  # Python drops what is raised in a callback of a weak reference
+                self._tell_to_end()
             time.sleep(_POLL_SECONDS)
         if status == REFUSED and self._request.isolation == KERNEL:
             remove_scratch(self._request.scratch)
@@ -243,9 +278,14 @@ class Rehearsal:
     def end(self) -> None:
         """Tell the process to end and to write what it saw."""
         if self._process is not None and self._told_to_end is None:
-            self._told_to_end = time.monotonic()
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(getattr(signal, "SIGXCPU", signal.SIGTERM))
+            self._told_to_end, self._told = time.monotonic(), 0
+            self._tell_to_end()
+
+    def _tell_to_end(self) -> None:
+        assert self._process is not None
+        self._told += 1
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(getattr(signal, "SIGXCPU", signal.SIGTERM))
 
     def _end_now(self) -> bool:
         """End the process without a record, if it is under way."""

@@ -6,14 +6,28 @@ import dataclasses
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trainwright.rehearsal.limits import PATIENCE
 
 # A process whose isolation the kernel refused ends with this status, and is started again with another isolation.
 REFUSED = 77
 KERNEL, PYTHON = "kernel", "python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is run in a script's place, of the objects that this process holds."""
+
+    run: Callable[[Callable[[], bool]], Any]
+    """Given whether the training under way is to end."""
+    most_updates: int | None = None
+    """Of a training that has no end of its own, and is ended behind so many; None: it has one."""
+    left_at: frozenset[str] = frozenset()
+    """Kinds of training at whose begin the run is left."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,10 +21,10 @@ from trainwright.rehearsal import watch
 from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
-from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record import Ended, Record
 from trainwright.rehearsal.record_rows import Wanted
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.request import Progress, Request
+from trainwright.rehearsal.request import Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.watch.numbers import Tee
@@ -48,6 +48,7 @@ MOST_ATTEMPTS = 4
 # With which argparse, click and most other readers of command lines end a program.
 WRONG_USAGE = 2
 TOLD_EVERY_SECONDS = 0.5
+INTERRUPTED = "Ctrl-C ended it"
 # How a script stops that counts on all rounds of a training: files and names that are not made, lists that are shorter.
 _LEFT_SHORT = (IndexError, ZeroDivisionError, AssertionError, FileNotFoundError, UnboundLocalError)
 _OF_LENGTHS = re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.IGNORECASE)
@@ -59,22 +60,28 @@ class NeedsTyping(EOFError):
     """The script asks for typed input, which a rehearsal does not have."""
 
 
-def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, progress: int) -> None:
+def run_script(
+    request: Request, sandbox: Sandbox | None, record: BinaryIO, progress: int, work: Work | None = None
+) -> None:
     """Run the script of a request.
 
     Args:
         sandbox: what the kernel isolates; None: what is written is redirected in Python instead.
         record: where the record is written.
         progress: the descriptor of the file in which the run tells how far it is.
+        work: is run in the script's place.
     """
     tally, recorder, limits = Tally(), Recorder(), Limits(request.seconds)
     recorder.record.isolation = request.isolation
-    recorder.is_over = lambda: limits.is_training_over
+    most = work.most_updates if work is not None else None
+    recorder.is_over = lambda: limits.is_training_over or (most is not None and recorder.record.updates >= most)
     telling = _Telling(recorder, limits, progress)
     recorder.on_begin.append(limits.begin_training)
     if sandbox is not None:
         recorder.on_begin.append(_Once(_cut_network))
-    recorder.on_update += [telling, LoopEnding(recorder)]
+    recorder.on_update += [telling, *([LoopEnding(recorder)] if most is None else [])]
+    if work is not None and work.left_at:
+        recorder.on_begin.append(lambda: _leave_at(work.left_at, recorder))
     began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
@@ -99,10 +106,9 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
         watching_gradients(began_unseen),
         told(LISTENING) if request.watched else contextlib.nullcontext(),
     ):
-        left = _run_attempts(request, recorder, tally)
+        left = _run_attempts(request, recorder, tally, work)
     recorder.record.processor_seconds = time.process_time() - began
     telling.tell()
-    signal.signal(TIME_OVER, signal.SIG_IGN)
     if sandbox is not None:
         tally.files |= {str(path) for path in sandbox.list_written()}
     recorder.record.kept_away = tally.said()
@@ -110,15 +116,36 @@ def run_script(request: Request, sandbox: Sandbox | None, record: BinaryIO, prog
     _write(watch.finish(recorder), record)
     if (more := watch.finish_behind(recorder)) is not None:
         _write(more, record)
+    recorder.busy = True  # what watches on in a process that goes on sees nothing
     del left
 
 
-def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
+def _leave_at(kinds: Collection[str], recorder: Recorder) -> None:
+    """Leave the run where a training of these kinds begins."""
+    if recorder.training is not None and recorder.training.kind in kinds:
+        signal.raise_signal(TIME_OVER)
+
+
+def _starting(request: Request, recorder: Recorder, work: Work | None) -> contextlib.AbstractContextManager[Any]:
+    """What is run, as a context."""
+    if work is None:
+        return starting(request.script, request.arguments, module=request.module)
+
+    def start() -> Any:
+        left = work.run(recorder.is_over)
+        for training in recorder.record.trainings:
+            training.is_cut = training.is_cut or work.most_updates is not None
+        return left
+
+    return contextlib.nullcontext(start)
+
+
+def _run_attempts(request: Request, recorder: Recorder, tally: Tally, work: Work | None) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(forced=request.device == "cpu")
     with (
         standing_in(request.copies),
-        starting(request.script, request.arguments, module=request.module) as start,
+        _starting(request, recorder, work) as start,
         devices.told(),
     ):
         for attempt in range(MOST_ATTEMPTS):
@@ -137,11 +164,13 @@ def _run_attempts(request: Request, recorder: Recorder, tally: Tally) -> Any:
 def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseException | None]:
     """Run the script; returns what it left, and what ended it."""
     before, sys.stdout = sys.stdout, cast("TextIO", Tee(recorder, sys.stdout))
+    signal.signal(TIME_OVER, _raise_out_of_time)
     try:
         return start(), None
     except BaseException as error:  # the script's: noted in the record
         return None, error
     finally:
+        signal.signal(TIME_OVER, signal.SIG_IGN)  # it may come again
         sys.stdout = before
 
 
@@ -151,6 +180,8 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     ended.update = recorder.record.updates
     if isinstance(error, OutOfTime):
         ended.is_cut = True
+    elif isinstance(error, KeyboardInterrupt):
+        ended.is_cut, ended.hindrance = True, INTERRUPTED
     elif isinstance(error, NeedsTyping):
         ended.hindrance = "it asks for typed input"
     elif isinstance(error, SystemExit):
@@ -209,6 +240,11 @@ def _names(error: BaseException | None, name: str) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def note_own_error(error: Exception, file: BinaryIO) -> None:
+    """Write a record of an error of ours alone."""
+    _write(Record(ended=Ended(own_error=f"{type(error).__name__}: {error}")), file)
 
 
 def _write(record: Record, file: BinaryIO) -> None:
@@ -278,10 +314,14 @@ def _raise_at_line(frame: FrameType, event: str, argument: Any) -> NoReturn:
 def _without_output() -> Iterator[None]:
     """Send what the script prints nowhere; the watchers have read its numbers before."""
     sys.stdout.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    nowhere, *kept = os.open(os.devnull, os.O_WRONLY), os.dup(1), os.dup(2)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     yield
+    for descriptor, before in enumerate(kept, 1):
+        os.dup2(before, descriptor)
+    for descriptor in (nowhere, *kept):
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

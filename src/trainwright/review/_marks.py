@@ -17,7 +17,7 @@ MOST_NAMED, MOST_NAMES = 3, 3
 SAID_BY = {
     "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "training-mode-evaluation"},
     "profile": {"lost-columns", "lost-in-preparation", "discarded-columns", "input-without-effect"},
-    "own": {"best-not-kept", "run-diverged", "wrong-metric-direction", "uncopied-best-weights"},
+    "own": {"best-not-kept", "run-diverged", "wrong-metric-direction"},
     "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
                 "numbers-disagree", "torn-labels"},
     "outputs": {"held-out-at-constant", "unlearned-part"},
@@ -25,7 +25,7 @@ SAID_BY = {
     "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
     "curves": {"run-diverged"},
     "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
-               "wrong-metric-direction", "uncopied-best-weights"},
+               "wrong-metric-direction"},
     "drawn": {"partial-data"},
 }  # fmt: skip
 

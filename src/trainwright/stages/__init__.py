@@ -29,12 +29,10 @@ from trainwright.stages.dataset import (
 )
 from trainwright.stages.evaluation import (
     ActiveNoise,
-    BestSoFar,
     Comparison,
     Counter,
     EvaluationFacts,
     Given,
-    KeptWeights,
     Quotient,
     Reshuffled,
     Watcher,
@@ -63,7 +61,7 @@ from trainwright.stages.loss import (
 )
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
+from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition
 from trainwright.stages.rows import (
     Alignment,
     BadRow,
@@ -104,17 +102,17 @@ from trainwright.stages.words import Words
 __all__ = [
     "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
     "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BaselineFacts", "BatchFacts",
-    "BatchOrder", "BestSoFar", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
+    "BatchOrder", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
     "CutOff", "CutTexts", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
     "EvaluationFacts", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
     "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "IneffectiveFreeze", "Information",
-    "KeptTensor", "KeptWeights", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource",
+    "KeptTensor", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource",
     "LearningFacts", "LearningLook", "Longer", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
     "MissingName", "MisspelledMethod", "ModuleFacts", "OddRow", "OddRowFacts", "OptimizerFacts",
     "Origin", "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList",
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "Renormalised",
     "Renumbered", "Repetition", "Reshuffled", "Scaling", "SetupFacts", "SourceCell",
-    "SpentIterator", "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
+    "Split", "SplitFacts", "Station", "TensorFacts", "TextFacts", "TextLabels",
     "TokenizerFacts", "Transfer", "UndefinedName", "UnmatchedCheckpoint", "VocabularyFacts", "WarningFacts",
     "Watcher", "Words", "real_positions",
 ]  # fmt: skip

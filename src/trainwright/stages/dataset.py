@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from trainwright.core import Facts, Failure, Place, Stage
-from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition, SpentIterator
+from trainwright.stages.reading import EndlessSet, EpochFacts, Repetition
 from trainwright.stages.rows import (
     Alignment,
     BatchOrder,
@@ -350,8 +350,6 @@ class DatasetFacts(Facts):
     batch_order: BatchOrder | None = None
     """None if a loader forms the batches, or if the rows have no class labels."""
     epochs: EpochFacts | None = None
-    spent: SpentIterator | None = None
-    """None if epochs do not iterate over an iterator, or if it was not seen to end."""
     endless: tuple[EndlessSet, ...] = ()
     label_copy: LabelCopy | None = None
     """None if no feature tells the label of every row, or if no other feature tells anything about it."""

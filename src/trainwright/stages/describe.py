@@ -157,8 +157,6 @@ def _further(facts: LossFacts) -> str:
 
 @describe.register
 def _(facts: GradientFacts) -> str:
-    if facts.idle_rounds:
-        return f"none of the loop's first {facts.idle_rounds} rounds makes an update"
     reached = sum(g.norm is not None for g in facts.gradients)
     norm = f", norm {facts.norm:.3g}" if facts.norm is not None else ""
     return f"{reached} of {len(facts.gradients)} parameters reached{norm}"

@@ -94,10 +94,14 @@ class Counter:
     share_once: float | None = None
     """The quotient after one pass; `share_twice`: after two."""
     share_twice: float | None = None
+    carried: bool = False
+    """Seen in the run itself, in which passes differ: the second pass began with what the first one had come to."""
 
     @property
     def survives(self) -> bool:
         """Whether the second pass continued from the first pass's result."""
+        if self.carried:
+            return True
         first, second = self.once - self.start, self.twice - self.once
         return first > 0 and abs(second - first) <= ABOUT * first
 
@@ -128,42 +132,6 @@ class Watcher:
     """The metric's value in the evaluation before training."""
     where: Place | None = None
     """The user's line that built it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeptWeights:
-    """Weights that a loop keeps of its best evaluation, and that are still the model's own."""
-
-    name: str
-    """The variable: best_state."""
-    written: str
-    """The expression that it is assigned."""
-    is_module: bool = False
-    """It is the model, not its weights."""
-    tensors: int
-    """How many of its tensors are parameters that training updates in place."""
-    where: Place
-    used_at: Place
-    """The line that uses it as the best weights."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BestSoFar:
-    """A comparison in a loop that decides whether a value is the best so far."""
-
-    value: str
-    """The value, as the script writes it: val_loss."""
-    best: str
-    """The variable with the best value: best_loss."""
-    greater: bool
-    """A greater value counts as better."""
-    start: float | None = None
-    """The variable's value before training; None: unknown."""
-    now: float | None = None
-    """The value after the first pass."""
-    accuracy: bool = False
-    """The value equals the accuracy computed from the evaluation's predictions and labels."""
-    where: Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,20 +238,10 @@ class EvaluationFacts(Facts):
     """The user's lines that call the model to evaluate it."""
     batches: int = 0
     """Number of evaluated batches per pass."""
-    kept_graphs: int = 0
-    """Number of evaluated batches whose graphs are still held when a pass ends; 0 if it does not grow with the pass."""
-    kept_of_fewer: int = 0
-    """The same of a pass of half as many batches."""
-    graph_bytes: int = 0
-    """What each further batch adds to the memory that such graphs hold, in bytes."""
-    loader_batches: int | None = None
-    """Number of batches of the longest loader, not counting the training loader."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
-    kept_weights: tuple[KeptWeights, ...] = ()
     quotients: tuple[Quotient, ...] = ()
     reshuffled: Reshuffled | None = None
-    best_values: tuple[BestSoFar, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:
         """The metric function's results for this substitute; empty if it was not called or raised."""

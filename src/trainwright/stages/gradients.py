@@ -114,8 +114,6 @@ class GradientFacts(Facts):
     norm: float | None = None
     """Norm over all parameters, before clipping."""
     clip_at: float | None = None
-    window_changes: tuple[GradientChange, ...] = ()
-    """What happened to the gradient from the first backward pass of a window to the optimizer's step, in order."""
     cuts: tuple[CutOff, ...] = ()
     """Calls between the model's input and the loss that cut the graph."""
     loss_finite: bool = True
@@ -146,13 +144,9 @@ class GradientFacts(Facts):
     in_place: tuple[InPlace, ...] = ()
     backwards: tuple[Place | None, ...] = ()
     """The user's line of each call of backward in one step; None: the framework's own."""
-    idle_rounds: int = 0
-    """Rounds of a loop that were run, none of which reached an update: a buffer is filled first. 0: one did."""
     kept: tuple[KeptTensor, ...] = ()
     second_failure: Failure | None = None
     """The exception of the second step, if the first completed."""
-    frozen_by_step: tuple[str, ...] = ()
-    """In that case, the parameters whose requires_grad the first step set to False."""
     anomaly: str = ""
     """The function whose backward failed or produced NaN, as reported by anomaly mode."""
     anomaly_at: Place | None = None

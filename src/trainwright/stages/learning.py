@@ -153,8 +153,6 @@ class LearningFacts(Facts):
     is least below its constant."""
     trained: LearningLook | None = None
     """The last look at rows that were trained on."""
-    in_training_mode: LearningLook | None = None
-    """The same with the model in training mode, if learning was not shown."""
     steps: tuple[float, float] | None = None
     """What the first and the last steps minimized: the mean of eight each."""
     terms: int = 1

@@ -32,18 +32,6 @@ class EpochFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpentIterator:
-    """An iterator that a loop uses in several epochs, although it is empty after the first."""
-
-    name: str
-    """Its name in the script."""
-    kind: str
-    epochs: int
-    where: Place | None
-    """The line that creates it."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Repetition:
     """Training rows that repeat when the data set is read by index."""
 

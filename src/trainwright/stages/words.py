@@ -34,8 +34,6 @@ class Words:
     """The part of a model that turns texts into numbers."""
     fewer_predictions: str = "keep only what the metrics need from each batch"
     """How to keep an evaluation from storing all scores."""
-    without_gradients: str = "without gradients"
-    """How to evaluate without building graphs."""
     less_memory: str = "activation checkpointing, half precision"
     """Ways to use less memory in a step, as a list."""
     smaller_batches: str = "make batches of {rows} rows and accumulate the gradients of {steps}"

@@ -8,12 +8,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trainwright.adapters.base import Adapter
-from trainwright.core import cells
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import Loop, callers, trainings_after
 from trainwright.seams.source.later_calls import fit_lines, training_lines
 from trainwright.walk.closing import not_walked
-from trainwright.walk.undisturbed import undisturbed
 
 if TYPE_CHECKING:
     from trainwright.adapters.keras.adapter import KerasAdapter
@@ -51,38 +48,6 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
         return KerasAdapter(model, given, frame, seen)
 
     return PendingTraining(make, _not_walked(frame, fit_lines(frame)))
-
-
-def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[Adapter]:
-    """`trainer.fit(…)` of Lightning; errors in the user's hooks before the first step propagate, as in a real fit."""
-    from trainwright.adapters.lightning.body import LightningBody
-    from trainwright.adapters.lightning.fit import fit_of
-    from trainwright.adapters.loop.adapter import LoopAdapter
-
-    body = LightningBody(fit_of(trainer, given, frame), seen)
-    return PendingTraining(lambda: LoopAdapter(body, seen))
-
-
-def of_loop(loop: Loop, seen: Seen) -> PendingTraining[Adapter]:
-    """A loop that the script runs itself.
-
-    Raises:
-        SyntaxError: its body cannot be compiled separately (`await`).
-    """
-    from trainwright.adapters.loop.adapter import LoopAdapter
-    from trainwright.adapters.loop.lifted_body import LiftedBody
-
-    with undisturbed():  # to look at a script's names is to meet modules' deprecated ones
-        body = LiftedBody(loop, list(seen.optimizers.values()))
-        later = trainings_after(loop, list(callers(loop.frame)))
-
-    def make() -> Adapter:
-        with undisturbed():
-            return LoopAdapter(body, seen)
-
-    lines = cells.told(loop.file, list(later))
-    remark = f"The check ends at the first training loop; it did not walk the training at {lines}."
-    return PendingTraining(make, remark if later else "")
 
 
 def _not_walked(frame: FrameType, lines: Sequence[int]) -> str:

@@ -8,10 +8,11 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from trainwright.adapters.base import Adapter
-from trainwright.core import Call, Place, Report, Seam, exit_status
+from trainwright.core import Call, Report, Seam, exit_status
+from trainwright.core.report import UNWALKED
 from trainwright.errors import TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import failure_of, is_own
@@ -23,17 +24,16 @@ from trainwright.seams.listening.hearing import heard_by, paused
 from trainwright.seams.listening.jax_patches import watching_gradients
 from trainwright.seams.listening.seen import Seen, active
 from trainwright.seams.loops.found_loops import callers
-from trainwright.seams.loops.shortened_loop import can_shorten
 from trainwright.seams.loops.training_loop import loop_of_error
-from trainwright.seams.loops.trainings_behind import behind_call, behind_loops, loops_of_training
+from trainwright.seams.loops.trainings_behind import behind_call
 from trainwright.seams.processes import unconnected
-from trainwright.seams.source.places import place_of, show
+from trainwright.seams.source.places import place_of
 from trainwright.stages.setup import RankFacts
 from trainwright.timing import now
 from trainwright.walk.before_training import judge, judge_end, refused_facts
 from trainwright.walk.closing import nothing_checked
 from trainwright.walk.past_lines import MOST_PASSED
-from trainwright.walk.processes import Ranks
+from trainwright.walk.processes import Ranks, remarks
 from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.version_check import packages_of, require
 from trainwright.walk.walks import Walks
@@ -179,41 +179,36 @@ class Session(Walks):
         return self._run_shortly(run)
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """Handle a backward pass or optimizer step: if it is in the user's own loop, walk that and leave the script."""
-        seen = self._seen or Seen()
+        """Handle a backward pass or an update that no trainer makes: the run as it is shows such a training, so the script is
+        left here."""
         if self._walking or self._is_running:
             return
-        if (loop := self._finder.find(frame, seen, backward=backward)) is None:
-            self._pass_unwalked()
+        self._passes += backward
+        if backward and self._passes < FEW_PASSES:
             return
         self._require(*LOOP, *self._beside_loop())
+        self._leave_to_run(frame)
+
+    def _leave_to_run(self, frame: FrameType) -> NoReturn:
+        """Leave a training to the run that looks at it; of several processes each tells first what it trains with."""
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
-            self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
+            self._walk_as_rank(lambda: self._measure_loop(frame), self._compare_ranks)
         if self._is_left:
             self._swallowed += 1
             if self._swallowed == MOST_SWALLOWED:
                 self._leave()
-            raise WalkFinished
-        around = list(callers(loop.frame))
-        loops = loops_of_training(loop, around, seen)
-        with undisturbed():
-            behind = behind_loops(loops, around) if self._every and can_shorten(loops) else []
-        self._reach(Place(show(loop.file), loop.line), behind)
-        if self._onward.walks_this:
-            self._walk_loop(loop)
-        self._shorten(loops)
+        else:
+            self._ended(UNWALKED)
+        raise WalkFinished
 
-    def _pass_unwalked(self) -> None:
-        """Handle a backward pass in no loop that can be walked: after some, the script trains, and what it writes is kept
-        away; after `UNWALKED_SECONDS` it is left."""
-        if not self._every or self._finder.passes_without_loop < FEW_PASSES:
-            return
-        if self._unwalked_until is None:
-            self._keep_away()
-            self._unwalked_until = now() + UNWALKED_SECONDS
-        elif now() >= self._unwalked_until:
-            raise WalkFinished
+    def _compare_ranks(self) -> None:
+        """Judge what the processes train with."""
+        from trainwright.adapters.process_fingerprint import loop_setup
+
+        setup = loop_setup(self._seen or Seen())
+        judge(self._walk, setup)
+        self._ended(" ".join([*remarks(setup.ranks, setup.words), UNWALKED]))
 
     def _train_unwalked(self) -> None:
         """Handle a gradient of JAX: what the script writes from now on is kept away, and it is left after a while."""
@@ -268,22 +263,13 @@ class Session(Walks):
             raise WalkFinished
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
-        """Handle a call of a Lightning Trainer's `fit`: walk what it would train, and leave the script."""
+        """Handle a call of a Lightning Trainer's `fit`: leave the script."""
         if self._is_running:
             return original()
         if self._is_left:
             raise WalkFinished
         self._require(*LIGHTNING, *packages_of(trainer))
-        self._reach_call(frame)
-        if self._onward.walks_this:
-            self._walk_fit(trainer, frame, given)
-
-        def run(seconds: float) -> tuple[Any, bool]:
-            from trainwright.adapters.lightning.shortened import fit_shortly
-
-            return fit_shortly(trainer, original, seconds)
-
-        return self._run_shortly(run)
+        return self._leave_to_run(frame)
 
     def on_model_fit(
         self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
@@ -367,7 +353,7 @@ class Session(Walks):
             return
         if self.reports:
             return
-        if (loop := loop_of_error(error)) is not None:
-            self._walk_loop(loop)
+        if loop_of_error(error) is not None:
+            self._ended(UNWALKED)
             return
         self._ended_by(error)

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
-from trainwright.core import Place, Report, cells
+from trainwright.core import Place, Report
 from trainwright.errors import DeviceLost, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
@@ -20,11 +20,7 @@ from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.hearing import Hearing, paused
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import Loop
-from trainwright.seams.loops.shortened_loop import ShortenedLoop
-from trainwright.seams.loops.trainings_behind import optimizers_of
 from trainwright.seams.processes import group_kept
-from trainwright.stages import GradientFacts
 from trainwright.stages.setup import RankFacts
 from trainwright.timing import now
 from trainwright.walk import pending
@@ -32,7 +28,6 @@ from trainwright.walk.before_training import judge_end
 from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull, put_back
 from trainwright.walk.library_warnings import judged, with_warnings
-from trainwright.walk.loop_finder import LoopFinder
 from trainwright.walk.onward import Onward
 from trainwright.walk.past_lines import PastLines
 from trainwright.walk.pending import PendingTraining
@@ -85,7 +80,8 @@ class Walks:
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
         self._walking = False
-        self._finder = LoopFinder()
+        self._passes = 0
+        """Backward passes that no trainer made."""
         self._unwalked_until: float | None = None
         """When a training that cannot be walked is left."""
         self._ranks = Ranks()
@@ -102,7 +98,6 @@ class Walks:
         """Whether the script has gone on behind a training: what it prints, and what we print, is kept away."""
         self._running = False
         """Whether a training runs for real until it is ended early."""
-        self._loop: ShortenedLoop | None = None
         self._waiting = 0
         """How many of the reports await the end of the script, because it goes on behind their trainings."""
         self._began: float | None = None
@@ -167,7 +162,7 @@ class Walks:
         """Forget the script's run so far."""
         self._starts_anew = False
         self._devices.forget_script()
-        self._walk, self._finder = self._new_walk(), LoopFinder()
+        self._walk, self._passes = self._new_walk(), 0
         self._onward = Onward(self._options.budget, self._options.training)
         self._started = now()
         self._began = self._began or self._started
@@ -235,31 +230,13 @@ class Walks:
             self._onward.ended_early.append(self._onward.number)
         return result
 
-    def _shorten(self, loops: Sequence[Loop]) -> None:
-        """Let the loops of a training run for real for a short time, and go on behind them."""
-        seconds, number = self._go_on(), self._onward.number
-
-        def left() -> None:
-            from trainwright.adapters.torch.trained_earlier import note_loaders, note_trained
-
-            for optimizer in optimizers_of(loops[0], self._seen or Seen()):
-                note_trained(optimizer)
-            note_loaders(loops[0])
-            if loop.was_ended:
-                self._onward.ended_early.append(number)
-
-        self._loop = loop = ShortenedLoop(loops, seconds, left)
-        loop.begin()
-
     @property
     def _is_running(self) -> bool:
         """Whether a training runs for real until it is ended early."""
-        return self._running or (self._loop is not None and self._loop.runs)
+        return self._running
 
     def _end_following(self, error: BaseException | None = None) -> None:
         """Stop following the script, and say why a training that it was to reach was not walked."""
-        if self._loop is not None:
-            self._loop.end()
         self._onward.stop()
         if self._onward.under_way and self.reports and (said := self._onward.remark(error)):
             self.reports[-1] = replace(self.reports[-1], message=f"{self.reports[-1].message} {said}".strip())
@@ -298,9 +275,6 @@ class Walks:
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))
             return
-        gradients = self._walk.facts.get(GradientFacts)
-        if self._onward.number > 1 and isinstance(gradients, GradientFacts) and gradients.idle_rounds:
-            return  # no training: a function that trains and measures by turns is called to measure
         self.reports.append(report := self._numbered(report))
         if self._has_gone_on or (self._onward.number and self._goes_on()):
             self._waiting += 1
@@ -337,12 +311,11 @@ class Walks:
             shows=self._options.samples,
         )
 
-    def _measure_loop(self, loop: Loop) -> RankFacts:
-        from trainwright.adapters.loop.lifted_body import LiftedBody
+    def _measure_loop(self, frame: FrameType) -> RankFacts:
         from trainwright.adapters.process_fingerprint import loop_rank
 
         assert self._ranks.position is not None
-        return loop_rank(LiftedBody(loop), self._seen or Seen(), self._ranks.position)
+        return loop_rank(frame, self._seen or Seen(), self._ranks.position)
 
     def _measure_trainer(self, trainer: Any) -> RankFacts:
         from trainwright.adapters.process_fingerprint import trainer_rank
@@ -362,20 +335,3 @@ class Walks:
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Walk a model's `fit`; return the arguments that must be replaced for the real training."""
         return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
-
-    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
-        with paused():
-            self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()))
-
-    def _walk_loop(self, loop: Loop) -> None:
-        try:
-            training = pending.of_loop(loop, self._seen or Seen())
-        except SyntaxError as error:  # `await` in the body
-            self._ended(
-                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be compiled separately, so it was not walked: {error.msg}."
-            )
-            return
-        from trainwright.seams.torch import autocast
-
-        with autocast.left_by(loop):
-            self._walk_one(training)

@@ -1,4 +1,4 @@
-"""Checks a training before it starts: the debugger walks data, model, loss and optimizer, and restores everything."""
+"""Checks a training before it starts: the debugger tries data, model, loss and optimizer, and leaves them as they are."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BUDGET_SECONDS = 20.0
 def rehearse(
     model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
 ) -> tuple[str, bool]:
-    """Walk the training's first windows with a separate optimizer; returns what to say, and whether the walk succeeded.
+    """Try the training's first windows with a separate optimizer; returns what to say, and whether that succeeded.
 
-    "no fault found" covers only the stages that were walked. A walk that fails is an error in Trainwright itself, since
+    "no fault found" covers only the stages that were reached. A try that fails is an error in Trainwright itself, since
     all the code is its own.
 
     Raises:
         UsageError: if the debugger found an error.
-        KeyboardInterrupt: if the walk was interrupted.
+        KeyboardInterrupt: if it was interrupted.
     """
     try:
         report = trainwright.check(
@@ -55,7 +55,8 @@ def rehearse(
             f"Training does not start because the debugger found {errors[0].code} "
             f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nFix it, or skip the check with --set run.check=false."
         )
-    stages = [run for run in report.stages if run.stage is not Stage.EVALUATION]  # training does its own
+    own = (Stage.EVALUATION, Stage.BASELINE)  # training does its own
+    stages = [run for run in report.stages if run.stage not in own]
     walked = [run for run in stages if run.status.through]
     failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
     why = "" if walked else report.message or "no stage was walked"
@@ -64,7 +65,7 @@ def rehearse(
     found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
     left = ", ".join(f"{run.stage.label} ({run.why})" for run in stages if not run.status.through)
     text = (
-        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
+        f"The debugger tried the training's first windows for {report.seconds:.1f} s: "
         f"{'; '.join(found) or 'no fault found'}{f'; not walked: {left}' if left else ''}."
     )
     return text, True

@@ -86,11 +86,10 @@ def _learn(learner: Learner, request: Learn, started: float, shown: list[Receive
             return LearningFacts(planned=planned, unknown=NO_CONSTANT)
         _train(learner, rows, run, most=min(planned or MOST_UPDATES, MOST_UPDATES), until=started + request.seconds)
         trained = _trained_look(learner, rows.trained, learner.window * run.updates)
-        information, in_training_mode = None, None
+        information = None
         judged = learner.judged(rows.held[0])
         terms = len(judged.calls) if judged is not None else 0
         if not request.changes and run.failure is None and not _is_shown(run.looks) and run.updates >= FEWEST_UPDATES:
-            in_training_mode = _trained_look(learner, rows.trained, learner.window * run.updates, training=True)
             information = measure_information(learner, rows.trained, PROFILE_SECONDS) if terms == 1 else None
         if shown is not None and run.failure is None:
             shown[:] = _shown(learner, rows, run.updates)
@@ -101,7 +100,6 @@ def _learn(learner: Learner, request: Learn, started: float, shown: list[Receive
         planned=planned,
         looks=tuple(run.looks),
         trained=trained,
-        in_training_mode=in_training_mode,
         steps=_ends(run.losses),
         terms=terms,
         information=information,
@@ -261,9 +259,7 @@ def _most_answered(calls: Sequence[LossRows]) -> MostAnswered | None:
     return MostAnswered(answer=int(most), share=counts.max() / len(answers), of_labels=float((labels == most).mean()))
 
 
-def _trained_look(
-    learner: Learner, batches: Sequence[Any], updates: int, *, training: bool = False
-) -> LearningLook | None:
+def _trained_look(learner: Learner, batches: Sequence[Any], updates: int) -> LearningLook | None:
     """A look at some of the rows that were trained on last."""
     taken, rows = [], 0
     for batch in reversed(batches[: max(1, min(updates, len(batches)))]):
@@ -272,7 +268,7 @@ def _trained_look(
         if rows >= MOST_HELD_ROWS:
             break
     looks: list[LearningLook] = []
-    _look(learner, taken, updates, looks, training=training)
+    _look(learner, taken, updates, looks)
     return looks[0] if looks else None
 
 

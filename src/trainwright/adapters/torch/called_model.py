@@ -15,11 +15,13 @@ from torch import nn
 from trainwright.core.repair import Repair, Seam
 from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
-from trainwright.seams.torch.evaluation import tensors_in
+from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Made, Trace
 from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
+
+_LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 
 def accepted_names(model: Any) -> tuple[tuple[str, ...], bool]:
@@ -168,3 +170,14 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
         return value
 
     return {k: taken(v) for k, v in inputs.items()}
+
+
+def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
+    """The name under which the model itself received its labels: those of the loss, or a usual name."""
+    given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
+    usual = next((n for n in _LABEL_NAMES if n in given), None)
+    if targets is None or len(given) < 2 or any(v.is_meta for v in (targets, *given.values())):
+        return usual  # tensors on the meta device have no values to compare
+    flat = targets.detach().reshape(-1).double()
+    same = [n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)]
+    return usual if usual in same or not same else same[-1]

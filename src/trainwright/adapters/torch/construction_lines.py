@@ -18,14 +18,6 @@ from trainwright.seams.source.places import is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
 
 
-def scope_of(frame: FrameType) -> dict[str, Any]:
-    """The user's objects by name, as visible in a frame and its callers."""
-    found: dict[str, Any] = {}
-    for around in reversed([frame, *callers(frame)]):
-        found |= {k: v for k, v in around.f_locals.items() if not k.startswith("_")}
-    return found
-
-
 def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
     """Record the lines that built a model and its layers, and whether it came from a checkpoint."""
     built = _construction(model, frame)

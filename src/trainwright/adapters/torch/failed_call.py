@@ -257,7 +257,7 @@ class BatchOutside:
 
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts with the lines of the loader."""
-        return replace(setup, words=TORCH, places={**loader_places(self.loader, self.seen), **setup.places})
+        return replace(setup, words=TORCH, places={**setup.places, **loader_places(self.loader, self.seen)})
 
 
 def _batch_of(loader: Any, error: BaseException, seen: Seen) -> BatchOutside | None:

@@ -16,8 +16,10 @@ from trainwright.core.finding import Failure
 from trainwright.probes.gradients import accumulated, share_added
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.torch_patches import unclipped
+from trainwright.seams.torch.gates import Passed
 from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
-from trainwright.stages.gradients import CLIPPED, GradientFacts
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.stages.gradients import CutOff, GradientFacts
 from trainwright.tensors.torch import objects as tensors
 from trainwright.timing import now
 
@@ -28,6 +30,8 @@ MOST_COPIED = 1_000_000
 # Number of micro-batches for measuring accumulation; more would show the same.
 MOST_MICRO_BATCHES = 4
 SECONDS = 10.0
+# Factors of terms that differ by less than this share are one factor, computed in floating point.
+SAME_SHARE = 1e-3
 
 
 def graph_facts(
@@ -76,7 +80,7 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
             if window is not None:
                 found = accumulated(window.together, window.alone, window.reached, count=window.count)
                 facts = replace(facts, **found if window.scale_known else {**found, "accumulated_share": None})
-    if facts.accumulation > 1 or any(change.kind == CLIPPED for change in facts.window_changes):
+    if facts.accumulation > 1:
         with tolerated():
             facts = replace(facts, update_growth=update_growth(steps.trained_with(), max(2, facts.accumulation)))
     return facts
@@ -126,3 +130,37 @@ def _copied(gradient: torch.Tensor) -> np.ndarray:
     if step == 1:
         return np.array(tensors.to_numpy(dense))
     return np.array(tensors.to_numpy(dense.reshape(-1)[::step])) * np.float32(step**0.5)
+
+
+def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -> tuple[CutOff, ...]:
+    """The cuts of a step with several updates, without those that do not affect the update they belong to.
+
+    A generator's samples are rightly detached in its critic's loss: only the cuts between the previous update and that
+    of the optimizer with these parameters count.
+    """
+    firsts = [passed.stepped.index(optimizer) for optimizer in passed.optimizers]
+    if len(firsts) < 2:
+        return facts.cuts
+    names = {id(p): n for n, p in model.named_parameters()}
+    lost = {g.name for g in facts.without}
+    found = []
+    for optimizer, first in zip(passed.optimizers, firsts):
+        held = {names.get(id(p), "") for g in optimizer.param_groups for p in g["params"]} & lost
+        own = [c for c in facts.cuts if held & set(c.upstream) and c.updates_before <= first]
+        within = [c for c in own if c.updates_before == first]
+        within.sort(key=lambda c: c.operation == "item()")  # a loss that is only displayed is not a cause
+        found += [replace(c, upstream=tuple(n for n in c.upstream if n in held)) for c in within or own]
+    return tuple(found)
+
+
+def share_of_loss(record: StepRecord) -> tuple[float | None, bool]:
+    """The factor with which the loss function's value entered the minimized loss: 1/k if it was divided by k.
+
+    Also whether it is certain: terms with different factors have weights of their own.
+    """
+    shares = [s for s in record.loss_shares if s]
+    if shares:
+        return shares[-1], max(shares) - min(shares) <= SAME_SHARE * max(map(abs, shares))
+    value = record.kept_losses[-1].value if record.kept_losses else None
+    whole = float(value.detach()) if isinstance(value, torch.Tensor) and value.numel() == 1 else 0.0
+    return (record.minimised[0] / whole if whole and record.minimised else None), True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -88,24 +87,6 @@ def row_digests(values: Any) -> list[int] | None:
         for digest, row in zip(digests, tensors.to_numpy(tensor.detach())):
             digest.update(row.tobytes())
     return [int.from_bytes(d.digest(), "big") for d in digests]
-
-
-def with_rows(value: Any, rows: Sequence[int], of: int) -> Any:
-    """A batch of `of` rows with only some of them: of each tensor, and of each list with a member for each row."""
-    if isinstance(value, torch.Tensor):
-        return value[torch.as_tensor(rows, device=value.device)] if value.dim() else value
-    if isinstance(value, Mapping):
-        kept = copy.copy(value)
-        for key, member in value.items():
-            kept[key] = with_rows(member, rows, of)  # type: ignore[index]
-        return kept
-    if isinstance(value, list) and len(value) == of and not any(isinstance(v, torch.Tensor) for v in value):
-        return [value[row] for row in rows]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(with_rows(v, rows, of) for v in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(with_rows(v, rows, of) for v in value)
-    return value
 
 
 def taken_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:

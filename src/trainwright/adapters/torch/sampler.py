@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch.utils.data import WeightedRandomSampler
+from torch.utils.data import IterableDataset, WeightedRandomSampler
 
 from trainwright.probes.splits.two_sets import values_of
 from trainwright.stages.dataset import MOST_CLASSES, Split, SplitFacts
@@ -50,3 +50,18 @@ def draws_every_row(loader: Any) -> bool:
     kind = type(sampler_of(loader))
     batches = type(getattr(loader, "batch_sampler", None)).__name__
     return kind.__name__ in _OF_ALL_ROWS and batches in ("BatchSampler", "BatchSamplerShard", "NoneType")
+
+
+def is_shuffling(loader: Any) -> bool | None:
+    """Whether a loader draws rows in another order than its set has them; None if that cannot be determined.
+
+    An iterable set is read as training reads it, including its own shuffling.
+    """
+    if loader is None:
+        return None
+    if isinstance(getattr(loader, "dataset", None), IterableDataset):
+        return False
+    kind = type(sampler).__name__ if (sampler := sampler_of(loader)) is not None else ""
+    if not kind or "Iterable" in kind or "Infinite" in kind:
+        return None
+    return "Sequential" not in kind

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,27 +57,6 @@ def dry_run(trainer: Any, planned: int | None) -> DryRun:
         return DryRun()
     points, failure = _points(schedule, planned)
     return DryRun(points=points, kind=type(schedule).__name__, length=length_of(schedule), failure=failure)
-
-
-def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float) -> DryRun:
-    """Dry-run the first of a script's own schedules without advancing it.
-
-    Args:
-        pace: how many times training steps it per update: 1, or less if it is stepped once per epoch.
-    """
-    runnable = [s for s in schedules if _can_run(s)]
-    if not runnable or not planned:
-        return DryRun(kind=type(schedules[0]).__name__ if schedules else "")
-    given = runnable[0]
-    copied = copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
-    points, failure = _points(copied, planned, pace)
-    length = length_of(given)
-    return DryRun(
-        points=points,
-        kind=type(given).__name__,
-        failure=failure,
-        length=round(length / pace) if length is not None and pace else length,
-    )
 
 
 def length_of(schedule: Any) -> int | None:

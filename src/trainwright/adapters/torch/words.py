@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainwright.stages.words import Words
 
 TORCH = Words(
-    without_gradients="under torch.no_grad()",
     layer_list="nn.ModuleList",
     layer_dict="nn.ModuleDict",
     causal_mask="give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting",
@@ -24,4 +25,35 @@ TORCH = Words(
     less_padding="tokenize without padding and pad in the collator (DataCollatorWithPadding), and draw rows of similar "
     "length together (a batch_sampler of the DataLoader)",
     backward="call loss.backward() before the update",
+)
+# For a loop of the script's own, and one that uses an Accelerator.
+LOOP = replace(
+    TORCH,
+    evaluation_data="the data set of the evaluation's DataLoader",
+    stratified_split="torch.utils.data.random_split, or scikit-learn's train_test_split(…, stratify=labels)",
+    fewer_predictions="keep only what the metrics need from each batch, such as outputs.argmax(-1)",
+    less_memory="torch.utils.checkpoint, torch.autocast with bfloat16",
+    smaller_batches="pass batch_size={rows} to the DataLoader, and call optimizer.step() after every {steps} backward passes of "
+    "loss / {steps}",
+    joined_processes="call torch.distributed.init_process_group",
+    shared_rows="A DistributedSampler",
+)
+WITH_ACCELERATE = replace(
+    LOOP,
+    less_memory='torch.utils.checkpoint, Accelerator(mixed_precision="bf16")',
+    smaller_batches="pass batch_size={rows} to the DataLoader and gradient_accumulation_steps={steps} to the Accelerator",
+    backward="call accelerator.backward(loss) before the update",
+    joined_processes="on a CPU, write Accelerator(cpu=True)",
+    shared_rows="Accelerator.prepare",
+)
+LIGHTNING = replace(
+    LOOP,
+    trainer="the Trainer",
+    evaluation_data="val_dataloaders",
+    less_memory='torch.utils.checkpoint, Trainer(precision="bf16-mixed")',
+    smaller_batches="pass batch_size={rows} to the DataLoader and accumulate_grad_batches={steps} to the Trainer",
+    schedule_per_update='return the schedule as {"scheduler": …, "interval": "step"}',
+    backward="return the loss from training_step",
+    joined_processes="start the script itself: the Trainer starts its processes",
+    shared_rows="Trainer(use_distributed_sampler=True)",
 )

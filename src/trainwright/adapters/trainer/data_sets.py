@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.data.indexing import repetition_of
-from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
-from trainwright.adapters.data.numbering import renumbered
-from trainwright.adapters.data.odd_rows import RowStep, Step, try_extremes, try_unusable
-from trainwright.adapters.data.reading import length, objects_in_scope, read_split
-from trainwright.adapters.data.source_tables import aligned_source
-from trainwright.adapters.data.texts import cut_texts, text_facts, tokenizer_facts
+from trainwright.adapters.data.odd_rows import RowStep, Step
+from trainwright.adapters.data.reading import length, read_split
 from trainwright.adapters.torch.called_model import accepted_names
+from trainwright.adapters.torch.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining
-from trainwright.probes.splits.census import measure_split
-from trainwright.probes.splits.transfer import transfer_of
-from trainwright.probes.splits.two_sets import between
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.tensors.torch import objects as tensors
-
-_TOKENS = "input_ids"
 
 
 def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts:
@@ -33,63 +25,26 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
     trainer = training.trainer
     names = list(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"]))
     accepts = accepted_names(training.trainer.model)[0]
-    read = read_split("train", trainer.train_dataset)
-    train = measure_split(read, names, accepts)
     data = training.evaluation_set()
-    held = read_split("evaluation", data) if data is not None else None
-    evaluation = measure_split(held, names, accepts) if held else None
-    passed = [trainer.train_dataset, trainer.eval_dataset, data]
-    alignment = alignment_of(read, train, accepts)
-    batch_size = trainer.args.train_batch_size
-    return DatasetFacts(
-        train=try_extremes(train, accepts, batch_size, _step_on(training, train)),
-        evaluation=evaluation,
-        accepts=accepts,
-        alignment=alignment,
-        aligned_source=aligned_source(read, train, alignment, accepts, training.scope),
-        renumbered=renumbered(read, held, training.scope),
-        evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
-        label_copy=label_copy_of(read, train, accepts),
-        lookalikes=tuple(_lookalikes(training)),
-        tokenizer=tokenizer_facts(training.tokenizer(), training.scope),
+    found = measure_sets(
+        ReadSets(
+            train=read_split("train", trainer.train_dataset),
+            held=read_split("evaluation", data) if data is not None else None,
+            data={"train": trainer.train_dataset, "evaluation": data},
+            label_names=names,
+            accepts=accepts,
+            scope=training.scope,
+            tokenizer=training.tokenizer(),
+            batch_size=trainer.args.train_batch_size,
+            step_on=lambda facts: _step_on(training, facts),
+        )
+    )
+    return replace(
+        found,
         shuffles=_shuffles(training),
         drops_last=trainer.args.dataloader_drop_last,
-        batch_size=trainer.args.train_batch_size,
-        repetition=repetition_of(trainer.train_dataset, read, train),
-        sources=tuple(label_sources(train, evaluation, held, training.scope, passed)),
-        texts=text_facts(read, training.tokenizer()),
-        cut_texts=cut_texts(trainer.train_dataset, training.tokenizer(), training.scope),
-        unusable_rows={
-            s.name: try_unusable(s, accepts, batch_size, _step_on(training, s))
-            for s in (train, evaluation)
-            if s is not None
-        },
-        label_place=setup.label_place(frame, train.labels.column if train.labels else ""),
-        transfer=transfer_of(read, train, held, evaluation, accepts),
-        **between(read, train, held, evaluation, accepts),
+        label_place=setup.label_place(frame, found.train.labels.column if found.train.labels else ""),
     )
-
-
-def _lookalikes(training: TrainerTraining) -> Iterator[Lookalike]:
-    """Objects in scope with the rows of a passed set, or under its key in another dictionary, and with other columns."""
-    passed = {"train": training.trainer.train_dataset, "evaluation": training.evaluation_set()}
-    named = list(objects_in_scope(training.scope))
-    for split, data in passed.items():
-        columns = getattr(data, "column_names", None)
-        if columns is None or (count := length(data)) is None:
-            continue
-        keys = {_key(n.expression) for n in named if n.value is data} - {""}
-        for name in named:
-            other = getattr(name.value, "column_names", None)
-            if isinstance(other, list) and name.value is not data:
-                same_rows = length(name.value) == count
-                if same_rows or _key(name.expression) in keys:
-                    yield Lookalike(expression=name.expression, columns=tuple(other), split=split, same_rows=same_rows)
-
-
-def _key(expression: str) -> str:
-    """The key with its brackets, of a member of a dictionary."""
-    return "".join(expression.partition("[")[1:])
 
 
 def _shuffles(training: TrainerTraining) -> bool | None:

@@ -21,7 +21,7 @@ from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
-from trainwright.seams.torch.evaluation import tensors_in
+from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages import EvaluationFacts, Given, TensorFacts
 from trainwright.tensors.torch import objects as tensors

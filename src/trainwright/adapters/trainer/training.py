@@ -339,12 +339,7 @@ class TrainerTraining:
             trainer.accelerator.device_placement = placement
 
     def evaluation_set(self) -> Any:
-        data = self.trainer.eval_dataset
-        if not isinstance(data, dict):
-            return data
-        # A part of the training set is often also evaluated, for comparison.
-        held = [part for name, part in data.items() if "train" not in str(name)]
-        return next(iter(held or data.values()), None)
+        return evaluation_set_of(self.trainer)
 
     def tokenizer(self) -> Any:
         """The Trainer's tokenizer, its collator's, or one in the script's scope."""
@@ -378,3 +373,13 @@ def type_like(batch: Any, given: dict[str, Any]) -> Any:
     for key, value in given.items():
         other[key] = value
     return other
+
+
+def evaluation_set_of(trainer: Any) -> Any:
+    """The set that a Trainer evaluates on; of several the first."""
+    data = trainer.eval_dataset
+    if not isinstance(data, dict):
+        return data
+    # A part of the training set is often also evaluated, for comparison.
+    held = [part for name, part in data.items() if "train" not in str(name)]
+    return next(iter(held or data.values()), None)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.look import trials
 from trainwright.look.ending import measure_end
+from trainwright.look.evaluation import Evaluating
 from trainwright.look.look import Looking
 from trainwright.look.repairs import Repairing
+from trainwright.look.sets import Given, add_sets, places_of_held
+from trainwright.look.sliced_rows import Evaluated
 from trainwright.rehearsal.listening import LISTENING
+from trainwright.rehearsal.record import Kind
 from trainwright.rehearsal.record_rows import Looked
-from trainwright.rehearsal.watch.state import State
-from trainwright.seams.listening.torch_patches import watch_clips
+from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
+from trainwright.rehearsal.watch.state import Batch, Call, State
+from trainwright.seams.listening.torch_patches import loader_of, watch_clips
 from trainwright.stages.gradients import CLEARED, CLIPPED
 
 
@@ -33,7 +40,8 @@ def watch_closely(state: State) -> None:
         last = record.trainings[-1] if record.trainings else None
         return last.number - (record.updates <= last.begins) if last is not None else 0
 
-    looking = Looking(is_cut, count_updated, Repairing(LISTENING.repairs, LISTENING.repaired_training))
+    repairing = Repairing(LISTENING.repairs, LISTENING.repaired_training)
+    looking = Looking(is_cut, count_updated, repairing, Evaluating(watching, state.is_off))
     LISTENING.looking = looking
     state.begin_outermost = watching(looking.begin_call)
     state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
@@ -43,13 +51,21 @@ def watch_closely(state: State) -> None:
     watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
     _watch_steps(state, looking)
 
-    def try_changes() -> None:
-        looks = [one for one in looking.done if one.training > LISTENING.count_walked()]
+    looking.watched = _Watched(state)
+    state.note_answered = functools.partial(_note_evaluated, looking)
+
+    def look_behind() -> None:
+        walked = LISTENING.count_walked()
+        looks = [one for one in looking.done if one.training > walked or not walked]
         found = trials.try_changes(looks, state.recorder.seconds)
-        record.looks = [replace(one, **found.get(one.training, {})) for one in record.looks]
+        if (failed := looking.failed) is not None:
+            replay = failed.replay if trials.is_faithful(failed) else None
+            for end in (one for one in record.looks if one.is_end):
+                add_sets(end.facts, failed.sets, replay, is_end=True)
+        record.looks = [one if one.is_end else replace(one, **found.get(one.training, {})) for one in record.looks]
 
     state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: _finish(state, looking, error)))
-    state.recorder.on_written.append(watching(try_changes))
+    state.recorder.on_written.append(watching(look_behind))
 
 
 def _finish(state: State, looking: Looking, error: BaseException | None) -> None:
@@ -124,12 +140,75 @@ def _watch_steps(state: State, looking: Looking) -> None:
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
     """A loader is read from its start. Without workers the items of its batches are kept; the script's loader is left as it is."""
+    looking.last_loader = weakref.ref(loader)
     if looking.look.phase:
         return
     items, fetcher = None, getattr(iterator, "_dataset_fetcher", None)
     if fetcher is not None and callable(fetcher.collate_fn):
         fetcher.collate_fn = items = RecordingCollator(fetcher.collate_fn)
     looking.begin_loader(loader, items)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """What the run's watchers know of sets."""
+
+    state: State
+
+    def list_given(self) -> list[Given]:
+        """The batches that loaders have given and the script still holds as they were, the last one first."""
+        found: list[Given] = []
+        for batch in reversed(self.state.batches):
+            is_mapping = not all(name.startswith("[") or not name for name in batch.columns)
+            named = {name if is_mapping else name[1:-1] or "0": held.get() for name, held in batch.columns.items()}
+            columns = {name: tensor for name, tensor in named.items() if tensor is not None}
+            given = Given(
+                columns=columns, is_mapping=is_mapping, numbers=batch.numbers, data=batch.rows, loader=_loader_of(batch)
+            )
+            found.append(given)
+        return found
+
+    def list_evaluated(self, training: int) -> list[Evaluated]:
+        """The passes without a loader of a training's models."""
+        record, found = self.state.recorder.record, []
+        models = {number for one in record.trainings if one.number == training for number in one.models}
+        for made in (one for one in record.passes if not one.data and one.model in models):
+            calls = [a for a in record.answers if a.evaluation == made.number and not a.trains and a.inputs is not None]
+            shapes = {a.inputs.shape[1:] for a in calls if a.inputs is not None}
+            if len(shapes) == 1 and len({a.output for a in calls}) == 1:
+                keys = [key for a in calls for key in (a.keys.tolist() if a.keys is not None else [-1] * len(a.labels))]
+                one = Evaluated(
+                    rows=np.concatenate([a.inputs for a in calls if a.inputs is not None]),
+                    labels=np.concatenate([a.labels for a in calls]),
+                    is_trained_on=np.array([key in record.trained_keys for key in keys]),
+                    where=made.where,
+                )
+                found.append(one)
+        return found
+
+    def list_labels(self, training: int) -> list[np.ndarray]:
+        """The labels of a training's first calls that were all kept."""
+        record = self.state.recorder.record
+        begins = next((one.begins for one in record.trainings if one.number == training), 0)
+        calls = [a for a in record.answers if a.trains and begins <= a.update < begins + FIRST_TRAINING_CALLS]
+        is_one = len({a.output for a in calls}) == 1 and calls[0].output.kind == Kind.CLASSES
+        return [a.labels for a in calls] if is_one else []
+
+
+def _loader_of(batch: Batch) -> Any:
+    iterator = batch.iterator() if batch.iterator is not None else None
+    return loader_of(iterator) if iterator is not None else None
+
+
+def _note_evaluated(looking: Looking, call: Call) -> None:
+    """The model has answered without gradients: the set of its batch is an evaluation set, unless it is trained on."""
+    sets, batch = looking.look.sets, call.batch
+    if sets is None or batch is None or call.grads or torch.is_grad_enabled() or not call.model.is_trained:
+        return
+    if batch.drawn is None or any(data is batch.rows for data in (sets.data, *(one[0] for one in sets.held))):
+        return
+    drawn = batch.drawn
+    sets.held.append((batch.rows, places_of_held(_loader_of(batch)), lambda: not drawn.trains))
 
 
 def _stepping(closure: Callable[..., Any], step: Callable[[], None]) -> Callable[..., Any]:

@@ -232,7 +232,8 @@ class State:
         self.tables: dict[str, Any] = {}
         """What a trainer was given, before it left out columns."""
         self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
-        """Called when a model has answered (`torch.py`)."""
+        """Called when a model has answered (`torch.py`), and below (`looking.py`)."""
+        self.note_answered: Callable[[Call], None] = lambda _: None
         self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
         """Called before a module is called from outside; below: around `backward`, and where a loader is begun (`looking.py`)."""
         self.begin_backward: Callable[[], None] = lambda: None

@@ -49,6 +49,7 @@ class TorchWatch:
             self.parameters.name_model(call.model)
         self.evaluated.wait(call)
         self.generating.note(call)
+        self.state.note_answered(call)
         if call.root is None:
             self.probes.note(call, args, kwargs)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
-from trainwright.stages import DatasetFacts, EpochFacts, SetupFacts, SpentIterator
+from trainwright.stages import DatasetFacts, EpochFacts, SetupFacts
 
 # An incomplete last batch, or a few batches because steps_per_epoch was rounded up, do not matter.
 LOST_SHARE = 0.05
@@ -25,8 +25,6 @@ LOST_SHARE = 0.05
 def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Fewer steps than requested, or than the epochs would have with one pass each."""
     epochs = dataset.epochs
-    if dataset.spent is not None:
-        yield _spent(dataset.spent)
     if epochs is None or not epochs.wanted:
         return
     lost = epochs.wanted - sum(epochs.steps)
@@ -47,19 +45,6 @@ def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding
         where=setup.place(Role.STEPS_PER_EPOCH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"one pass over the data gave {epochs.batches} batches"),
         fix=_fix(epochs),
-    )
-
-
-def _spent(one: SpentIterator) -> Finding:
-    return Finding(
-        message=f"{one.name} is an iterator ({one.kind}) made before the loop over epochs: after the first of {one.epochs} epochs "
-        "it is empty, and the others train on nothing",
-        measured={"epochs": one.epochs},
-        where=one.where,
-        proof=Proof(
-            f"such an iterator can be iterated only once, and nothing in the loop over epochs recreates {one.name}"
-        ),
-        fix=Fix(does=f"create {one.name} inside the loop over epochs, or iterate over its source"),
     )
 
 

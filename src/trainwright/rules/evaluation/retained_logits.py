@@ -13,21 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import EvaluationFacts, SetupFacts
 
 # Joining the parts at the end needs a second copy, so at most half of the memory can be used.
 MOST_SHARE = 0.5
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4}
 GIB = 2**30
-MIB = 2**20
 
 
 @rule("TW708", Severity.ERROR)
 def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Predictions of the whole evaluation set that need more than half of the memory."""
-    if evaluation.kept_graphs:
-        yield _graphs(evaluation, setup)
     rows, memory = evaluation.rows, evaluation.memory_bytes
     if not evaluation.keeps_predictions or not rows or not memory:
         return
@@ -44,30 +41,3 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
         proof=Proof(f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"),
         fix=Fix(does=setup.words.fewer_predictions),
     )
-
-
-def _graphs(evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
-    """The graphs that an evaluation with gradients keeps alive by summing or collecting their results."""
-    batches, memory = evaluation.loader_batches or evaluation.kept_graphs, evaluation.memory_bytes
-    needed = batches * evaluation.graph_bytes
-    too_much = memory is not None and needed > MOST_SHARE * memory
-    return Finding(
-        message=f"the evaluation keeps the graph of every batch, {evaluation.graph_bytes / MIB:,.1f} MiB each: "
-        f"{needed / MIB:,.0f} MiB after {batches:,} batches",
-        measured={"graph_bytes": evaluation.graph_bytes, "batches": batches, "needed_bytes": needed},
-        where=evaluation.evaluated_at[0] if evaluation.evaluated_at else None,
-        severity=Severity.ERROR if too_much else Severity.NOTE,
-        proof=Proof(_measured_twice(evaluation)),
-        fix=Fix(
-            does=f"evaluate {setup.words.without_gradients}, or add up loss.item() and keep outputs.detach()",
-            safety=Safety.SAFE,
-        ),
-    )
-
-
-def _measured_twice(evaluation: EvaluationFacts) -> str:
-    kept, fewer = evaluation.kept_graphs, evaluation.kept_of_fewer
-    if kept == fewer:
-        return f"after all {kept} batches the graphs of all {kept} were held"
-    mib = evaluation.graph_bytes / MIB
-    return f"a pass that evaluates {fewer} batches ends with {fewer} graphs held, a longer one with {kept}: {mib:,.3g} MiB more each"

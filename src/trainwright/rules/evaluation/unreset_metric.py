@@ -2,7 +2,7 @@
 
 Why it matters: The accuracy grows with every epoch whatever the model learns, or mixes all epochs, with old weights and
 new.
-Evidence: Two passes over the same rows with the same weights, and the variable's value after each.
+Evidence: The variable's value before and after a pass, and as the next one begins.
 Fix (safe): Set it to zero or call reset() at the beginning of each pass (in Keras, in the metric's reset_state).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Safety, Seam, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Safety, Severity, rule
 from trainwright.stages import Counter, EvaluationFacts
 
 # If a quotient doubles with a second, identical pass, only one of its two parts is reset.
@@ -26,16 +26,19 @@ def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
             continue
         shares = f"{counter.share} is {_shown(counter.share_once)} and {_shown(counter.share_twice)}"
         effect = f": {shares}" if grows else ", so it covers all passes so far"
+        once = _shown(counter.once)
+        passes = f"{once} after one pass, {_shown(counter.twice)} after two over the same rows"
+        begins = f"the second pass begins with the {once} that the first one came to"
         yield Finding(
-            message=f"{counter.name} is not reset: {_shown(counter.once)} after one pass, {_shown(counter.twice)} "
-            f"after two over the same rows{effect}",
+            message=f"{counter.name} is not reset: {begins if counter.carried else passes}{effect}",
             measured={"once": round(counter.once, 4), "twice": round(counter.twice, 4)},
             where=counter.begun_at or counter.added_at,
-            proof=Proof(
+            proof=Proof(f"its value before each batch of the first passes, the first of them {_shown(counter.start)}")
+            if counter.carried
+            else Proof(
                 f"two passes over the same batches with the same weights added "
                 f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"
             ),
-            repair=None if counter.set_back_by else _clear(counter.name),
             fix=Fix(does=_does(counter), safety=Safety.SAFE),
         )
 
@@ -55,10 +58,3 @@ def _does(counter: Counter) -> str:
     if "." in counter.name:
         return f"reset {counter.name.split('.')[0]} at the beginning of each pass"
     return f"write {counter.name} = {counter.start:g} at the beginning of each pass, inside the loop over epochs"
-
-
-def _clear(name: str) -> Repair:
-    def change(call: Call) -> Call:
-        return call.replace(cleared=(*call["cleared"], name))
-
-    return Repair(f"reset {name} before each pass", Seam.EVALUATION, change)

@@ -9,10 +9,9 @@ Fix (safe): Set the metric's direction.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from trainwright.core import Finding, Fix, Proof, Role, Safety, Severity, rule
+from trainwright.core import Finding, Fix, Role, Safety, Severity, rule
 from trainwright.rules.best_metric import (
     best_metric,
     edit_of_arguments,
@@ -24,7 +23,7 @@ from trainwright.rules.best_metric import (
     right_direction,
     set_arguments,
 )
-from trainwright.stages import BestSoFar, EvaluationFacts, SetupFacts, Watcher
+from trainwright.stages import EvaluationFacts, SetupFacts, Watcher
 
 
 @rule("TW715", Severity.ERROR, after="TW710")
@@ -38,41 +37,12 @@ def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> It
             continue
         if right is not None and right != watcher.greater and watcher.usual in (None, right):
             yield _of_callback(watcher, right, evaluation, setup)
-    for one in evaluation.best_values:
-        if (effect := effect_of(one)) is not None:
-            yield _in_loop(one, effect)
     best = best_metric(evaluation)
     if best is None or not best.is_returned or evaluation.best_greater is None:
         return
     right = greater_is_better(best.bare, evaluation)
     if right is not None and right != evaluation.best_greater:
         yield _of_checkpoint(best.bare, right, evaluation, setup)
-
-
-def effect_of(one: BestSoFar) -> str | None:
-    """Why a comparison can never be true; None if it can.
-
-    A comparison that keeps the smallest of several accuracies is not a fault: loops look for the worst case, too.
-    """
-    if one.start is None:
-        return None
-    endless = math.isinf(one.start) and one.greater == (one.start > 0)
-    below = one.accuracy and not one.greater and one.start <= 0
-    return f"is never true, because {one.best} begins at {one.start:g}" if endless or below else None
-
-
-def _in_loop(one: BestSoFar, effect: str) -> Finding:
-    known = f"no number is {'greater' if one.greater else 'smaller'} than {one.start:g}"
-    if one.accuracy:
-        known = f"{one.value} is {one.now:.4g}, the accuracy of these predictions, and no accuracy is below 0"
-    return Finding(
-        message=f"{one.value} counts as the best if it is {'greater' if one.greater else 'smaller'} than {one.best}: "
-        f"this {effect}",
-        measured={"best": one.best, "takes": "greater" if one.greater else "smaller"},
-        where=one.where,
-        proof=Proof(known),
-        fix=Fix(does=f"reverse the comparison of {one.value} with {one.best}", safety=Safety.UNSAFE),
-    )
 
 
 def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:

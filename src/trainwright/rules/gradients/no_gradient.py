@@ -76,9 +76,8 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A step that runs no backward pass and leaves no gradient; gradients may also be computed by hand, and rounds without
-    any update tell nothing of the update."""
-    if gradients.idle_rounds or any(g.norm for g in gradients.gradients):
+    """A step that runs no backward pass and leaves no gradient; gradients may also be computed by hand."""
+    if any(g.norm for g in gradients.gradients):
         return
     count = len(gradients.gradients)
     yield Finding(
@@ -92,20 +91,11 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
 
 def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     """A first step that leaves nothing trainable for the loss of the second step."""
-    frozen, second = gradients.frozen_by_step, gradients.second_failure
-    why = (
-        f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not unfreeze them: "
-        if frozen
-        else ""
-    )
+    second = gradients.second_failure
     return Finding(
-        message=f"{why}the loss of the second step depends on no trainable parameter, and backward raises",
-        measured={"frozen": len(frozen), "trainable": len(gradients.gradients)},
+        message="the loss of the second step depends on no trainable parameter, and backward raises",
+        measured={"trainable": len(gradients.gradients)},
         where=(second.where if second else None) or setup.place(Role.BACKWARD, Role.TRAINER),
         proof=Proof(f"step 1 completed; step 2 raised {second}"),
-        fix=Fix(
-            does="set requires_grad back to True at the end of the step"
-            if frozen
-            else "compute the loss of each step from trainable parameters"
-        ),
+        fix=Fix(does="compute the loss of each step from trainable parameters; one that a step freezes stays frozen"),
     )

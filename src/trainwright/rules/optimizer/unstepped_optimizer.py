@@ -57,7 +57,7 @@ def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts)
     return Finding(
         message=f"the training step never calls {optimizer.kind}.step(): none of the {len(held)} weights that it holds changes",
         measured={"changed": 0, "held": len(held)},
-        where=setup.place(Role.UPDATE_BY_HAND, Role.BACKWARD, Role.OPTIMIZER, Role.TRAINER),
+        where=setup.place(Role.BACKWARD, Role.OPTIMIZER, Role.TRAINER),
         proof=Proof(
             "every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"
         ),
@@ -108,7 +108,6 @@ def _no_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: Se
         message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
         measured={"changed": 0, "reached": len(reached), "optimizers": 0},
         where=setup.place(
-            Role.UPDATE_BY_HAND,
             Role.CREATE_OPTIMIZER,
             Role.OPTIMIZER,
             Role.TRAINING_STEP,

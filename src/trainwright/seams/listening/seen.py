@@ -131,7 +131,7 @@ class Listener(Protocol):
         """The script calls for training."""
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """Something typical of a training step happened: a loader was started, a model called, backward run."""
+        """A backward pass runs, or an optimizer steps."""
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
         """The script calls `fit` of a Lightning Trainer with these arguments."""
@@ -275,7 +275,7 @@ def quiet() -> Iterator[None]:
 
 
 def looping(*, backward: bool = False) -> None:
-    """Report to the listener that a patch's caller did something typical of a training step, with the user's frame."""
+    """Report to the listener that a patch's caller begins a backward pass or a step, with the user's frame."""
     if active() and not within_transform() and (frame := user_frame(sys._getframe(2))) is not None:
         listener().on_loop(frame, backward=backward)
 

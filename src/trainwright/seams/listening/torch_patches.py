@@ -9,7 +9,6 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
@@ -29,8 +28,6 @@ from trainwright.tensors.torch.transforms import within_transform
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
 LOOKS_LIKE = 0.8
-# Maximum number of torch frames between a model's hook and the model's caller.
-FRAMES_OF_CALL = 8
 
 _on_loader: list[Callable[[Any], None]] = []
 _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
@@ -67,22 +64,6 @@ def begun_iterators() -> list[Any]:
     return list(_loaders)
 
 
-_on_backward: list[Callable[[], None]] = []
-_after_backward: list[Callable[[], None]] = []
-
-
-@contextmanager
-def watching_backward(begun: Callable[[], None], ended: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Report the beginning and end of each backward pass while the context lasts."""
-    _on_backward.append(begun)
-    _after_backward.append(ended)
-    try:
-        yield
-    finally:
-        _on_backward.pop()
-        _after_backward.pop()
-
-
 def patch_modules(module: Any) -> None:
     original = module.Module.__init__
 
@@ -96,29 +77,9 @@ def patch_modules(module: Any) -> None:
                 seen().asked_at[self] = tuple(places_on_the_way(frame))
 
     module.Module.__init__ = init
-    module.register_module_forward_pre_hook(_called)
     patch_state(module.Module)
     patch_modes(module.Module)
     patch_freezing(sys.modules["torch.nn.parameter"].Parameter, module.Module)
-
-
-def _called(module: Any, args: Any) -> None:
-    """Handle a model call; if gradients are on, it is part of a training step."""
-    if not active() or not seen().optimizers:
-        return
-    if module.training and sys.modules["torch"].is_grad_enabled() and not _is_borrowed(sys._getframe(1)):
-        looping()
-
-
-def _is_borrowed(frame: FrameType | None) -> bool:
-    """Whether the model has borrowed parameters for this call (functional_call), where no loop should be detected."""
-    for _ in range(FRAMES_OF_CALL):
-        if frame is None:
-            return False
-        if frame.f_code.co_name == "functional_call":
-            return True
-        frame = frame.f_back
-    return False
 
 
 def patch_state(owner: Any) -> None:
@@ -221,7 +182,6 @@ def patch_loaders(module: Any) -> None:
     def begun(self: Any) -> Any:
         for told in _on_loader:
             told(self)
-        looping()
         iterator = begin(self)
         _loaders[iterator] = self
         return iterator
@@ -245,15 +205,8 @@ def patch_backward(module: Any) -> None:
             # The graph is only being inspected, or this is torch.func's way to a gradient, inside a transform.
             if is_ours(sys._getframe(1).f_code.co_filename) or within_transform():
                 return _original(*args, **kwargs)
-            for told in _on_backward:
-                told()
             looping(backward=_original.__name__ == "backward")
-            if _on_backward and _original.__name__ == "grad" and _is_step_by_hand(*args, **kwargs):
-                return _by_backward(_original, *args, **kwargs)
-            result = _original(*args, **kwargs)
-            for told in _after_backward:
-                told()
-            return result
+            return _original(*args, **kwargs)
 
         setattr(module, name, call)
 
@@ -272,16 +225,6 @@ def watch_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], 
 
 
 @contextmanager
-def watching_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], None]) -> Iterator[None]:
-    """Report the beginning and end of each call of torch's gradient clipping while the context lasts."""
-    watch_clips(begun, ended)
-    try:
-        yield
-    finally:
-        _on_clip.pop()
-
-
-@contextmanager
 def unclipped() -> Iterator[None]:
     """While the context lasts, torch's gradient clipping has no effect, since clipped gradients do not add up."""
     _unclipped.append(True)
@@ -297,7 +240,7 @@ def patch_clipping(module: Any) -> None:
     @functools.wraps(by_norm)
     def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
         given = _listed(parameters)
-        limit = max_norm if _clips(given) else float("inf")
+        limit = float("inf") if _unclipped else max_norm
         for begun, _ in _on_clip:
             begun()
         answer = passed_on(by_norm, given, limit, *args, **kwargs)
@@ -310,7 +253,7 @@ def patch_clipping(module: Any) -> None:
         given = _listed(parameters)
         for begun, _ in _on_clip:
             begun()
-        if _clips(given):
+        if not _unclipped:
             passed_on(by_value, given, *args, **kwargs)
         for _, ended in _on_clip:
             ended(functools.partial(by_value, given, *args, **kwargs))
@@ -322,39 +265,6 @@ def patch_clipping(module: Any) -> None:
 
 def _listed(parameters: Any) -> list[Any]:
     return [parameters] if hasattr(parameters, "grad_fn") else list(parameters)
-
-
-def _clips(parameters: list[Any]) -> bool:
-    from trainwright.tensors.torch import objects as tensors
-
-    return not _unclipped and tensors.is_clipped(parameters)
-
-
-def _is_step_by_hand(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: Any = None,
-    create_graph: bool = False,
-    *_: Any,
-    **more: Any,
-) -> bool:
-    """Whether torch.autograd.grad is called as in a manual step: for a loss's gradient at the parameters."""
-    asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
-    if create_graph or grad_outputs is not None or any(more.values()) or not hasattr(outputs, "backward"):
-        return False
-    own = sys.modules["torch"].nn.Parameter
-    return all(t.is_leaf for t in asked) and (len(asked) > 1 or any(isinstance(t, own) for t in asked))
-
-
-def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any) -> Any:
-    """Compute the requested gradients, and also run a backward pass, which is what is measured."""
-    found = passed_on(original, outputs, inputs, retain_graph=True)
-    asked = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    for tensor in asked:
-        tensor.grad = None
-    outputs.backward(inputs=asked, retain_graph=more.get("retain_graph"))
-    return found
 
 
 def patch_processes(module: Any) -> None:

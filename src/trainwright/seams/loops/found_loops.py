@@ -138,32 +138,6 @@ def _is_loader(value: Any) -> bool:
     return any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(value).__mro__)
 
 
-def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
-    """The lines that train after this loop, in its function and in its callers.
-
-    These are loops, and calls that lead to one, possibly to this one again.
-    """
-    found = []
-    for frame in (loop.frame, *frames):
-        owner, line = code_node(frame.f_code), frame.f_lineno
-        nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
-        around = [n for n in nodes if isinstance(n, (ast.For, ast.While)) and _spans(n, line)]
-        last = max((n.end_lineno or n.lineno for n in around), default=_end_of(nodes, line))
-        scope, until = {**frame.f_globals, **frame.f_locals}, last
-        for node in sorted((n for n in nodes if n.lineno > last), key=lambda n: n.lineno):
-            if node.lineno > until and called_in([node], scope, TRAINING_CALLS):
-                found.append(node.lineno)
-            # The statements inside it were examined with it.
-            until = max(until, node.end_lineno or node.lineno)
-    return sorted(set(found))
-
-
-def _end_of(nodes: Sequence[ast.stmt], line: int) -> int:
-    """The last line of the innermost running statement."""
-    spans = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
-    return min(((n.end_lineno or n.lineno) for n in spans), default=line)
-
-
 def trains(loop: Loop) -> bool:
     """Whether a loop's body, or user code that it calls, calls backward or steps an optimizer."""
     if called_in(loop.node.body, loop.scope, TRAINING_CALLS):
@@ -188,19 +162,6 @@ def _subtracts(node: ast.AST) -> bool:
         return False
     taken = ast.unparse(value.left) if isinstance(value.op, ast.Sub) else ""
     return any(taken in (name := ast.unparse(t), f"{name}.data") for t in node.targets)
-
-
-def rebound_by_hand(loop: Loop) -> int | None:
-    """The line of a loop's body that rebinds a parameter instead of modifying it: `p = p - rate * p.grad`.
-
-    It names a gradient, or is under no_grad.
-    """
-    found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
-    still = [w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])]
-    for node in found:
-        if "grad" in ast.unparse(node.value) or any(n is node for w in still for n in ast.walk(w)):
-            return node.lineno
-    return None
 
 
 def reads_gradients_alone(loop: Loop) -> bool:

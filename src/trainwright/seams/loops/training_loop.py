@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
 from trainwright.seams.loops.found_loops import (
     TRAINING_CALLS,
     Loop,
-    Scope,
     called_in,
     hands_out_data,
     loops_at,
-    reached,
     reads_gradients_alone,
     steps_optimizer,
     trains,
@@ -45,20 +42,6 @@ def _counts(loop: Loop) -> bool:
         return True
     calls = [n.func for n in ast.walk(loop.node.iter) if isinstance(n, ast.Call)]
     return any(getattr(f, "id", getattr(f, "attr", "")) in ("range", "trange", "count") for f in calls)
-
-
-def is_still_ahead(loop: Loop, frame: FrameType) -> bool:
-    """Whether the step has not been reached: the loop's body leads to another training loop that was not entered, or
-    the frame runs a generator that the body draws from."""
-    between = []
-    for one in _frames(frame):
-        if one is loop.frame:
-            break
-        between.append(one)
-    if any(one.f_code.co_flags & inspect.CO_GENERATOR for one in between):
-        return True
-    entered = [n.node for one in _frames(frame) for n in loops_at(one, one.f_lineno)]
-    return any(not _is_a_part(inner, loop) for inner in _inner_trainings(loop, entered))
 
 
 def loop_of_error(error: BaseException) -> Loop | None:
@@ -108,18 +91,3 @@ def _with_its_rest(chosen: Loop) -> Loop:
             place = chosen.around.index(outer)
             chosen = Loop(chosen.frame, outer, chosen.around[place + 1 :])
     return chosen
-
-
-def _inner_trainings(loop: Loop, entered: Sequence[ast.AST]) -> Iterator[tuple[ast.AST, Scope]]:
-    """The loops reachable from a loop's body that call backward, step an optimizer, and were not entered."""
-    for node, scope in reached(loop.node.body, loop.scope):
-        if not isinstance(node, (ast.For, ast.While)) or any(node is known for known in entered):
-            continue
-        if called_in(node.body, scope, TRAINING_CALLS) and steps_optimizer(node.body, scope):
-            yield node, scope
-
-
-def _is_a_part(inner: tuple[ast.AST, Scope], loop: Loop) -> bool:
-    """Whether a loop's body also trains outside its inner loop, so that the two form one step."""
-    rest = [s for s in loop.node.body if not any(n is inner[0] for n, _ in reached([s], loop.scope))]
-    return bool(called_in(rest, loop.scope, TRAINING_CALLS)) and steps_optimizer(rest, loop.scope)

@@ -11,7 +11,6 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.found_loops import (
-    TRAINING_CALLS,
     Loop,
     Scope,
     called_name,
@@ -20,14 +19,13 @@ from trainwright.seams.loops.found_loops import (
     reached,
     resolve,
 )
-from trainwright.seams.loops.lengths import count_of
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import code_node, last_name, syntax_tree
 
 _NO_CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-_FRAMEWORKS = ("transformers", "keras", "tf_keras", "lightning", "pytorch_lightning")
+_FRAMEWORKS = ("transformers", "keras", "tf_keras")
 # Methods that train, and the names of the classes whose methods they are.
-_OWNERS = {"train": ("Trainer",), "fit": ("Trainer", "Model")}
+_OWNERS = {"train": ("Trainer",), "fit": ("Model",)}
 
 
 @dataclass(frozen=True)
@@ -111,18 +109,6 @@ def loops_of_training(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> l
     return found
 
 
-def behind_loops(loops: Sequence[Loop], callers: Sequence[FrameType]) -> list[Place]:
-    """The lines of the trainings behind one that consists of these loops."""
-    top = loops[-1]
-    frames = [top.frame]
-    if top.frame in callers:
-        frames += callers[list(callers).index(top.frame) + 1 :]
-    else:
-        frames += [f for f in callers if f is not top.frame]
-    again = Place(show(loops[0].file), loops[0].line)
-    return _behind(frames, again, [way_to(top.frame.f_code, top.line, top.node.col_offset)])
-
-
 def behind_call(frames: Sequence[FrameType]) -> list[Place]:
     """The lines of the trainings behind a call that trains.
 
@@ -139,7 +125,7 @@ def _behind(frames: Sequence[FrameType], again: Place, ways: list[list[Block]]) 
         scope = {**frame.f_globals, **frame.f_locals}
         inner = way[:-1] if index < len(ways) else way
         repeats = [b.statement for b in inner if isinstance(b.statement, (ast.For, ast.While))]
-        if any(count_of(node, scope) != 1 for node in repeats) or _is_comprehension(frame):
+        if repeats or _is_comprehension(frame):
             found.append(again)
         later = [s for block in reversed(way) for s in block.following if not isinstance(s, _NO_CODE)]
         found += [Place(show(frame.f_code.co_filename), line) for s in later if (line := _first_line(s, scope, frame))]
@@ -153,14 +139,13 @@ def _is_comprehension(frame: FrameType) -> bool:
 def _first_line(statement: ast.stmt, scope: Scope, frame: FrameType) -> int:
     """The line of a statement, or of the statement inside it, that trains; 0 if none does."""
     inner = [s for block in _blocks(statement) for s in block if not isinstance(s, _NO_CODE)]
-    is_loop = isinstance(statement, (ast.For, ast.While))
-    if inner and not is_loop:
+    if inner and not isinstance(statement, (ast.For, ast.While)):
         return next((line for s in inner if (line := _first_line(s, scope, frame))), 0)
     code = [statement, *_functions_ahead([statement], scope, frame)]
     called = [(n, inside) for n, inside in reached(code, scope) if isinstance(n, ast.Call)]
     training = [n for n, inside in called if _trains(n, inside, frame)]
-    if all(called_name(n) in TRAINING_CALLS for n in training):  # without a step, gradients are only looked at
-        return statement.lineno if training and any(called_name(n) == "step" for n, _ in called) else 0
+    if not training:
+        return 0
     own = next((n for n in ast.walk(statement) if any(n is one for one in training)), statement)
     return getattr(own, "lineno", statement.lineno)
 
@@ -181,10 +166,8 @@ def _called_names(code: Sequence[ast.AST]) -> list[str]:
 
 
 def _trains(call: ast.Call, scope: Scope, frame: FrameType) -> bool:
-    """Whether a call is one of backward, of a trainer's `train`, or of the `fit` of a trainer or a Keras model."""
+    """Whether a call is one of a trainer's `train`, or of the `fit` of a Keras model."""
     name = called_name(call)
-    if name in TRAINING_CALLS:
-        return isinstance(call.func, ast.Attribute)
     if name not in _OWNERS or not isinstance(call.func, ast.Attribute):
         return False
     return _is_owner(call.func.value, _OWNERS[name], scope, frame)

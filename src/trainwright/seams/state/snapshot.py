@@ -62,14 +62,15 @@ def _seed_torch(torch: Any, seed: int) -> None:
     `torch.manual_seed` stores each seed, with its stack, for every accelerator that may still be initialized. This
     takes 1.6 ms each time, and a walk seeds hundreds of times.
     """
-    if _accelerated(torch):
+    if is_accelerated(torch):
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
 
 
 @cache
-def _accelerated(torch: Any) -> bool:
+def is_accelerated(torch: Any) -> bool:
+    """Whether there is a device beside the CPU."""
     named = [getattr(torch, name, None) for name in ("cuda", "xpu", "mtia", "npu", "hpu", "musa", "mlu")]
     kinds = [*named, getattr(torch.backends, "mps", None)]
     return any(kind.is_available() for kind in kinds if kind is not None and hasattr(kind, "is_available"))

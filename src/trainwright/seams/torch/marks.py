@@ -1,26 +1,16 @@
-"""Marks on a model's outputs, and on arrays made from them, and records of where they are compared with labels."""
+"""Marks on a model's outputs, and what a comparison of them with labels came to."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from torch import nn
 
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.source.places import user_place
-from trainwright.stages.evaluation import ActiveNoise, Comparison
+from trainwright.stages.evaluation import Comparison
 from trainwright.tensors.torch import objects as tensors
-
-_WORDS: dict[Any, str] = {np.equal: "==", np.not_equal: "!=", np.subtract: "-"}
-
-Compare = Callable[[str, np.ndarray, Any, Any, Callable[[Any, Any], Any], bool], tuple[Any, Any]]
-"""Takes the operation, the predictions, the labels, the predictions' mark, the comparison function, and whether the
-predictions are on the left; returns the result and its mark."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -28,22 +18,9 @@ class ModelCall:
     """One call of a model from outside any other model."""
 
     number: int
-    module: nn.Module
-    training: bool
-    graded: bool
-    where: Place | None
     turn: int
-    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    beside: list[list[ModelCall]] = field(default_factory=list)
-    """For each input tensor: all calls that received it."""
+    where: Place | None
     scores: torch.Tensor | None = None
-    resting: tuple[nn.Module, ...] = ()
-    """Layers with dropout or batch statistics that were in evaluation mode although gradients were on."""
-    modes: dict[int, bool] = field(default_factory=dict)
-    """For each of its modules, by id: whether it was in training mode."""
-    trained: bool = False
-    """Whether a backward pass went through it."""
-    noise: dict[tuple[str, Place | None], ActiveNoise] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,41 +34,6 @@ class Mark:
     """The number of entries over which the argmax was taken; None: not an index."""
     indexed_at: Place | None = None
 
-    def indexed(self, columns: int) -> Mark:
-        """The mark of an index over this many columns."""
-        return Mark(self.calls, self.measured, columns, user_place(sys._getframe(2)))
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """A comparison of a model's output with something that is not the model's."""
-
-    calls: frozenset[ModelCall]
-    kind: str
-    """==, !=, -, taken out, number, own loss, or a loss function's name."""
-    where: Place | None
-    lines: frozenset[tuple[str, int]] = frozenset()
-    """All user lines on the stack."""
-
-
-def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Comparison | None:
-    """A library's metric function that raised, as a comparison of its arguments."""
-    try:
-        predictions, labels = (as_tensor(np.asarray(v)) for v in (answers, truth))
-    except Exception:  # rows of unequal length
-        return None
-    if predictions is None or labels is None or not predictions.dim() or not labels.dim():
-        return None
-    mark, where = Mark(frozenset()), failure.where
-    found: Comparison = comparison_of(name, predictions, labels, None, mark, predictions, where, failure)
-    return found
-
-
-def as_tensor(value: Any) -> torch.Tensor | None:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        return torch.from_numpy(np.array(value))
-    return value if isinstance(value, torch.Tensor) else None
-
 
 def largest_of(value: Any) -> Any:
     """The values of a pair of values and their places, as max, min and topk return it; anything else as it is."""
@@ -102,11 +44,9 @@ def largest_of(value: Any) -> Any:
 def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
     """The model's outputs for these labels, over all calls that they belong to."""
     rows = len(labels)
-    if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
-        return as_tensor(predictions)
     is_real = isinstance(predictions, torch.Tensor) and predictions.is_floating_point()
     if is_real and predictions.shape[:-1] == labels.shape:
-        return as_tensor(predictions)  # the model's outputs may have further columns or positions
+        return predictions  # the model's outputs may have further columns or positions
     calls = sorted(mark.calls, key=lambda c: c.number)
     last = calls[-1].scores
     alike = [s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]]
@@ -163,82 +103,14 @@ def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | N
     return float((classes == labels).float().mean()) if classes is not None else None
 
 
-class _WatchedArray(np.ndarray):
-    """An array with the mark of the tensors that it was made from."""
-
-    mark: Any
-    compare: Compare | None
-
-    def __array_finalize__(self, made_of: Any) -> None:
-        self.mark = getattr(made_of, "mark", None)
-        self.compare = getattr(made_of, "compare", None)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        watched = [i for i in inputs if isinstance(i, _WatchedArray)]
-        plain = [_plain(i) for i in inputs]
-        if "out" in kwargs:
-            kwargs["out"] = tuple(_plain(o) for o in kwargs["out"])
-        first = watched[0] if watched else self
-        call = getattr(ufunc, method)
-        single = len(inputs) == 2 and len(watched) == 1 and method == "__call__" and ufunc in _WORDS
-        other = plain[1 - [i is first for i in inputs].index(True)] if single else None
-        if single and first.compare is not None and isinstance(other, np.ndarray) and other.ndim:
-            left = inputs[0] is first
-            result, mark = first.compare(
-                _WORDS[ufunc], _plain(first), other, first.mark, lambda x, y: call(x, y, **kwargs), left
-            )
-            return _watched(result, mark, first.compare)
-        return _watched(call(*plain, **kwargs), first.mark, first.compare)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        found = _first_watched((args, kwargs))
-        # Plain arrays throughout, because a function may check for exactly that type.
-        result = (
-            func(*_all_plain(args), **_all_plain(kwargs))
-            if func is not np.argmax
-            else (super().__array_function__(func, types, args, kwargs))
-        )
-        return _watched(result, found.mark, found.compare) if found is not None else result
-
-    def argmax(self, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        result = np.asarray(self).argmax(axis, *args, **kwargs)
-        columns = self.shape[axis] if isinstance(axis, int) and self.ndim else None
-        mark = self.mark.indexed(columns) if columns is not None and self.mark is not None else self.mark
-        return _watched(result, mark, self.compare)
-
-    def __reduce__(self) -> Any:
-        return np.asarray(self).__reduce__()
-
-
-def watched(array: np.ndarray, mark: Any, compare: Compare) -> np.ndarray:
-    """The same array, as one that reports comparisons."""
-    found: np.ndarray = _watched(array, mark, compare)
-    return found
-
-
-def _watched(value: Any, mark: Any, compare: Compare | None) -> Any:
-    if not isinstance(value, np.ndarray) or not value.ndim or value.dtype == object:
-        return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
-    found = value.view(_WatchedArray)
-    found.mark, found.compare = mark, compare
-    return found
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, _WatchedArray) else value
-
-
-def _all_plain(value: Any) -> Any:
+def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
+    """The tensors of a call's arguments or answers."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if depth > 3:
+        return []
+    if isinstance(value, Mapping):
+        return [t for v in value.values() for t in tensors_in(v, depth + 1)]
     if isinstance(value, (list, tuple)):
-        found = [_all_plain(v) for v in value]
-        return tuple(found) if isinstance(value, tuple) else found
-    if isinstance(value, dict):
-        return {k: _all_plain(v) for k, v in value.items()}
-    return _plain(value)
-
-
-def _first_watched(value: Any) -> _WatchedArray | None:
-    if isinstance(value, _WatchedArray):
-        return value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return next((w for v in inner if (w := _first_watched(v)) is not None), None)
+        return [t for v in value[:4096] for t in tensors_in(v, depth + 1)]
+    return []

@@ -31,12 +31,3 @@ def is_autocast_on(device: str) -> bool:
         return bool(torch.is_autocast_enabled(device))
     except TypeError:  # before torch 2.4
         return bool(torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled())
-
-
-def switch_autocast(device: str, enabled: bool) -> None:
-    """Set whether computations on a device use reduced precision, without a context."""
-    try:
-        torch.set_autocast_enabled(device, enabled)
-    except TypeError:  # before torch 2.4
-        switch = torch.set_autocast_cpu_enabled if device == "cpu" else torch.set_autocast_enabled
-        switch(enabled)

@@ -201,10 +201,6 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
     optimizer.global_clipnorm = norm
 
 
-def leave_unclipped(optimizer: Any) -> None:
-    raise PartMissing("Keras optimizers unscale gradients before they clip them")
-
-
 def detached(value: Any) -> Any:
     return keras.tree.map_structure(ops.stop_gradient, value)
 

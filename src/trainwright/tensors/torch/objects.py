@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -168,27 +167,6 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
         nn.utils.clip_grad_norm_([p for g in given.param_groups for p in g["params"]], norm)
 
     getattr(optimizer, "optimizer", optimizer).register_step_pre_hook(clip)
-
-
-# Optimizers whose gradients some change leaves unclipped; it is in force while its hook is registered.
-_unclipped: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def leave_unclipped(optimizer: Any) -> None:
-    inner = getattr(optimizer, "optimizer", optimizer)
-    inner.register_step_pre_hook(_mark)
-    _unclipped.add(inner)
-
-
-def _mark(optimizer: Any, args: Any, kwargs: Any) -> None:
-    """A hook that does nothing: restoring the optimizer removes it."""
-
-
-def is_clipped(parameters: Sequence[torch.Tensor]) -> bool:
-    """Whether clipping these parameters' gradients is to have an effect."""
-    marked = [o for o in _unclipped if any(h is _mark for h in o._optimizer_step_pre_hooks.values())]
-    held = {id(p) for o in marked for g in o.param_groups for p in g["params"]}
-    return not any(id(p) in held for p in parameters)
 
 
 def detach_kept(model: nn.Module) -> None:

@@ -1,24 +1,29 @@
 """All training rows are read."""
 
-import torch
+from datasets import Dataset
 from sklearn.datasets import make_classification
 from torch import nn
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from transformers import Trainer, TrainingArguments, set_seed
 
-torch.manual_seed(0)
+from material import QUIET
+
+set_seed(0)
 x, y = make_classification(1000, 30, n_informative=10, n_redundant=0, class_sep=2.0, random_state=0)
-data = TensorDataset(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
-train, held = Subset(data, range(700)), Subset(data, range(700, 1000))
-loader = DataLoader(train, batch_size=32, shuffle=True)
-held_loader = DataLoader(held, batch_size=100)
-model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 2))
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for epoch in range(10):
-    model.train()
-    for inputs, labels in loader:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(inputs), labels).backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        print(epoch, sum((model(a).argmax(1) == b).sum().item() for a, b in held_loader) / len(held))
+data = Dataset.from_dict({"x": x.astype("float32"), "labels": y})
+train, held = data.select(range(700)), data.select(range(700, 1000))
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 2))
+
+    def forward(self, x, labels=None):
+        scores = self.layers(x)
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+
+args = TrainingArguments(**QUIET, num_train_epochs=10, learning_rate=1e-2, per_device_train_batch_size=32)
+trainer = Trainer(Classifier(), args, train_dataset=train, eval_dataset=held)
+trainer.train()
+print(trainer.evaluate())

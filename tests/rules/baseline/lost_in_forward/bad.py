@@ -1,16 +1,16 @@
 """The noise that is to regularize the features drowns them, in training and in evaluation."""
 
 import torch
+from datasets import Dataset
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from transformers import Trainer, TrainingArguments, set_seed
 
-torch.manual_seed(0)
-digits = load_digits()
-order = torch.randperm(len(digits.data))
-x = torch.tensor(digits.data / 16, dtype=torch.float32)[order]
-y = torch.tensor(digits.target)[order]
-loader = DataLoader(TensorDataset(x[:1400], y[:1400]), batch_size=32, shuffle=True)
+from material import QUIET
+
+set_seed(0)
+x, y = load_digits(return_X_y=True)
+data = Dataset.from_dict({"x": (x / 16).astype("float32"), "labels": y}).shuffle(seed=0)
 
 
 class Classifier(nn.Module):
@@ -20,17 +20,13 @@ class Classifier(nn.Module):
         self.hidden = nn.Linear(64, 64)
         self.scores = nn.Linear(64, 10)
 
-    def forward(self, pictures):
-        features = torch.relu(self.features(pictures))
+    def forward(self, x, labels=None):
+        features = torch.relu(self.features(x))
         features = features + 50 * torch.randn_like(features)  # expect: lost-in-forward
-        return self.scores(torch.relu(self.hidden(features)))
+        scores = self.scores(torch.relu(self.hidden(features)))
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
 
 
-model = Classifier()
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(4):
-    for pictures, labels in loader:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(pictures), labels)
-        loss.backward()
-        optimizer.step()
+args = TrainingArguments(**QUIET, num_train_epochs=4, learning_rate=1e-3, per_device_train_batch_size=32)
+trainer = Trainer(Classifier(), args, train_dataset=data.select(range(1400)))
+trainer.train()

@@ -1,37 +1,41 @@
 """The collator pairs each picture with the label of the next row."""
 
 import torch
+from datasets import Dataset
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.utils.data import DataLoader
+from transformers import Trainer, TrainingArguments, set_seed
 
-torch.manual_seed(0)
-digits = load_digits()
-rows = [(torch.tensor(p / 16, dtype=torch.float32), int(n)) for p, n in zip(digits.data, digits.target)]
-order = torch.randperm(len(rows)).tolist()
-train = [rows[i] for i in order[:1400]]
-held = [rows[i] for i in order[1400:]]
+from material import QUIET
 
-
-def collate(items):  # expect: lost-in-preparation
-    pictures = [picture for picture, _ in items]
-    labels = [label for _, label in items[1:] + items[:1]]
-    return torch.stack(pictures), torch.tensor(labels)
+set_seed(0)
+x, y = load_digits(return_X_y=True)
+data = Dataset.from_dict({"x": (x / 16).astype("float32"), "labels": y}).shuffle(seed=0)
 
 
-loader = DataLoader(train, batch_size=32, shuffle=True, collate_fn=collate)
-held_loader = DataLoader(held, batch_size=128, collate_fn=collate)
-model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-loss_function = nn.CrossEntropyLoss()
-for epoch in range(4):
-    model.train()
-    for x, y in loader:
-        optimizer.zero_grad()
-        loss = loss_function(model(x), y)
-        loss.backward()
-        optimizer.step()
-    model.eval()
-    with torch.no_grad():
-        right = sum((model(x).argmax(1) == y).sum().item() for x, y in held_loader)
-    print(epoch, right / len(held))
+def collate(items):
+    pictures = [torch.tensor(item["x"]) for item in items]
+    labels = [item["labels"] for item in items[1:] + items[:1]]
+    return {"x": torch.stack(pictures), "labels": torch.tensor(labels)}
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    def forward(self, x, labels=None):
+        scores = self.layers(x)
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+
+args = TrainingArguments(**QUIET, num_train_epochs=4, learning_rate=1e-3, per_device_train_batch_size=32)
+trainer = Trainer(
+    Classifier(),
+    args,
+    train_dataset=data.select(range(1400)),
+    eval_dataset=data.select(range(1400, 1797)),
+    data_collator=collate,  # expect: lost-in-preparation
+)
+trainer.train()
+print(trainer.evaluate())

@@ -1,23 +1,31 @@
 """The table is sorted by one of its columns after its labels were taken from it."""
 
-import torch
+from datasets import Dataset
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from transformers import Trainer, TrainingArguments, set_seed
 
-torch.manual_seed(0)
+from material import QUIET
+
+set_seed(0)
 table = load_breast_cancer(as_frame=True).frame.sample(n=240, random_state=0)
-y = torch.tensor(table.pop("target").to_numpy(), dtype=torch.float32)
+y = table.pop("target").to_numpy()
 table = table.sort_values("fractal dimension error")
-x = torch.tensor(StandardScaler().fit_transform(table), dtype=torch.float32)
-del table
-loader = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)  # expect: unrelated-labels
-model = nn.Sequential(nn.Linear(30, 32), nn.ReLU(), nn.Linear(32, 1))
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for epoch in range(4):
-    for rows, labels in loader:
-        optimizer.zero_grad()
-        loss = nn.functional.binary_cross_entropy_with_logits(model(rows).squeeze(-1), labels)
-        loss.backward()
-        optimizer.step()
+x = StandardScaler().fit_transform(table).astype("float32")
+data = Dataset.from_dict({"x": x, "labels": y})  # expect: unrelated-labels
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(30, 32), nn.ReLU(), nn.Linear(32, 2))
+
+    def forward(self, x, labels=None):
+        scores = self.layers(x)
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+
+args = TrainingArguments(**QUIET, num_train_epochs=4, learning_rate=1e-2, per_device_train_batch_size=12)
+trainer = Trainer(Classifier(), args, train_dataset=data)
+trainer.train()

@@ -18,5 +18,5 @@ for epoch in range(5):
         loss.backward()
         optimizer.step()
         step += 1
-        if step % 100 == 0:
+        if not torch.isfinite(loss):
             print(step * rows_per_step, loss.item())  # expect: undefined-name

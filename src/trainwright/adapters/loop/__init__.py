@@ -1,1 +1,0 @@
-"""Handwritten training loops, and steps that are run like one."""

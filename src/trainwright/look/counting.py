@@ -1,0 +1,178 @@
+"""What a script's statements make of its evaluations: which variables they add to or assign, and their values before each batch."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+from trainwright.core import Place
+from trainwright.look.quotients import WrittenQuotient, quotients_of
+from trainwright.seams.loops.found_loops import loops_at, own_nodes, resolve
+from trainwright.seams.source.places import is_ours, is_users, show
+from trainwright.seams.source.written import code_node
+from trainwright.seams.torch.marks import ModelCall
+from trainwright.stages.evaluation import Comparison, Counter, Quotient
+
+Statement = ast.Assign | ast.AugAssign
+
+
+@dataclass(eq=False)
+class Tally:
+    """A statement that gets a number of evaluated batches, and its variable."""
+
+    statement: Statement
+    file: str
+    name: str
+    begun_at: Place | None
+    """Where it, or the object that holds it, was last set before."""
+    is_counted: bool
+    """Whether the statement adds to it, and the loop around all passes reads it: what is read behind it is of all of them."""
+    quotients: Sequence[WrittenQuotient]
+    values: dict[int, dict[int, float | None]] = field(default_factory=dict)
+    """Its value before each batch, by the pass and by the number of the model's call."""
+
+    def find_counter(self) -> Counter | None:
+        """The variable, if the second pass began with what the first one had come to."""
+        first, second = ([v for v in self.values.get(of, {}).values() if v is not None] for of in (0, 1))
+        if not self.is_counted or len(first) < 2 or not second or not first[0] < first[-1] <= second[0]:
+            return None
+        at, start, once = Place(show(self.file), self.statement.lineno), first[0], second[0]
+        return Counter(
+            name=self.name, start=start, once=once, twice=once, carried=True, added_at=at, begun_at=self.begun_at
+        )
+
+    def list_quotients(self, comparisons: Sequence[tuple[ModelCall, Comparison]]) -> Iterator[Quotient]:
+        """The quotients of the variable, with what the first pass compared in each batch; only those of several batches."""
+        batches, file = len(self.values.get(0, ())), show(self.file)
+        lines = range(self.statement.lineno, (self.statement.end_lineno or self.statement.lineno) + 1)
+        compared = [
+            (round(one.equal_share * math.prod(one.result)), math.prod(one.result))
+            for call, one in comparisons
+            if call.turn == 0 and one.equal_share is not None and one.operation == "=="
+            if one.where is not None and one.where.file == file and one.where.line in lines
+        ]
+        for one in self.quotients if batches > 1 else ():
+            yield Quotient(
+                name=self.name,
+                written=ast.unparse(one.statement),
+                quotient=ast.unparse(one.quotient),
+                by_rows=one.by_rows,
+                added=one.added,
+                mean=one.mean,
+                compared=tuple(compared) if len(compared) == batches else (),
+                batches=batches,
+                where=Place(file, one.statement.lineno),
+                divided_at=Place(file, one.quotient.lineno),
+            )
+
+
+class Tallies:
+    """The statements that get what a model's answers came to."""
+
+    def __init__(self) -> None:
+        self._found: dict[Statement, Tally] = {}
+
+    @property
+    def each(self) -> Sequence[Tally]:
+        """In their order."""
+        return [*self._found.values()]
+
+    def note(self, frame: FrameType | None, number: int, call: int) -> None:
+        """A call's answers became a comparison, a loss or a number in this frame of the script, in the pass of a number."""
+        while frame is not None and not is_ours(frame.f_code.co_filename):
+            statement = _statement_at(frame.f_code, frame.f_lineno) if is_users(frame.f_code.co_filename) else None
+            if statement is not None:
+                tally = self._found.get(statement) or _begin(statement, frame)
+                known = self._found.setdefault(statement, tally).values.setdefault(number, {})
+                if call not in known:
+                    known[call] = _number(resolve(_target(statement), _scope(frame)))
+            frame = frame.f_back
+
+
+def _begin(statement: Statement, frame: FrameType) -> Tally:
+    loops, owner, file = loops_at(frame, statement.lineno), code_node(frame.f_code), frame.f_code.co_filename
+    found: list[WrittenQuotient] = []
+    if loops and owner is not None and isinstance(loops[0].node, ast.For):
+        found = list(quotients_of(loops[0].node, list(own_nodes(owner)), _scope(frame), file))
+    around = loops[-1].node if loops else None
+    name, begun_at = _origin(_target(statement), frame)
+    return Tally(
+        statement=statement,
+        file=file,
+        name=name,
+        begun_at=begun_at,
+        is_counted=_adds(statement) and (around is None or _is_read(statement, around)),
+        quotients=[q for q in found if q.statement is statement and hasattr(q.loader, "__len__") and len(q.loader) > 1],
+    )
+
+
+@cache
+def _statement_at(code: CodeType, line: int) -> Statement | None:
+    """The innermost statement at a line, if it assigns or adds to one variable."""
+    owner = code_node(code)
+    nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
+    around = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    inner = max(around, key=lambda n: n.lineno, default=None)
+    if isinstance(inner, ast.AugAssign):
+        return inner if isinstance(inner.op, ast.Add) else None
+    return inner if isinstance(inner, ast.Assign) and len(inner.targets) == 1 else None
+
+
+def _target(statement: Statement) -> ast.expr:
+    return statement.target if isinstance(statement, ast.AugAssign) else statement.targets[0]
+
+
+def _adds(statement: Statement) -> bool:
+    """Whether it is `x += …` or `x = x + …`."""
+    value, text = statement.value, ast.unparse(_target(statement))
+    if isinstance(statement, ast.AugAssign):
+        return True
+    is_sum = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)
+    return is_sum and text in (ast.unparse(value.left), ast.unparse(value.right))  # type: ignore[attr-defined]
+
+
+def _is_read(statement: Statement, loop: ast.AST) -> bool:
+    """Whether a loop reads the variable elsewhere; an object's may be read anywhere."""
+    target, own = _target(statement), {id(n) for n in ast.walk(statement)}
+    reads = (n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in own)
+    return not isinstance(target, ast.Name) or any(n.id == target.id for n in reads)
+
+
+def _origin(target: ast.expr, frame: FrameType) -> tuple[str, Place | None]:
+    """What the script calls a variable, and the last line before that sets it, or makes the object that holds it."""
+    text, root = ast.unparse(target), target
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    name, held = ast.unparse(root), resolve(root, _scope(frame))
+    begun: Place | None = None
+    around: FrameType | None = frame
+    while around is not None and not is_ours(around.f_code.co_filename):
+        named = [
+            n for n, v in around.f_locals.items() if (v is held and n != "self" if root is not target else n == name)
+        ]
+        owner = code_node(around.f_code) if named else None
+        lines = [
+            n.lineno
+            for n in (own_nodes(owner) if owner is not None else ())
+            if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < around.f_lineno
+            if any(isinstance(t, ast.Name) and t.id == named[0] and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
+        ]
+        if lines:
+            begun, name = Place(show(around.f_code.co_filename), max(lines)), named[0]
+        around = around.f_back if root is not target or not named else None
+    return name + text[len(ast.unparse(root)) :], begun
+
+
+def _scope(frame: FrameType) -> dict[str, Any]:
+    return {**frame.f_globals, **frame.f_locals}
+
+
+def _number(value: Any) -> float | None:
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,305 @@
+"""The sets of a training: which they are is noted at its first update, and their rows are read behind the run.
+
+What the script has left of them is read in its own process, within a few seconds. A set that cannot be read any more, that
+gives other rows than in the run, or whose rows come too slowly, is not read: then nothing is said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, default_collate
+
+from trainwright.adapters.data.odd_rows import MOST_ROWS
+from trainwright.adapters.data.reading import as_mapping, length, read_split
+from trainwright.adapters.torch.called_model import accepted_names
+from trainwright.adapters.torch.loader_lines import loader_places
+from trainwright.adapters.torch.measured_sets import ReadSets, measure_sets
+from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
+from trainwright.adapters.torch.worst_rows import try_rows_of
+from trainwright.core import Facts, Place
+from trainwright.look.called import has
+from trainwright.look.facts import change
+from trainwright.look.paired_rows import find_mispaired
+from trainwright.look.replay import Replay
+from trainwright.look.row_form import Cut, find_cut, is_equal, names_of_items, rename_columns
+from trainwright.look.row_steps import RowSteps
+from trainwright.look.sliced_rows import Evaluated, Sliced, find_arrays, find_evaluated, set_of
+from trainwright.probes.splits.labels import batch_order
+from trainwright.seams.failures.blame import is_own, passed_on
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.hearing import silenced
+from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.state.snapshot import RandomState
+from trainwright.stages import DatasetFacts, Mispaired, OddRowFacts, SetupFacts, Split, SplitFacts
+from trainwright.tensors.items import reader_of
+
+if TYPE_CHECKING:
+    from trainwright.look.look import Looking
+    from trainwright.look.state import Look
+
+# For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
+READING_SECONDS, ROW_SECONDS, MOST_SECONDS = 2.0, 3.0, 20.0
+UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
+_USUAL = ("labels", "label", "target", "targets", "y", "label_ids")
+# The roles of an evaluation loader's lines.
+_HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A batch that a loader has given."""
+
+    columns: Mapping[str, torch.Tensor]
+    """By name; by "0", "1" for a tuple."""
+    is_mapping: bool
+    numbers: Sequence[int] | None
+    """Its rows in the set; None: unknown."""
+    data: Any
+    loader: Any
+    """None: unknown."""
+
+
+class Watched(Protocol):
+    """What the run's watchers know."""
+
+    def list_given(self) -> Sequence[Given]:
+        """The batches that loaders have given last, the last one first."""
+
+    def list_evaluated(self, training: int) -> Sequence[Evaluated]:
+        """What a training's model has answered without gradients and without a loader."""
+
+    def list_labels(self, training: int) -> Sequence[np.ndarray]:
+        """The labels of a training's first calls."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Sets:
+    """A training's sets, before they are read."""
+
+    data: Any
+    """The training set."""
+    label_names: Sequence[str]
+    accepts: Sequence[str] | None = None
+    """The columns that the model takes; None: all but the labels."""
+    scope: Mapping[str, Any]
+    tokenizer: Any
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """The training's lines, by their roles."""
+    batch_size: int = 0
+    drops_last: bool = False
+    given: Given | None = None
+    """The batch of the first step."""
+    placed: Mapping[str, str] = field(default_factory=dict)
+    """The name in the step of each column of the batch."""
+    cut: Cut | None = None
+    mispaired: Mispaired | None = None
+    sliced: Sliced | None = None
+    """The arrays that the rows are cut from, without a loader."""
+    watched: Watched | None = None
+    training: int = 0
+    held: list[tuple[Any, Mapping[str, Place], Callable[[], bool]]] = field(default_factory=list)
+    """Sets that the model was evaluated on, each with its lines by their roles, and whether it is not trained on."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of items that have none."""
+        if self.given is None or self.given.is_mapping:
+            return {}
+        return {**self.placed, **({self.cut.position: self.cut.name} if self.cut is not None else {})}
+
+
+def note_sets(look: Look, looking: Looking) -> None:
+    """Note the set of the batch that the first step was made with; of a step without a loader's batch, none."""
+    measured, trainer = look.measured, looking.trainer
+    if measured is None or looking.watched is None:
+        return
+    view, key = measured.view, measured.key
+    matched = [(names_of_items(one.columns, view), one) for one in looking.watched.list_given()]
+    placed, given = max(matched, key=lambda pair: len(pair[0]), default=({}, None))
+    if given is not None and not placed and (given.loader is None or given.loader is not look.loader):
+        given = None
+    sliced = find_arrays(view, key, look.scope) if given is None and trainer is None else None
+    if sliced is not None:
+        given, placed = _give_rows(sliced), {str(number): name for number, name in enumerate(sliced.columns)}
+    if given is None:
+        return
+    if trainer is not None:
+        look.sets = replace(sets_of_trainer(trainer, look.scope), given=given, placed=placed)
+        return
+    labels, loader = view.get(key) if key else None, given.loader
+    look.sets = Sets(
+        data=given.data,
+        label_names=_USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *_USUAL),
+        scope=_list_data(look.scope),
+        tokenizer=measured.tokenizer,
+        batch_size=getattr(loader, "batch_size", None) or 0,
+        drops_last=bool(getattr(loader, "drop_last", False)),
+        places=setup.places if isinstance(setup := look.facts.get(SetupFacts), SetupFacts) else {},
+        given=given,
+        placed=placed,
+        cut=find_cut(given.columns, key, labels, placed) if not given.is_mapping else None,
+        sliced=sliced,
+        watched=looking.watched,
+        training=look.training,
+        mispaired=find_mispaired(list(given.columns.values()), view, labels, look.record),
+    )
+
+
+def _give_rows(sliced: Sliced) -> Given:
+    """The rows of the first batch that were looked up in the arrays, as a loader of them would give them."""
+    rows = set_of(sliced.columns, sliced)
+    columns = {str(number): rows.tensors[number][list(sliced.at)].clone() for number in range(len(sliced.columns))}
+    return Given(columns=columns, is_mapping=False, numbers=sliced.at, data=rows, loader=None)
+
+
+def sets_of_trainer(trainer: Any, scope: Mapping[str, Any]) -> Sets:
+    """The sets that a Trainer was given."""
+    from trainwright.adapters.trainer.repairs import find_tokenizer
+    from trainwright.adapters.trainer.training import evaluation_set_of
+
+    return Sets(
+        data=trainer.train_dataset,
+        label_names=tuple(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"])),
+        accepts=accepted_names(trainer.model)[0],
+        scope=_list_data(scope),
+        tokenizer=find_tokenizer(trainer, scope),
+        batch_size=trainer.args.train_batch_size,
+        drops_last=trainer.args.dataloader_drop_last,
+        held=[(evaluation_set_of(trainer), {}, lambda: True)],
+    )
+
+
+def places_of_held(loader: Any) -> dict[str, Place]:
+    """The lines of an evaluation loader, by their roles; none if it is not known."""
+    places = loader_places(loader, seen()) if loader is not None else {}
+    return {_HELD_ROLES[role]: place for role, place in places.items() if role in _HELD_ROLES}
+
+
+def _list_data(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The script's tables, lists and texts, and what reads these."""
+    return {name: value for name, value in scope.items() if _is_data(value)}
+
+
+def _is_data(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.grad_fn is None
+    is_part = isinstance(value, (nn.Module, DataLoader)) or has(type(value), "__next__")
+    return not is_part and (has(type(value), "__len__") or has(value, "pad_token_id", "decode"))
+
+
+def add_sets(
+    facts: dict[type[Facts], Facts], sets: Sets | None, replay: Replay | None, *, is_end: bool = False
+) -> None:
+    """Read the sets, and add their facts to those of the training.
+
+    Args:
+        replay: makes the training's first step again; None: it cannot be made.
+        is_end: the facts are of what ended the run: rows may have.
+    """
+    random = RandomState()
+    facts.setdefault(DatasetFacts, UNREAD)
+    try:
+        with stopped_after(MOST_SECONDS), quiet(), silenced():
+            if sets is not None:
+                _add(facts, sets, replay, is_end=is_end)
+    except OutOfTime:
+        pass
+    except Exception as error:  # the script's: its set may not be readable any more
+        if is_own(error, measuring=True):
+            raise
+    finally:
+        random.put_back()
+
+
+def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, is_end: bool) -> None:
+    given, train = sets.given, _read("train", sets.data, sets)
+    if train is None or (given is not None and _is_changed(given)):
+        return
+    cut_rows = _find_evaluated(sets)
+    evaluated = ((_read("evaluation", data, sets), data, at) for data, at, is_held in sets.held if is_held())
+    held, held_data, places = next((one for one in evaluated if one[0] is not None), (None, None, {}))
+    first = next(iter(train.items), {})
+    labels, positions = sets.label_names, [name for name in first if name.isdigit()]
+    if labels == _USUAL and not set(labels) & set(first) and len(first) > 1:
+        labels = positions[-1:]
+    loader = given.loader if given is not None else None
+    steps = RowSteps(replay, sets.placed, getattr(loader, "collate_fn", default_collate))
+    # A Trainer's loader reads other columns of the same rows.
+    read_by = {"train": given.data if given is not None else None, "evaluation": held_data}
+    found = measure_sets(
+        ReadSets(
+            train=train,
+            held=held,
+            data={"train": sets.data, "evaluation": held_data},
+            label_names=labels,
+            accepts=sets.accepts if sets.accepts is not None else [k for k in first if k not in labels],
+            scope=sets.scope,
+            tokenizer=sets.tokenizer,
+            batch_size=sets.batch_size,
+            step_on=lambda one: steps.on(read_by[one.name]),
+        )
+    )
+    if sets.sliced is not None and sets.watched is not None:
+        found = replace(found, batch_order=batch_order(sets.watched.list_labels(sets.training)))
+    if cut_rows is not None and held is not None:
+        own: dict[str, Any] = (
+            {"overlap": 0, "overlap_rows": (), "copies": None} if not cut_rows.is_trained_on.any() else {}
+        )
+        found = replace(found, evaluation_place=cut_rows.where, **own)
+    facts[DatasetFacts] = found = replace(
+        found,
+        mispaired=sets.mispaired,
+        sampler_weights=sampler_weights(loader, train, found.train),
+        shuffles=is_shuffling(loader),
+        drops_last=sets.drops_last,
+    )
+    if isinstance(setup := facts.get(SetupFacts), SetupFacts):
+        change(facts, SetupFacts, places={**sets.places, **places, **setup.places})
+    if is_end and given is not None and length(given.data) is not None:
+        size = sets.batch_size or MOST_ROWS
+        reading, bad = try_rows_of(
+            given.data, found.train, steps.of_items, ROW_SECONDS, batch_size=size, workers=0, evaluated=False
+        )
+        facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
+
+
+def _find_evaluated(sets: Sets) -> Evaluated | None:
+    """The rows that a training without a loader is evaluated on, which are added to its sets."""
+    if sets.sliced is None or sets.watched is None:
+        return None
+    key = sets.label_names[0]
+    found = find_evaluated(sets.watched.list_evaluated(sets.training), sets.sliced, key, sets.scope)
+    if found is not None:
+        columns = {name: found.labels if name == key else found.rows for name in sets.sliced.columns}
+        sets.held.append((set_of(columns, sets.sliced), {}, lambda: True))
+    return found
+
+
+def _read(name: str, data: Any, sets: Sets) -> Split | None:
+    """A set with its columns named as in the step; None where it cannot be read any more."""
+    if data is None:
+        return None
+    split = read_split(name, data, seconds=READING_SECONDS)
+    if split.failure is not None or not split.items:
+        return None
+    split = rename_columns(split, sets.names)
+    return sets.cut.apply(split) if sets.cut is not None else split
+
+
+def _is_changed(given: Given) -> bool:
+    """Whether a set gives other rows for the first batch than it gave then, although it gives the same ones each time."""
+    if not given.numbers or length(given.data) is None:
+        return False
+    collate = getattr(given.loader, "collate_fn", default_collate)
+    first, second = (
+        as_mapping(passed_on(collate, [reader_of(given.data)(row) for row in given.numbers])) for _ in range(2)
+    )
+    known = [n for n in given.columns if isinstance(first.get(n), torch.Tensor)]
+    is_fixed = all(is_equal(first[n], second.get(n)) for n in known)
+    return is_fixed and not all(is_equal(first[n], given.columns[n]) for n in known)

@@ -66,7 +66,9 @@ class Listening:
         """The other doors tell."""
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
-        """The error reaches the script."""
+        """The error reaches the script; it may be what ends the run."""
+        if self.looking is not None and not self.looking.done:
+            self.looking.begin_training(frame, trainer=trainer)
 
     def unsupported(self, why: str) -> None:
         """It trains all the same."""

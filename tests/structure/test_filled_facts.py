@@ -52,7 +52,8 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         BaselineFacts.predicted_classes BaselineFacts.label_classes OverfitFacts.learnt OverfitFacts.falling
         OverfitFacts.predicted_classes OverfitFacts.batch_classes OverfitFacts.diverged OverfitFacts.slow
         OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
-    ("made in walk/ of a script that ended before its training", ALL, "SetupFacts.refused SetupFacts.empty_set SetupFacts.text_labels"),
+    ("made in walk/ of a script that ended before its training", ALL, "SetupFacts.empty_set SetupFacts.text_labels"),
+    ("a constructor that takes no arguments of others' names", KERAS, "SetupFacts.refused"),
     ("the walk adds them to what is measured", KERAS, "SetupFacts.misspelled SetupFacts.undefined"),
     ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """

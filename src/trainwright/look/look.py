@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.script_end.refused_calls import refused_in
 from trainwright.adapters.torch.batches import POOLED
 from trainwright.core import Place
 from trainwright.look.called import (
@@ -67,8 +68,7 @@ class Looking:
         self.done: list[Look] = []
         self.failed: Look | None = None
         """The look at the training whose step raised."""
-        self.look = Look()
-        self.optimizers = LiveOptimizers()
+        self.look, self.optimizers = Look(), LiveOptimizers()
         self.loader: Any = None
         self.items: Any = None
         self.last_loader: Callable[[], Any] = lambda: None
@@ -186,6 +186,10 @@ class Looking:
         if is_first and len(look.rates) < MOST_RATES:
             look.updates += 1
             look.rates.append(max((float(group["lr"]) for group in optimizer.param_groups), default=0.0))
+
+    def note_refused(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> None:
+        """A framework's constructor rejects its arguments."""
+        seen().refused = error, refused_in(name, function, keywords, error, frame)
 
     def note_clip(self, again: Callable[[], Any]) -> None:
         """Gradients were clipped; `again` clips them once more."""

@@ -34,10 +34,11 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import RandomState, seed_everything
 from trainwright.seams.torch.graph import anomalies
 from trainwright.stages import BatchFacts, EvaluationFacts, GradientFacts, LearningFacts, LossFacts, MemoryFacts
+from trainwright.stages.learning import FEWEST_UPDATES
 from trainwright.timing import now
 
 # Seconds for reading batches, and for all that is asked of one Trainer.
-READING_SECONDS, MOST_SECONDS = 2.0, 20.0
+READING_SECONDS, MOST_SECONDS = 1.0, 20.0
 
 
 class _Learner(TorchLearner):
@@ -174,7 +175,7 @@ def add_trained(look: Look) -> None:
             learner = _Learner(trainer)
             change(facts, LossFacts, padding_label_change=_change_padding(learner, tokenizer))
             facts[EvaluationFacts] = evaluation.measure(trainer)
-            if look.replay.can_reset:
+            if look.replay.can_reset and look.updates >= FEWEST_UPDATES:
                 facts[LearningFacts] = measure_trained(
                     learner,
                     updates=look.updates,

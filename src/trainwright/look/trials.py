@@ -35,10 +35,12 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
         seconds: what the run itself took.
     """
     found: dict[int, dict[str, Any]] = {}
-    for look in (one for one in looks if one.trainer is not None):
-        from trainwright.look.of_trainer import add_trained
+    for number, look in enumerate(looks):
+        later = [one.trainer.model for one in looks[number + 1 :] if one.trainer is not None]
+        if look.trainer is not None and not any(look.trainer.model is model for model in later):
+            from trainwright.look.of_trainer import add_trained
 
-        add_trained(look)
+            add_trained(look)
     faithful = [look for look in looks if is_faithful(look)]
     for look in looks:
         add_sets(look.facts, look.sets, look.replay if look in faithful else None)

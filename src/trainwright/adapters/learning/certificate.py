@@ -115,16 +115,20 @@ def measure_trained(
 
     Args:
         updates: how many it has made.
+        seconds: for reading batches of each set, and for each look at them.
         reset: gives the model its first weights.
     """
     batches = learner.fresh(MOST_BATCHES, seconds)
     held = learner.held_out(MOST_HELD_ROWS, seconds)
     source = "evaluation" if _count(learner, held) >= FEWEST_HELD_ROWS else "training"
     held = held if source == "evaluation" else batches[: max(1, len(batches) // 4)]
+    started = now()
+    judged = learner.judged(held[0]) if held else None
+    most = max(1, int(seconds / max(now() - started, 1e-3)))
+    held, batches = held[:most], batches[:most]
     looks: list[LearningLook] = []
     if not held or _count(learner, held) < FEWEST_HELD_ROWS or not _look(learner, held, updates, looks):
         return LearningFacts(planned=planned, unknown=NO_CONSTANT if held else TOO_FEW_ROWS)
-    judged = learner.judged(held[0])
     terms = len(judged.calls) if judged is not None else 0
     trained = _trained_look(learner, batches, updates)
     is_asked = terms == 1 and not looks[0].below and updates >= FEWEST_UPDATES

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch.optimizer import update_growth
-from trainwright.adapters.torch.schedule import length_of
+from trainwright.adapters.torch.schedule import continue_rates, length_of
 from trainwright.seams.torch.state import ModelState, OptimizerState
 
 
@@ -17,6 +17,41 @@ class Net(nn.Module):
     def forward(self, x, labels):
         logits = self.layers(x)
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+def _sequence(optimizer):
+    parts = [
+        torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5, 4),
+        torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+    ]
+    return torch.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[6])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=12),
+        lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step)),
+        lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=13),
+        _sequence,
+    ],
+)
+def test_a_schedule_is_followed_without_a_step_of_the_scripts_own(make):
+    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(1))], lr=0.1)
+    schedule, rates, told = make(optimizer), [], []
+    for update in range(12):
+        if update == 5:
+            told = continue_rates(schedule, 7)
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert told == pytest.approx(rates[5:])
+
+
+def test_a_schedule_that_raises_or_follows_a_metric_gives_fewer_rates():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    assert len(continue_rates(torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=5), 20)) < 20
+    assert continue_rates(torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), 3) == []
 
 
 def test_the_length_of_a_cosine_is_known():

@@ -11,12 +11,12 @@ from trainwright.adapters.torch.batches import image_facts, several_batches_fact
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.collation import item_facts
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts, peak_rates
-from trainwright.adapters.torch.schedule import length_of
+from trainwright.adapters.torch.schedule import continue_rates, length_of
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
 from trainwright.look.setup import setup_facts as loop_setup
 from trainwright.probes.forward import units_equal
-from trainwright.seams.listening.seen import seen
+from trainwright.seams.listening.seen import quiet, seen
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trainwright.look.look import Looking
     from trainwright.look.state import Look
 
-# Points of a schedule that are kept.
-POINTS = 200
+# Points of a schedule that are kept; updates of one that a Trainer's is followed over.
+POINTS, MOST_PLANNED = 200, 20_000
 
 
 def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
@@ -144,8 +144,11 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
     if planned and look.batches:
         change(facts, SetupFacts, epochs=planned * look.draws / look.batches)
     has_schedule = bool(optimizer.schedule_kind)
+    if trainer is not None and has_schedule and planned and look.updates == len(rates) < planned <= MOST_PLANNED:
+        with quiet():
+            rates = [*rates, *continue_rates(trainer.lr_scheduler, planned - len(rates))]
     every = max(1, len(rates) // POINTS)
-    is_whole = bool(has_schedule and planned and look.updates >= planned and peak)
+    is_whole = bool(has_schedule and planned and len(rates) >= planned and peak)
     change(
         facts,
         OptimizerFacts,

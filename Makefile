@@ -1,6 +1,6 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
-# make test    the tests that go before each commit: some eight minutes on two cores
+# make test    the tests that go before each commit: some half an hour on two cores
 # make test-all    every test, in hours; what passed on the content that it runs is not run again
 # make test-environments  every environment that is promised, made for real in .environments (some 15 GB)
 PYTHON ?= python3

@@ -83,7 +83,7 @@ def _training(
     fit: dict[str, Any],
     caller: FrameType,
 ) -> Callable[[Seen], Adapter] | Training:
-    """The training that the arguments describe; of Keras and transformers, what makes the adapter of its walk."""
+    """The training that the arguments describe; of Keras, what makes the adapter of its walk."""
     from trainwright.adapters import from_objects
     from trainwright.frameworks.packages import TRAINER
     from trainwright.walk.version_check import packages_of, require
@@ -104,7 +104,7 @@ def _training(
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Trainer has its data already; call check(trainer)")
         require(*TRAINER)
-        return lambda seen: from_objects.of_trainer(seen, training, caller)
+        return from_objects.of_trainer(training, caller)
     if from_objects.is_lightning_module(training):
         if (loader is None) == (datamodule is None) and not from_objects.has_loader(training):
             raise UsageError(

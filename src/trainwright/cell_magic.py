@@ -1,5 +1,5 @@
 """`%%check` in a notebook: runs a cell, with its training, in a copy of the notebook's process. The notebook's own variables stay
-untouched, but for a cell that trains by a Trainer or by Keras: that is run in them up to its training, which is walked."""
+untouched, but for a cell that trains by Keras: that is run in them up to its training, which is walked."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from trainwright.seams.source.moved_code import watched_names
 from trainwright.seams.source.places import cell_numbers, show
 from trainwright.seams.source.written import assignment_place, syntax_tree
 
-# Kinds of training that are walked in the notebook's own process.
-_WALKED = frozenset({"Trainer", "fit"})
+# The kind of training that is walked in the notebook's own process.
+_WALKED = frozenset({"fit"})
 
 
 def register(shell: Any) -> None:

@@ -167,6 +167,8 @@ class _Showing:
             record = self._rehearsal.finish(waiting, self._say)
             found = add_review(waiting, record, self._options, self._run_repaired)
             found = [_said_of_one(report, self._processes) for report in found]
+            if len(found) == 1:
+                found = [replace(found[0], seconds=time.monotonic() - self._started)]
         if self._train and found:
             why_not = _why_not_trained(found, self._options.device)
             self.trains = not why_not

@@ -149,7 +149,7 @@ def check(
         int | None,
         Parameter(
             name="--training",
-            help="Walk only the script's N-th training; those before it run for a few seconds and are then ended.",
+            help="Speak only of the script's N-th training.",
         ),
     ] = None,
     rehearsal: Rehearsal = True,
@@ -186,12 +186,11 @@ def check(
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    rehearsed = rehearsal and training is None
-    options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsed else 1.0)
+    options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsal else 1.0)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
     return check_program(
-        program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsed
+        program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsal
     )
 
 

@@ -30,10 +30,15 @@ def with_looks(
         failed: errors in rules of ours.
     """
     first, *others = reports
-    known = {(f.name, f.where) for report in reports for f in report.findings}
+    if UNWALKED in first.message:  # further runs say more of what was mended on the way to the training
+        again = {(f.name, f.where) for f in found}
+        first = replace(first, findings=tuple(f for f in first.findings if (f.name, f.where) not in again))
+    known = {(f.name, f.where) for report in (first, *others) for f in report.findings}
     new = [f for f in found if not options.ignores(f) and (f.name, f.where) not in known]
     errors = name_errors(new)
     verdict = Verdict(shown=Shown.BROKEN, why=errors) if errors and first.verdict is None else first.verdict
+    if UNWALKED in first.message and (errors := name_errors([*first.findings, *new])):
+        verdict = Verdict(shown=Shown.BROKEN, why=errors)
     internal = (*first.internal_errors, *failed)
     return [replace(first, findings=(*first.findings, *new), internal_errors=internal, verdict=verdict), *others]
 
@@ -43,7 +48,7 @@ def list_unwalked(reports: Sequence[Report], record: Record) -> list[Looked]:
 
     The end of the run is looked at unless a report explains an exception, which then is the run's.
     """
-    is_told = any(_explains(report) for report in reports)
+    is_told = any(_explains(report) and UNWALKED not in report.message for report in reports)
     looks = [look for look in record.looks if not (look.is_end and is_told)]
     if not any(run.status.through for run in reports[0].stages):
         return looks

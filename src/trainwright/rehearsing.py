@@ -33,6 +33,7 @@ from trainwright.review._marks import tell_marks
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import is_behind_constant, verdict_of, verdicts
+from trainwright.seams.devices.release import hides_cause
 from trainwright.seams.processes import position
 from trainwright.start.launchers import free_port, variables_of_one
 from trainwright.start.program import Program
@@ -91,7 +92,15 @@ class Rehearsing:
             f.severity == Severity.ERROR and f.stage < Stage.EVALUATION for r in reports for f in r.findings
         )
         record = self._wait(say, SECONDS_BEHIND_ERROR if is_proven else 3 * self._seconds)
+        if record.ended.failure is not None and hides_cause(record.ended.failure.message):
+            record = self._run_on_cpu(record, say)
         return record if record.ended.failure is None else self._run_copies(record, reports, say)
+
+    def _run_on_cpu(self, record: Record, say: Callable[[str], None]) -> Record:
+        """The record of a run on the CPU, which names the cause; the given one, of an accelerator, where that run has none."""
+        self._rehearsal.start_again(device="cpu")
+        again = self._wait(say, 2 * self._seconds)
+        return again if again.ended.failure is not None else record
 
     def _run_copies(self, record: Record, reports: Sequence[Report], say: Callable[[str], None]) -> Record:
         """The record of a copy of the script that goes past the exceptions which ended it; the given one without any."""
@@ -222,11 +231,14 @@ def add_review(
     """
     if len(reports) == 1 and len(record.trainings) < 2:  # what may follow it in the code is no training
         reports = [replace(reports[0], training=None)]
-    looks = list_unwalked(reports, record)
+    looks = [one for one in list_unwalked(reports, record) if one.is_end or options.training in (None, one.training)]
     reports = with_looks(reports, options, *judge_repaired(looks, record, run_again if options.repair else None))
-    found = review(record)
-    of_trainings = [verdict for _, verdict in verdicts(record)]
+    found, of_each = review(record), verdicts(record)
+    of_trainings = [verdict for _, verdict in of_each]
     of_run: Verdict | None = verdict_of(record, found.findings)
+    if options.training is not None:  # the questions are asked of the whole run
+        found = found._replace(findings=())
+        of_run = next((verdict for one, verdict in of_each if one.number == options.training), None)
     of_copy = verdict_of(replace(record, earlier=[]), found.findings) if record.changed else None
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
@@ -246,6 +258,10 @@ def add_review(
     is_seen = record.updates or UNWALKED in first.message
     if is_seen and not first.is_interrupted and not any(run.status.through for run in first.stages):
         first = with_training(first, looks, record)
+    if options.training is not None and options.training > len(record.trainings):
+        first = replace(
+            first, message=f"There is no training {options.training}: {len(record.trainings)} were reached."
+        )
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in first.findings)
     said = {f.where for f in first.findings} | ({ends[0].where} if is_explained else set())
@@ -306,7 +322,8 @@ def _of_copy(verdict: Verdict, record: Record, walked: Sequence[str]) -> str:
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:
-    return (f"the rehearsal: {record.ended.own_error}",) if record.ended.own_error else ()
+    own = (record.ended.own_error,) if record.ended.own_error else ()
+    return tuple(f"the rehearsal: {error}" for error in (*own, *record.watcher_errors))
 
 
 def _chosen(walked: Verdict | None, rehearsed: Verdict, is_sure: bool) -> Verdict:

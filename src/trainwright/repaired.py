@@ -50,7 +50,7 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
         beside = judge_looks([looked])[0] if again.updates >= now.updates else []
         found = [f for f in found if f is fault or not _holds(beside, f) or _holds(left, f)]
         found = [_with_proof(f, shown) if f is fault else f for f in found]
-        names = tuple(one.rule for one in wanted)
+        names = tuple(dict.fromkeys(one.rule for one in wanted))
         new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
         found, now, looks = [*found, *new], again, of_training
     return found, failed
@@ -62,11 +62,12 @@ def _holds(found: Sequence[Finding], fault: Finding) -> bool:
 
 def _with_proof(fault: Finding, shown: str) -> Finding:
     """The finding, with what a run with its repair has shown; a trial's outcome says more."""
-    assert fault.repair is not None
+    does = fault.repair.does if fault.repair is not None else ""
+    fault = replace(fault, fix=replace(fault.fix, tried=True) if fault.fix is not None else None)
     if isinstance(fault.proof, Outcome):
         return fault
     own = f"{fault.proof.fact}; " if fault.proof is not None else ""
-    return replace(fault, proof=Proof(f"{own}with this change in memory ({fault.repair.does}), {shown}"))
+    return replace(fault, proof=Proof(f"{own}with this change in memory ({does}), {shown}"))
 
 
 def _compare(does: str, before: Record, after: Record, looks: Sequence[Looked]) -> str:

@@ -16,9 +16,15 @@ from trainwright.rehearsing import add_review
 MODULES = ("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate")
 _HELPERS = str(Path(__file__).parent)
 # What pytest and frameworks set for this process.
-_CHANGING = ("PYTEST_CURRENT_TEST", "PL_SEED_WORKERS", "PL_GLOBAL_SEED", "PYTORCH_NVML_BASED_CUDA_CHECK")
-# Of a run from its first update on.
-_SECONDS = 15.0
+_CHANGING = (
+    "PYTEST_CURRENT_TEST",
+    "PL_SEED_WORKERS",
+    "PL_GLOBAL_SEED",
+    "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "TORCHINDUCTOR_CACHE_DIR",
+)
+# Of a run from its first update on; where no rule needs to see how the training ends.
+_SECONDS, _FEW_SECONDS = 15.0, 4.0
 _servers: list[Server] = []
 
 
@@ -29,8 +35,12 @@ def run(script: Path, *arguments: str, walked: Report | None = None, **options: 
         walked: what the walk said until it left the script.
         options: those of Options.
     """
-    asked, folder = Options(**options), Path.cwd()
-    with Rehearsal(str(script), arguments, seconds=_SECONDS, folder=folder, server=serve()) as rehearsal:
+    asked, server = Options(**options), serve()
+    environment = {} if server is not None else {"PYTHONPATH": _paths()}
+    seconds = _SECONDS if asked.updates is None else _FEW_SECONDS
+    with Rehearsal(
+        str(script), arguments, seconds=seconds, folder=Path.cwd(), server=server, environment=environment
+    ) as rehearsal:
 
         def run_again(wanted: Sequence[Wanted]) -> Record:
             rehearsal.start_again(repairs=wanted)
@@ -44,9 +54,12 @@ def serve() -> Server | None:
     """The process that has imported the frameworks; None where a test has changed the environment since it was started."""
     environment = {name: value for name, value in os.environ.items() if name not in _CHANGING}
     if not _servers:
-        paths = os.pathsep.join(filter(None, (_HELPERS, os.environ.get("PYTHONPATH"))))
-        server = Server(MODULES, {**environment, "PYTHONPATH": paths}).__enter__()
+        server = Server(MODULES, {**environment, "PYTHONPATH": _paths()}).__enter__()
         server.asked = environment
         _servers.append(server)
         atexit.register(server.__exit__)
     return _servers[0] if _servers[0].asked == environment else None
+
+
+def _paths() -> str:
+    return os.pathsep.join(filter(None, (_HELPERS, os.environ.get("PYTHONPATH"))))

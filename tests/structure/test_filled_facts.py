@@ -28,8 +28,7 @@ _TORCH = (
     "adapters/learning/certificate.py",
 )
 FILES = {
-    "trainer": ("adapters/trainer", *_TORCH),
-    "loop": ("look", *_TORCH),
+    "torch": ("look", "adapters/trainer", *_TORCH),
     "keras": (
         "adapters/keras",
         "adapters/data",
@@ -43,20 +42,19 @@ FILES = {
 for _module in pkgutil.iter_modules(stages.__path__):
     importlib.import_module(f"{stages.__name__}.{_module.name}")
 
-ALL = ("trainer", "loop", "keras")
-TORCH, KERAS, TRAINER, LOOP = ("trainer", "loop"), ("keras",), ("trainer",), ("loop",)
+ALL = ("torch", "keras")
+TORCH, KERAS = ("torch",), ("keras",)
 # Reason, kinds, fields. OPEN: the field would mean something there, and nobody has filled it in yet.
 WALKS_OWN = {"BaselineFacts.first", "BaselineFacts.last"}  # made in walk/, and named like much else
 OPEN = "open: it would apply"
 NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("made in walk/ of the runs that every kind returns", ALL, """
-        BaselineFacts.predicted_classes BaselineFacts.label_classes
-        OverfitFacts.learnt OverfitFacts.falling OverfitFacts.predicted_classes OverfitFacts.batch_classes
-        OverfitFacts.diverged OverfitFacts.slow OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
-    ("made in walk/ of a script that ended before its training", ALL, """
-        SetupFacts.refused SetupFacts.empty_set SetupFacts.text_labels"""),
-    ("the walk adds them to what is measured", ("trainer", "keras"), "SetupFacts.misspelled SetupFacts.undefined"),
-    ("the look of a run has it", TRAINER, "OptimizerFacts.update_rate"),
+        BaselineFacts.predicted_classes BaselineFacts.label_classes OverfitFacts.learnt OverfitFacts.falling
+        OverfitFacts.predicted_classes OverfitFacts.batch_classes OverfitFacts.diverged OverfitFacts.slow
+        OverfitFacts.longer WarningFacts.heard SetupFacts.versions"""),
+    ("made in walk/ of a script that ended before its training", ALL, "SetupFacts.empty_set SetupFacts.text_labels"),
+    ("a constructor that takes no arguments of others' names", KERAS, "SetupFacts.refused"),
+    ("the walk adds them to what is measured", KERAS, "SetupFacts.misspelled SetupFacts.undefined"),
     ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
@@ -74,49 +72,41 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
     ("a tokenizer, which the model's inputs do not lead to", KERAS, """
         BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
-        BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts ForwardFacts.unmasked_padding_changes
-        ForwardFacts.padding_let_in_changes LossFacts.token_offset ForwardFacts.causal"""),
+        BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts
+        ForwardFacts.unmasked_padding_changes ForwardFacts.padding_let_in_changes LossFacts.token_offset
+        ForwardFacts.causal"""),
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
-        GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure
-        OptimizerFacts.schedule_first"""),
+        GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure OptimizerFacts.schedule_first"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
         ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),
-    ("the Trainer's columns, sets by name, evaluation loop and best checkpoint", ("loop", "keras"), """
-        BatchFacts.vocabulary_facts BatchFacts.collator_masks
+    ("the Trainer's columns, sets by name, evaluation loop and best checkpoint", KERAS, """
         EvaluationFacts.metrics_named EvaluationFacts.needs_all_rows EvaluationFacts.ignored_share
         EvaluationFacts.keeps_predictions EvaluationFacts.set_names EvaluationFacts.set_name
         EvaluationFacts.batch_keys EvaluationFacts.loss_keys EvaluationFacts.best_metric
         EvaluationFacts.best_greater LossFacts.padding_label_change"""),
     ("sets with columns of names", KERAS, "DatasetFacts.lookalikes"),
-    ("a function of metrics that the framework calls", LOOP, """
-        EvaluationFacts.label_values EvaluationFacts.returned EvaluationFacts.metrics_when
-        EvaluationFacts.continuous_labels EvaluationFacts.metrics_by EvaluationFacts.guesses"""),
-    ("the name that it has by default", TRAINER, "EvaluationFacts.metrics_by"),
-    ("statements of a loop", ("trainer", "keras"), """
-        DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.mispaired EvaluationFacts.in_loop EvaluationFacts.evaluated_at
-        EvaluationFacts.quotients EvaluationFacts.comparisons
-        ForwardFacts.lost_modules ForwardFacts.mode_lost_at GradientFacts.wiped_passes"""),
+    ("a function of metrics that the framework calls", TORCH, "EvaluationFacts.metrics_by"),
+    ("statements of a loop", KERAS, """
+        DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.mispaired EvaluationFacts.in_loop
+        EvaluationFacts.evaluated_at EvaluationFacts.quotients EvaluationFacts.comparisons
+        ForwardFacts.lost_modules ForwardFacts.mode_lost_at"""),
     ("torch's own scaler, which unscales before it clips", TORCH, "GradientFacts.loss_scale"),
-    ("a sampler that the script gives to its loader", ("trainer", "keras"), "DatasetFacts.sampler_weights"),
-    ("callbacks that watch a metric", TRAINER, "EvaluationFacts.watchers EvaluationFacts.logged"),
-    ("metrics that add up from batch to batch", TRAINER, "EvaluationFacts.counters"),
+    ("a sampler that the script gives to its loader", KERAS, "DatasetFacts.sampler_weights"),
+    ("callbacks that watch a metric", TORCH, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
         EvaluationFacts.memory_bytes"""),
-    ("a model that generates, by its configuration", LOOP, "SetupFacts.overrides"),
-    ("questions say it of a run: wrong-mode, best-not-kept", LOOP, """
-        EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.repeatable EvaluationFacts.logged
-        EvaluationFacts.watchers"""),
-    ("an evaluation that the walk makes", LOOP, "EvaluationFacts.present EvaluationFacts.memory_bytes"),
-    (OPEN, LOOP, """
-        BatchFacts.evaluation_tensors DatasetFacts.label_place ForwardFacts.memory SetupFacts.ineffective_freezes"""),
+    (OPEN, TORCH, "BatchFacts.evaluation_tensors"),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
-        SetupFacts.idle OptimizerFacts.state_bytes
-        ForwardFacts.works_at_rows GradientFacts.update_growth LossFacts.renormalised LossFacts.unchanged_by_weights
-        OptimizerFacts.warmup_updates SetupFacts.unmatched_checkpoints"""),
+        SetupFacts.idle OptimizerFacts.state_bytes ForwardFacts.works_at_rows GradientFacts.update_growth
+        LossFacts.renormalised LossFacts.unchanged_by_weights OptimizerFacts.warmup_updates
+        SetupFacts.unmatched_checkpoints"""),
+    ("a schedule that raises ends the run itself", TORCH, "OptimizerFacts.schedule_failure"),
+    ("fit makes an update of each batch", KERAS, """
+        GradientFacts.accumulated_batches GradientFacts.accumulated_share GradientFacts.only_last"""),
 ]  # fmt: skip
 
 

@@ -141,7 +141,7 @@ INSIDE = {
     "adapters.trainer": {*_ALL, "adapters.data", "adapters.torch"},
     "adapters.keras": {*_ALL, "adapters.data"},
     "adapters.from_objects": {*_ALL, "adapters.torch", "adapters.trainer"},
-    "adapters.process_fingerprint": {"adapters.data", "adapters.torch"},
+    "adapters.process_fingerprint": {"adapters.data", "adapters.torch", "adapters.trainer"},
     "seams.source": set(),
     "seams.state": {"seams.source"},
     "seams.failures": {"seams.source"},

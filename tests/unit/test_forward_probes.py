@@ -8,12 +8,10 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch.called_model import Probe, take_rows
-from trainwright.adapters.torch.cpu_replay import on_cpu
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.memory import SavedBytes, largest_fitting, measure_memory
 from trainwright.adapters.torch.token_probes import predicts_next_token
 from trainwright.seams.devices.release import is_device_error
-from trainwright.seams.torch.state import ModelState
 from trainwright.tensors.torch import objects as tensors
 
 ROWS, LENGTH, WORDS = 6, 8, 11
@@ -229,19 +227,6 @@ def test_an_error_of_the_device_is_known_and_the_end_of_its_memory_is_none():
     assert not is_device_error(torch.OutOfMemoryError("CUDA out of memory."))
     assert not is_device_error(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not is_device_error(None)
-
-
-def test_the_copy_on_the_cpu_has_the_values_that_were_kept_and_shares_nothing():
-    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-    model[1].weight = model[0].bias  # shared parameters stay shared
-    state = ModelState(model)
-    before = {k: v.clone() for k, v in model.state_dict().items()}
-    with torch.no_grad():
-        model[0].weight.zero_()
-    copied = on_cpu(model, state)
-    assert all(torch.equal(before[k], v) for k, v in copied.state_dict().items())
-    assert copied[1].weight is copied[0].bias
-    assert not {id(p) for p in copied.parameters()} & {id(p) for p in model.parameters()}
 
 
 def test_rows_that_a_list_holds_are_taken_with_those_of_the_tensors():

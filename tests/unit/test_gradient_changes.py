@@ -1,11 +1,9 @@
 """What happens to the gradient between two updates: noted for each thing that changes it, whoever does."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from trainwright.probes.gradients import accumulated
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, STEP
 
@@ -55,21 +53,3 @@ def test_each_change_of_a_gradient_is_kept_with_what_it_leaves(statements, kind:
 
 def test_nothing_is_kept_of_a_gradient_that_stays() -> None:
     assert [c.kind for c in _observed(lambda model, optimizer: None).changes] == [BACKWARD, STEP]
-
-
-A, B = {"w": np.array([1.0, 0.0])}, {"w": np.array([0.0, 1.0])}
-MEAN, SUM = {"w": np.array([0.5, 0.5])}, {"w": np.array([1.0, 1.0])}
-
-
-@pytest.mark.parametrize(
-    ("reached", "together", "share"),
-    [
-        (MEAN, MEAN, 1.0),
-        (MEAN, {"w": MEAN["w"] / 2}, 1.0),  # clipped to 1/k
-        (SUM, MEAN, 1.0),  # divided before the step
-        (SUM, SUM, 2.0),
-        (None, SUM, 2.0),
-    ],
-)
-def test_clipping_a_mean_is_not_an_accumulation_without_division(reached, together, share: float) -> None:
-    assert accumulated(together, [A, B], reached)["accumulated_share"] == pytest.approx(share)

@@ -1,17 +1,12 @@
 """Schedules run dry against real training, and states that are put back exactly."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
-from transformers import Trainer, TrainingArguments
 
 from trainwright.adapters.torch.optimizer import update_growth
-from trainwright.adapters.torch.schedule import dry_run, length_of
+from trainwright.adapters.torch.schedule import continue_rates, length_of
 from trainwright.seams.torch.state import ModelState, OptimizerState
-
-ROWS = [{"x": torch.randn(4, generator=torch.Generator().manual_seed(i)), "labels": i % 2} for i in range(24)]
 
 
 class Net(nn.Module):
@@ -24,70 +19,39 @@ class Net(nn.Module):
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
-class Recording(Trainer):
-    """Keeps the rate of each update, as it is when the optimizer steps."""
-
-    def _get_grad_norm(self, *args, **kwargs):
-        self.rates = [*getattr(self, "rates", []), self.optimizer.param_groups[0]["lr"]]
-        return super()._get_grad_norm(*args, **kwargs)
-
-
-def trainer_with(tmp_path, *, given=None, **arguments):
-    args = TrainingArguments(tmp_path, report_to="none", save_strategy="no", use_cpu=True, learning_rate=0.01,
-                             per_device_train_batch_size=4, num_train_epochs=4, disable_tqdm=True, **arguments)  # fmt: skip
-    model = Net()
-    pair = (None, None)
-    if given is not None:
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-        pair = (optimizer, given(optimizer))
-    return Recording(model, args, train_dataset=ROWS, optimizers=pair)
+def _sequence(optimizer):
+    parts = [
+        torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5, 4),
+        torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+    ]
+    return torch.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[6])
 
 
-def trained_rates(trainer):
-    trainer.train()
-    return trainer.rates
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=12),
+        lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step)),
+        lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=13),
+        _sequence,
+    ],
+)
+def test_a_schedule_is_followed_without_a_step_of_the_scripts_own(make):
+    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(1))], lr=0.1)
+    schedule, rates, told = make(optimizer), [], []
+    for update in range(12):
+        if update == 5:
+            told = continue_rates(schedule, 7)
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert told == pytest.approx(rates[5:])
 
 
-SCHEDULES = {
-    "linear": {"warmup_steps": 3},
-    "cosine": {"lr_scheduler_type": "cosine", "warmup_steps": 2},
-    "constant_with_warmup": {"lr_scheduler_type": "constant_with_warmup", "warmup_steps": 5},
-    "polynomial": {"lr_scheduler_type": "polynomial", "lr_scheduler_kwargs": {"power": 2.0, "lr_end": 1e-4}},
-    "lambda": {"given": lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda step: 1 / (1 + step))},
-    "step": {"given": lambda o: torch.optim.lr_scheduler.StepLR(o, 5, gamma=0.5)},
-    "sequential": {
-        "given": lambda o: torch.optim.lr_scheduler.SequentialLR(
-            o,
-            [torch.optim.lr_scheduler.ConstantLR(o, 0.5, 4), torch.optim.lr_scheduler.ExponentialLR(o, 0.9)],
-            milestones=[6],
-        )
-    },
-}
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_the_dry_run_gives_the_rates_that_training_has(name, tmp_path):
-    trainer = trainer_with(tmp_path, **SCHEDULES[name])
-    trainer.create_optimizer()
-    before = copy.deepcopy(trainer.lr_scheduler.state_dict()) if trainer.lr_scheduler is not None else None
-    dry = dry_run(trainer, 24)
-    if before is not None:
-        assert str(trainer.lr_scheduler.state_dict()) == str(before)
-    rates = trained_rates(trainer)
-    assert len(rates) == 24
-    assert [factor * 0.01 for _, factor in dry.points] == pytest.approx(rates, rel=1e-6, abs=1e-12)
-
-
-def test_a_schedule_that_ends_before_the_run_says_so(tmp_path):
-    trainer = trainer_with(tmp_path, given=lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.01, total_steps=10))
-    dry = dry_run(trainer, 24)
-    assert dry.failure is not None
-    assert "number of total steps" in dry.failure.message
-
-
-def test_a_schedule_that_follows_a_metric_is_not_run(tmp_path):
-    trainer = trainer_with(tmp_path, given=torch.optim.lr_scheduler.ReduceLROnPlateau)
-    assert dry_run(trainer, 24).points == ()
+def test_a_schedule_that_raises_or_follows_a_metric_gives_fewer_rates():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    assert len(continue_rates(torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=5), 20)) < 20
+    assert continue_rates(torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), 3) == []
 
 
 def test_the_length_of_a_cosine_is_known():

@@ -151,8 +151,8 @@ def test_rates_below_all_use_are_not_tried():
         (1e-3, {"kind": "SGD"}, 1),
         (3.4e-3, {"kind": "SGD"}, 0),
         (1e-6, {"planned_updates": None}, 0),
-        (1e-6, {"planned_updates": 11_900}, 1),
-        (1e-6, {"planned_updates": 12_000}, 0),  # all of them go as far as twelve at the usual rate
+        (1e-6, {"planned_updates": 23_900}, 1),
+        (1e-6, {"planned_updates": 24_000}, 0),  # all of them go as far as 24 at the usual rate
         (1e-6, {"schedule": ((0, 0.05),)}, 1),
         (1e-6, {"schedule": ((0, 0.04),)}, 0),
     ],

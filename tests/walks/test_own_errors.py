@@ -4,7 +4,6 @@ import json
 import sys
 import types
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +24,7 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parents[1]
 BLAMED = "Your pipeline raised this error"
 OURS = "in Trainwright"
-FRAMEWORKS = {"trainer": "transformers"}
-ADAPTERS = {
-    "trainer": "trainwright.adapters.trainer.adapter:HFTrainerAdapter",
-    "keras": "trainwright.adapters.keras.adapter:KerasAdapter",
-}
+ADAPTER = "trainwright.adapters.keras.adapter:KerasAdapter"
 BUG = "return {}['planted']"
 MISSING = "import a_framework_that_is_not_installed"
 
@@ -66,67 +61,45 @@ def assert_ours(status, report, text):
         assert report["internal_errors"] and report["failure"] is None, report
 
 
-def faulty(framework):
-    return HERE / "contract" / "label_out_of_range" / f"with_{framework}.py"
+FAULTY = HERE / "contract" / "label_out_of_range" / "with_keras.py"
 
 
-every_framework = pytest.mark.parametrize("framework", [*FRAMEWORKS, pytest.param("keras", marks=pytest.mark.keras)])
-
-
-def needs(framework):
-    if find_spec(FRAMEWORKS.get(framework, framework)) is None:
-        pytest.skip(f"{framework} is not installed")
-
-
-@every_framework
+@pytest.mark.keras
 @pytest.mark.parametrize("method", ["measure_setup", "measure_dataset", "measure_optimizer", "train"])
-def test_a_measuring_method_that_fails_is_ours(framework, method, tmp_path, monkeypatch, capfd) -> None:
-    needs(framework)
-    plant(monkeypatch, f"{ADAPTERS[framework]}.{method}")
-    script = HERE / "contract" / "double_activation" / f"with_{framework}.py"  # whose steps raise nothing
+def test_a_measuring_method_that_fails_is_ours(method, tmp_path, monkeypatch, capfd) -> None:
+    plant(monkeypatch, f"{ADAPTER}.{method}")
+    script = HERE / "contract" / "double_activation" / "with_keras.py"  # whose steps raise nothing
     assert_ours(*check(script, tmp_path, monkeypatch, capfd))
 
 
-@every_framework
+@pytest.mark.keras
 @pytest.mark.parametrize("does", [BUG, MISSING])
-def test_an_adapter_that_cannot_be_made_is_ours(framework, does, tmp_path, monkeypatch, capfd) -> None:
-    needs(framework)
-    plant(monkeypatch, f"{ADAPTERS[framework]}.__init__", does)
-    status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
+def test_an_adapter_that_cannot_be_made_is_ours(does, tmp_path, monkeypatch, capfd) -> None:
+    plant(monkeypatch, f"{ADAPTER}.__init__", does)
+    status, report, text = check(FAULTY, tmp_path, monkeypatch, capfd)
     assert_ours(status, report, text)
     assert "Traceback" in text
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_wrapper_around_the_users_collator_that_fails_is_ours(framework, tmp_path, monkeypatch, capfd) -> None:
-    needs(framework)
-    plant(monkeypatch, "trainwright.adapters.torch.batches:RecordingCollator.__call__")
-    assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
+@pytest.mark.keras
+def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(tmp_path, monkeypatch, capfd) -> None:
+    plant(monkeypatch, "trainwright.seams.keras.watch:Observer._note")
+    assert_ours(*check(FAULTY, tmp_path, monkeypatch, capfd))
 
 
-@every_framework
-def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(framework, tmp_path, monkeypatch, capfd) -> None:
-    needs(framework)
-    hook = "keras.watch:Observer._note" if framework == "keras" else "torch.watch:Observer._after"
-    plant(monkeypatch, f"trainwright.seams.{hook}")
-    assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
-
-
-@every_framework
-def test_a_repair_that_fails_is_ours_and_not_called_tried(framework, tmp_path, monkeypatch, capfd) -> None:
-    needs(framework)
-    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:widen_head")
-    status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
+@pytest.mark.keras
+def test_a_repair_that_fails_is_ours_and_not_called_tried(tmp_path, monkeypatch, capfd) -> None:
+    plant(monkeypatch, "trainwright.tensors.keras.objects:widen_head")
+    status, report, text = check(FAULTY, tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text)
 
 
-@every_framework
+@pytest.mark.keras
 def test_a_repair_that_fails_in_the_midst_of_the_users_loss_is_ours_and_not_called_tried(
-    framework, tmp_path, monkeypatch, capfd
+    tmp_path, monkeypatch, capfd
 ) -> None:
-    needs(framework)
-    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:renumbered")
-    script = HERE / "evaluation_mended" / f"with_{framework}.py"
+    plant(monkeypatch, "trainwright.tensors.keras.objects:renumbered")
+    script = HERE / "evaluation_mended" / "with_keras.py"
     status, report, text = check(script, tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text, "misnumbered-labels")
 
@@ -144,15 +117,6 @@ def test_a_patch_that_fails_while_the_script_builds_its_model_is_ours(tmp_path, 
     script.write_text("from torch import nn\ntry:\n    model = nn.Linear(3, 2)\nfinally:\n    pass\n")
     plant(monkeypatch, "trainwright.seams.listening.torch_patches:builder_frame")
     assert_ours(*check(script, tmp_path, monkeypatch, capfd))
-
-
-def test_a_probe_that_fails_is_counted(tmp_path, monkeypatch, capfd) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(LOOP.format(labels="X[:, 0]", outputs=1, loss="mse_loss(model(row)[0], label)"))
-    plant(monkeypatch, "trainwright.adapters.loop.data_sets:rows_of_script")
-    status, report, text = check(script, tmp_path, monkeypatch, capfd)
-    assert status == 2 and "a probe: KeyError: 'planted'" in text, text
-    assert {s["stage"]: s["status"] for s in report["stages"]}["dataset"] == "passed"
 
 
 def test_an_error_in_a_process_of_a_loaders_is_told_by_its_message() -> None:
@@ -232,6 +196,12 @@ def test_a_check_from_python_tells_our_errors_apart(where, does, monkeypatch) ->
     assert report.internal_errors and report.failure is None and not report.findings, said(report)
     assert report.verdict is None or report.verdict.shown != Shown.BROKEN, said(report)
     assert not any(s.status == Status.FAILED for s in report.stages), said(report)
+
+
+def test_a_look_that_fails_is_told(monkeypatch) -> None:
+    plant(monkeypatch, "trainwright.look.look:measure_first_step")
+    report = trainwright.check(**parts())
+    assert any("planted" in error for error in report.internal_errors), said(report)
 
 
 # A row without an axis

@@ -11,7 +11,7 @@ from trainwright.core.finding import Severity
 from trainwright.core.report import Report
 from trainwright.core.rule import load_rules
 from trainwright.core.stage import Stage
-from walking import expected, loud, said, shorten_walk, walk
+from walking import expected, said, shorten_walk, walk
 
 INSTALLED = importlib.util.find_spec("lightning") is not None
 FOLDER = Path(__file__).parents[1] / "rules"
@@ -65,7 +65,9 @@ def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
 
 
 def _is_silent(report: Report) -> None:
-    assert not loud(report) and not report.faulty, said(report)
+    """No rule speaks. Whether a run that is cut after a few seconds has learned is not their question."""
+    spoken = [f.name for f in report.findings if f.severity != Severity.NOTE and f.stage != Stage.REHEARSAL]
+    assert not spoken and report.failure is None and not report.internal_errors, said(report)
 
 
 @pytest.mark.parametrize("rule", [r for r in load_rules() if r.stage != Stage.REHEARSAL], ids=lambda rule: rule.name)

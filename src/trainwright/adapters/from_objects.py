@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.base import Adapter
-from trainwright.seams.listening.seen import Seen, quiet, seen
+from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.source.moved_code import at_line_of, watched, watched_names
 
 
@@ -43,17 +42,6 @@ def has_loader(module: Any) -> bool:
     return not type(module).train_dataloader.__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
-def of_trainer(seen: Seen, trainer: Any, frame: FrameType) -> Adapter:
-    """The adapter of a Hugging Face Trainer."""
-    from trainwright.adapters.torch.construction_lines import note_built, note_modules, note_trainer
-    from trainwright.adapters.trainer.adapter import HFTrainerAdapter
-
-    note_trainer(seen, trainer, frame)
-    note_modules(seen, trainer.model, frame)
-    note_built(seen, frame, [trainer.optimizer] if trainer.optimizer is not None else [])
-    return HFTrainerAdapter(trainer, frame, seen)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """A training of objects of torch, as it is run where they may change."""
@@ -63,6 +51,25 @@ class Training:
     """Given whether it is to end."""
     owners: Sequence[Any]
     """The objects that it changes."""
+
+
+def of_trainer(trainer: Any, frame: FrameType) -> Training:
+    """The training of a Hugging Face Trainer."""
+
+    def run(is_over: Callable[[], bool]) -> None:
+        from trainwright.adapters.torch.construction_lines import note_built, note_modules, note_trainer
+
+        note_trainer(seen(), trainer, frame)
+        note_modules(seen(), trainer.model, frame)
+        note_built(seen(), frame, [trainer.optimizer] if trainer.optimizer is not None else [])
+        with watched_names(frame.f_globals):
+            at_line_of(_train, frame)(trainer)
+
+    return Training(framework="transformers", run=run, owners=[trainer, trainer.model, trainer.args, trainer.state])
+
+
+def _train(trainer: Any) -> None:
+    trainer.train()
 
 
 def of_lightning(module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType) -> Training:

@@ -49,8 +49,16 @@ def _drawn_loader() -> Any:
     return next((one for iterator in begun_iterators() if (one := loader_of(iterator)) is not None), None)
 
 
-def loop_setup(seen: Seen) -> SetupFacts:
-    """What is known of the loop of these processes."""
+def rank_setup(seen: Seen, frame: FrameType, trainer: Any = None) -> SetupFacts:
+    """What is known of the training of these processes.
+
+    Args:
+        trainer: the Trainer that trains; None: the script's own loop does.
+    """
+    if trainer is not None:
+        from trainwright.adapters.trainer.setup import setup_facts
+
+        return setup_facts(trainer, frame, seen)
     loader = _drawn_loader()
     return SetupFacts(words=LOOP, ranks=seen.ranks, places=loader_places(loader, seen) if loader is not None else {})
 

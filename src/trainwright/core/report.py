@@ -25,8 +25,8 @@ CUT_OFF = "was too small for some experiments"
 
 # Why a stage is passed whose warnings' names follow.
 WARNED = "with a warning: "
-# The message on a training that no Trainer and no Keras model makes.
-UNWALKED = "Only a rehearsal looks at this training: leave out --no-rehearsal and --training."
+# The message on a training that no Keras model makes.
+UNWALKED = "Only a rehearsal looks at this training: leave out --no-rehearsal."
 
 
 class Status(StrEnum):

@@ -12,6 +12,9 @@ from torch import nn
 
 from trainwright.seams.listening.seen import seen
 
+# Values of a model beyond which copies of weights and gradients take too much time; the share of a GPU's free memory for one.
+MOST_VALUES, SHARE_OF_FREE = 300_000_000, 0.25
+
 
 class Several(nn.Module):
     """Holds modules that a training calls one after the other."""
@@ -22,6 +25,14 @@ def find_outermost(module: nn.Module) -> nn.Module:
     built = [m for m in seen().modules if vars(m).get("_modules")]
     around = [m for m in built if any(one is module for one in m.modules())]
     return max([module, *around], key=lambda m: sum(1 for _ in m.modules()))
+
+
+def has_room(module: nn.Module) -> bool:
+    """Whether a module's weights can be copied."""
+    weights = [*module.parameters()]
+    on_gpu = sum(p.numel() * p.element_size() for p in weights if p.is_cuda)
+    is_free = not on_gpu or bool(on_gpu <= SHARE_OF_FREE * torch.cuda.mem_get_info()[0])
+    return is_free and sum(p.numel() for p in weights) <= MOST_VALUES
 
 
 def name_inputs(module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,3 +98,12 @@ def has(value: Any, *names: str) -> bool:
         return all(hasattr(value, name) for name in names)
     except Exception:  # the object's own `__getattr__`
         return False
+
+
+def note_trained(optimizer: Any) -> None:
+    """Record an optimizer's parameters; of one that has kept something for some of them, only those."""
+    groups = getattr(optimizer, "param_groups", ())
+    stepped = [p for group in groups for p in group["params"] if p.requires_grad]
+    state = getattr(optimizer, "state", {})
+    for parameter in [p for p in stepped if p in state] or stepped:
+        seen().trained_earlier[parameter] = True

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same, raised_facts
 from trainwright.core import Facts, Failure, Role
-from trainwright.seams.devices.memory_owners import lacks_gpu_memory
-from trainwright.seams.failures.blame import frames_of, is_own, told
+from trainwright.seams.devices.memory_owners import is_out_of_memory, lacks_gpu_memory
+from trainwright.seams.failures.blame import frames_of, is_own, told, tolerated
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Held = dict[type[Facts], Facts]
 # A call that takes longer, with its probes, is left.
 MOST_SECONDS = 20.0
+_TRAINER, _EVALUATIONS = "transformers.trainer", ("evaluate", "predict")
 _METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 
@@ -48,6 +49,14 @@ def measure_end(error: Exception, looking: Looking | None) -> Held:
             evaluation = EvaluationFacts(in_loop=True, metrics_failure=failure, comparisons=(refused,))
             return {EvaluationFacts: evaluation, SetupFacts: _setup(error, failure, looking)}
         last = looking.done[-1].facts if looking.done else {}
+        if looking.trainer is not None and _is_of_evaluation(error):
+            if looking.done:
+                looking.failed = looking.done.pop()
+            setup = _setup(error, failure, looking, last.get(SetupFacts) or _setup_of_trainer(looking))
+            return {**last, **_evaluate_again(looking.trainer, failure), SetupFacts: setup}
+        if looking.trainer is not None and is_out_of_memory(error):
+            setup = _setup(error, failure, looking, last.get(SetupFacts) or _setup_of_trainer(looking))
+            return {ForwardFacts: _measure_memory(looking.trainer, failure), SetupFacts: setup}
         raised = failure_in(last.values())
         if raised is not None and is_same(raised, failure):
             looking.failed = looking.done.pop()
@@ -64,10 +73,42 @@ def measure_end(error: Exception, looking: Looking | None) -> Held:
             from trainwright.look.state import Look
 
             scope = {**looking.frame.f_globals, **looking.frame.f_locals}
-            looking.failed = Look(sets=sets_of_trainer(looking.trainer, scope))
+            looking.failed = Look(sets=sets_of_trainer(looking.trainer, scope, looking.frame))
         if looking.done and not {BatchFacts, ForwardFacts, LossFacts}.isdisjoint(facts):
             looking.failed = looking.done[-1]
         return _of_later_batch(facts) if looking.done else facts
+
+
+def _is_of_evaluation(error: Exception) -> bool:
+    """Whether a Trainer's evaluation was under way."""
+    codes = {frame.f_code.co_name for frame in frames_of(error) if frame.f_globals.get("__name__") == _TRAINER}
+    return not codes.isdisjoint(_EVALUATIONS)
+
+
+def _evaluate_again(trainer: Any, failure: Failure) -> Held:
+    """The facts of a Trainer's evaluation, if it raises again what it raised before."""
+    from trainwright.adapters.trainer.evaluation import measure
+
+    try:
+        with stopped_after(MOST_SECONDS):
+            found = measure(trainer)
+    except OutOfTime:
+        return {}
+    raised = found.failure or found.metrics_failure
+    is_same_line = raised is not None and (raised.type, raised.where) == (failure.type, failure.where)  # of fewer rows
+    return {EvaluationFacts: found} if is_same_line else {}
+
+
+def _measure_memory(trainer: Any, failure: Failure) -> ForwardFacts:
+    from trainwright.look.of_trainer import measure_trainers_memory
+
+    facts = ForwardFacts(failure=failure)
+    try:
+        with tolerated(), stopped_after(MOST_SECONDS):  # a step that raises something else tells nothing
+            return replace(facts, memory=measure_trainers_memory(trainer))
+    except OutOfTime:
+        pass
+    return facts
 
 
 def _find_refused(error: Exception, failure: Failure) -> Comparison | None:
@@ -138,8 +179,7 @@ def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> He
         setup = _setup(error, failure, looking)
         return facts | {SetupFacts: call.known(setup) if call is not None and facts else setup}
     from trainwright.adapters.torch.called_model import accepted_names
-    from trainwright.adapters.trainer.row_changes import dropped_columns
-    from trainwright.adapters.trainer.setup import setup_facts
+    from trainwright.adapters.trainer.row_changes import changes_of_rows
 
     if isinstance(batch := facts.get(BatchFacts), BatchFacts):
         names, takes_any = accepted_names(trainer.model)
@@ -147,17 +187,15 @@ def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> He
             batch,
             accepts=names,
             accepts_any=takes_any,
-            dropped_columns=dropped_columns(trainer),
-            collator=getattr(collator := trainer.data_collator, "__name__", type(collator).__name__),
+            **changes_of_rows(trainer),
         )
-    return facts | {
-        SetupFacts: _setup(
-            error,
-            failure,
-            looking,
-            setup_facts(trainer, cast("Any", looking.frame), seen(), planned_updates=None, ignored={}),
-        )
-    }
+    return facts | {SetupFacts: _setup(error, failure, looking, _setup_of_trainer(looking))}
+
+
+def _setup_of_trainer(looking: Looking) -> SetupFacts:
+    from trainwright.adapters.trainer.setup import setup_facts
+
+    return setup_facts(looking.trainer, cast("Any", looking.frame), seen())
 
 
 def _measure_again(call: FailedCall, failure: Failure) -> Held:

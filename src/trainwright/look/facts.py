@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Held = dict[type[Facts], Facts]
 # Steps that take longer are not probed: a probe calls the model a dozen times.
-SLOW_SECONDS = 0.5
+SLOW_SECONDS = 1.5
 
 
 def change(facts: Held, kind: type[Facts], **values: Any) -> None:
@@ -84,7 +84,7 @@ def measure_first_step(look: Look, looking: Looking) -> None:
         key, view["labels"] = "labels", record.targets
     optimizers = passed.optimizers or looking.optimizers.list_live()
     measured = Measured(passed=passed, record=record, optimizers=optimizers, view=view, key=key, model=look.model)
-    look.measured = measured
+    look.measured, look.pairings = measured, tuple(record.pairings)
     _measure_forward(look, looking, measured)
     loss = loss_facts(record, view, view.get(key or ""))
     if loss is not None:

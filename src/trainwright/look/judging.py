@@ -10,10 +10,7 @@ from itertools import groupby
 from trainwright.core import Facts, Finding, Proof, Rule, Severity, Stage
 from trainwright.core.rule import load_rules
 from trainwright.core.trial import Outcome, Trial
-from trainwright.stages import SetupFacts
-
-# What a look is not asked: it makes no training.
-FURTHEST = Stage.OVERFIT
+from trainwright.stages import LearningFacts, SetupFacts
 
 Held = Mapping[type[Facts], Facts]
 Answer = Callable[[Rule, int, Trial], Outcome]
@@ -31,10 +28,11 @@ def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bo
         is_end: the facts are of what raised.
     """
     failed: list[str] = []
-    rules = [rule for rule in load_rules() if rule.stage != Stage.REHEARSAL and rule.runs_at <= FURTHEST]
+    furthest = Stage.BASELINE if LearningFacts in facts else Stage.OVERFIT
+    rules = [rule for rule in load_rules() if rule.stage != Stage.REHEARSAL and rule.runs_at <= furthest]
     ready = [rule for rule in rules if set(rule.needs) <= set(facts) and not (is_end and _is_idle(rule))]
-    ready.sort(key=lambda rule: (rule.runs_at, rule.order))
-    for _, of_stage in groupby(ready, key=lambda rule: rule.runs_at):
+    ready.sort(key=lambda rule: (_asked_at(rule, facts), rule.order))
+    for _, of_stage in groupby(ready, key=lambda rule: _asked_at(rule, facts)):
         of_facts: list[Finding] = []
         for rule in of_stage:
             of_facts += [_with_end(f, facts) if is_end else f for f in _ask(rule, facts, answer, found, failed)]
@@ -77,6 +75,11 @@ def _ask(rule: Rule, facts: Held, answer: Answer, found: list[Finding], failed: 
         yield from ask_rule(rule, facts, answer)
     except Exception as error:  # a rule of ours is wrong: it must not end the user's check
         failed.append(f"rule {rule.code} {rule.name}: {''.join(traceback.format_exception_only(error)).strip()}")
+
+
+def _asked_at(rule: Rule, facts: Held) -> Stage:
+    """The stage after which all of its facts exist that there are."""
+    return max((kind.stage for _, kind, _ in rule.parameters if kind in facts), default=rule.stage)
 
 
 def _is_idle(rule: Rule) -> bool:

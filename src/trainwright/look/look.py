@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.script_end.refused_calls import refused_in
 from trainwright.adapters.torch.batches import POOLED
 from trainwright.core import Place
 from trainwright.look.called import (
@@ -23,10 +24,12 @@ from trainwright.look.called import (
     Several,
     find_outermost,
     has_mode_on_top,
+    has_room,
     holds,
     is_among,
     is_compiled,
     name_inputs,
+    note_trained,
 )
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.facts import add_second_step, measure_first_step
@@ -42,8 +45,6 @@ from trainwright.seams.torch.gates import Gates
 
 # Trainings of a script that are looked at.
 MOST_LOOKS = 4
-# Values of a model beyond which copies of weights and gradients would take too much memory and time.
-MOST_VALUES = 50_000_000
 # Micro-batches, or calls before a loss (a policy that plays), after which a look waits for the next update, so many times.
 MOST_DRAWS, MOST_CALLS, MOST_TRIES = 256, 32, 4
 MOST_RATES = 20_000
@@ -67,8 +68,7 @@ class Looking:
         self.done: list[Look] = []
         self.failed: Look | None = None
         """The look at the training whose step raised."""
-        self.look = Look()
-        self.optimizers = LiveOptimizers()
+        self.look, self.optimizers = Look(), LiveOptimizers()
         self.loader: Any = None
         self.items: Any = None
         self.last_loader: Callable[[], Any] = lambda: None
@@ -187,6 +187,10 @@ class Looking:
             look.updates += 1
             look.rates.append(max((float(group["lr"]) for group in optimizer.param_groups), default=0.0))
 
+    def note_refused(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> None:
+        """A framework's constructor rejects its arguments."""
+        seen().refused = error, refused_in(name, function, keywords, error, frame)
+
     def note_clip(self, again: Callable[[], Any]) -> None:
         """Gradients were clipped; `again` clips them once more."""
         if (tape := self.look.replay.tape) is not None:
@@ -226,7 +230,7 @@ class Looking:
         held = self.optimizers.list_held()
         if not (held & own or (not held and own and self.loader is not None and module.training)):
             return False
-        if has_mode_on_top() or is_compiled(module) or sum(p.numel() for p in module.parameters()) > MOST_VALUES:
+        if has_mode_on_top() or is_compiled(module) or not has_room(module):
             self.is_given_up = True
             return False
         look = self.look
@@ -347,6 +351,7 @@ class Looking:
         """This look is over; the next one may begin."""
         look = self.look
         look.retire_repairs()
+        look.replay.leave()
         evaluated = self.evaluating.end_training()
         if look.facts:
             look.facts |= evaluated
@@ -354,6 +359,8 @@ class Looking:
                 add_end(look, self, is_ended=error is None and not self._is_cut(look.training))
             look.settle()
             self.done.append(look)
+            for optimizer in look.optimizers:
+                note_trained(optimizer())
         self.is_given_up = self.is_given_up or len(self.done) >= MOST_LOOKS
         self.look, self.loader, self.items = Look(), None, None
 

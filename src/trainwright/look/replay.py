@@ -21,7 +21,7 @@ from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.torch.called_model import label_name, rows_of
 from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.optimizer import peak_rates
-from trainwright.adapters.torch.training import Look as Evaluated
+from trainwright.adapters.torch.runs import Look as Evaluated
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
 from trainwright.look.observers import RunObserver, original
@@ -37,22 +37,23 @@ if TYPE_CHECKING:
     from trainwright.look.state import Look
 
 # Steps that are kept, of a model with at most so many values.
-MOST_TAPES, MOST_VALUES = 4, 10_000_000
-# A second one shows whether the optimizer is the script's.
-FEWEST_TAPES = 2
+MOST_TAPES, MOST_VALUES = 16, 50_000_000
+# A second one shows whether the optimizer is the script's; rounding grows from step to step, so that later ones show less.
+FEWEST_TAPES, COMPARED_TAPES = 2, 4
 # A replayed step's loss is the real one's, up to rounding that an update may have made larger.
 SAME_WITHIN = 1e-3
 # A forward pass that takes longer is not repeated.
-SLOW_SECONDS = 0.5
+SLOW_SECONDS = 1.0
 # The seams that a replayed step offers.
 OFFERED = (Seam.OPTIMIZER, Seam.BATCH, Seam.FORWARD, Seam.ACTIVATION, Seam.PAIRING, Seam.LOSS)
 
 
-class _RunLosses(JudgedLosses):
-    """The same where a watcher of the run stands in a loss function's place."""
+class RunLosses(JudgedLosses):
+    """Loss calls, where a watcher of the run stands in a loss function's place."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return super().__torch_function__(original(func), types, args, kwargs)
+        given = (original(func), types, args, kwargs)
+        return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
 
 
 class Replay:
@@ -67,6 +68,8 @@ class Replay:
         self.active = ActiveRepairs()
         self.rate, self.warmup_updates, self.step_seconds = 0.0, 0, 0.0
         self._is_over = False
+        self._start: list[tuple[Any, Any]] = []
+        self._attributes: AttributeState | None = None
         self._optimizer: Any = None
         self._now: Any = None
         """The optimizer of the run under way."""
@@ -117,7 +120,7 @@ class Replay:
             return
         tape, backwards = self.tape, self.backwards
         self.tape, self.backwards = None, 0
-        if not self._leave() or tape is None or not tape.is_whole or tape.value is None or backwards != 1:
+        if not self.leave() or tape is None or not tape.is_whole or tape.value is None or backwards != 1:
             self._is_over = True
             return
         tape.groups = [{**group, "params": list(group["params"])} for group in optimizer.param_groups]
@@ -126,11 +129,11 @@ class Replay:
 
     def drop(self) -> None:
         """This training is not replayed; nothing of it is held."""
-        self._leave()
+        self.leave()
         self.tapes, self._is_over, self.tape = [], True, None
         self._start, self._model, self._roots, self._modes, self._trained = [], None, [], [], []
 
-    def _leave(self) -> bool:
+    def leave(self) -> bool:
         """Leave the step; False where another mode of the script lies over the observer."""
         observer, self._observer = self._observer, None
         if observer is None:
@@ -142,6 +145,11 @@ class Replay:
         return True
 
     # The same steps again
+
+    @property
+    def can_reset(self) -> bool:
+        """Whether the weights that the training began with are kept."""
+        return bool(self._start)
 
     def is_faithful(self, rate: float, rates: Sequence[float]) -> bool:
         """Whether the steps can be made again: their losses are the real ones.
@@ -167,8 +175,9 @@ class Replay:
             is_same = self._is_real(self.tapes[0])  # a model may keep state of its own
             self.reset()
             began = thread_time()
-            is_same = is_same and all(self._is_real(tape, update=True) for tape in self.tapes)
-        self.step_seconds = (thread_time() - began) / len(self.tapes)
+            compared = self.tapes[:COMPARED_TAPES]
+            is_same = is_same and all(self._is_real(tape, update=True) for tape in compared)
+        self.step_seconds = (thread_time() - began) / len(compared)
         return is_same
 
     def _is_real(self, tape: Tape, *, update: bool = False) -> bool:
@@ -226,7 +235,8 @@ class Replay:
 
     def reset(self) -> None:
         """Give the model the weights that training began with, and its modes."""
-        self._attributes.put_back()
+        if self._attributes is not None:
+            self._attributes.put_back()
         with torch.no_grad():
             for tensor, value in self._start:
                 tensor.copy_(value)
@@ -278,11 +288,17 @@ class Replay:
         for module in self._model.modules():
             module.training = training
         try:
-            with _RunLosses(by_row) as losses, self.observed(tape) as observer, torch.no_grad():
+            with RunLosses(by_row) as losses, self.observed(tape) as observer, torch.no_grad():
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
         return Evaluated(loss=float(loss), losses=losses.calls, scores=observer.record.scores, labels=tape.targets)
+
+    def loss_of(self, tape: Tape) -> float:
+        """The loss of a step, with the weights that training began with and the repairs in force."""
+        self.reset()
+        with self.ready(0), self.observed(tape):
+            return float(tape.make().detach())
 
     def observed(self, tape: Tape) -> RunObserver:
         """Observes the tape's calls, with the repairs in force."""

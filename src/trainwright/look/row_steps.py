@@ -88,11 +88,9 @@ def _clean(tape: Tape) -> Tape:
 def _make(replay: Replay, tape: Tape, chosen: Mapping[str, torch.Tensor]) -> float:
     """The loss of a step with another batch, and the weights that the training began with."""
     other = Repair("other rows", Seam.BATCH, lambda call: call.replace(**chosen))
-    replay.reset()
     replay.active.tried.append(other)
     try:
-        with replay.ready(0), replay.observed(tape):
-            return float(tape.make().detach())
+        return replay.loss_of(tape)
     finally:
         replay.active.tried.remove(other)
         replay.reset()

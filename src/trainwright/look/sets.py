@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -35,12 +36,14 @@ from trainwright.seams.failures.blame import is_own, passed_on
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.source.written import key_places
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.stages import DatasetFacts, Mispaired, OddRowFacts, SetupFacts, Split, SplitFacts
 from trainwright.tensors.items import reader_of
 
 if TYPE_CHECKING:
     from trainwright.look.look import Looking
+    from trainwright.look.of_trainer import TrainerSteps
     from trainwright.look.state import Look
 
 # For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
@@ -98,6 +101,9 @@ class Sets:
     placed: Mapping[str, str] = field(default_factory=dict)
     """The name in the step of each column of the batch."""
     cut: Cut | None = None
+    trainer: Any = None
+    frame: FrameType | None = None
+    """The script's, that calls for a Trainer's training."""
     mispaired: Mispaired | None = None
     sliced: Sliced | None = None
     """The arrays that the rows are cut from, without a loader."""
@@ -130,7 +136,7 @@ def note_sets(look: Look, looking: Looking) -> None:
     if given is None:
         return
     if trainer is not None:
-        look.sets = replace(sets_of_trainer(trainer, look.scope), given=given, placed=placed)
+        look.sets = replace(sets_of_trainer(trainer, look.scope, looking.frame), given=given, placed=placed)
         return
     labels, loader = view.get(key) if key else None, given.loader
     look.sets = Sets(
@@ -158,13 +164,15 @@ def _give_rows(sliced: Sliced) -> Given:
     return Given(columns=columns, is_mapping=False, numbers=sliced.at, data=rows, loader=None)
 
 
-def sets_of_trainer(trainer: Any, scope: Mapping[str, Any]) -> Sets:
+def sets_of_trainer(trainer: Any, scope: Mapping[str, Any], frame: FrameType | None) -> Sets:
     """The sets that a Trainer was given."""
+    from trainwright.adapters.trainer.evaluation import evaluation_set_of
     from trainwright.adapters.trainer.repairs import find_tokenizer
-    from trainwright.adapters.trainer.training import evaluation_set_of
 
     return Sets(
         data=trainer.train_dataset,
+        trainer=trainer,
+        frame=frame,
         label_names=tuple(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"])),
         accepts=accepted_names(trainer.model)[0],
         scope=_list_data(scope),
@@ -229,9 +237,9 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
     if labels == _USUAL and not set(labels) & set(first) and len(first) > 1:
         labels = positions[-1:]
     loader = given.loader if given is not None else None
-    steps = RowSteps(replay, sets.placed, getattr(loader, "collate_fn", default_collate))
+    steps = _steps_of(sets, replay, getattr(loader, "collate_fn", default_collate))
     # A Trainer's loader reads other columns of the same rows.
-    read_by = {"train": given.data if given is not None else None, "evaluation": held_data}
+    read_by = {"train": given.data if given is not None else sets.data, "evaluation": held_data}
     found = measure_sets(
         ReadSets(
             train=train,
@@ -258,15 +266,34 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
         sampler_weights=sampler_weights(loader, train, found.train),
         shuffles=is_shuffling(loader),
         drops_last=sets.drops_last,
+        label_place=_place_labels(sets, found.train),
     )
     if isinstance(setup := facts.get(SetupFacts), SetupFacts):
         change(facts, SetupFacts, places={**sets.places, **places, **setup.places})
-    if is_end and given is not None and length(given.data) is not None:
+    data = given.data if given is not None else sets.data if sets.trainer is not None else None
+    if is_end and length(data) is not None:
         size = sets.batch_size or MOST_ROWS
         reading, bad = try_rows_of(
-            given.data, found.train, steps.of_items, ROW_SECONDS, batch_size=size, workers=0, evaluated=False
+            data, found.train, steps.of_items, ROW_SECONDS, batch_size=size, workers=0, evaluated=False
         )
         facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
+
+
+def _steps_of(sets: Sets, replay: Replay | None, collate: Callable[[Any], Any]) -> RowSteps | TrainerSteps:
+    """Steps on chosen rows: the training's first one made again, or a Trainer's."""
+    if replay is None and sets.trainer is not None:
+        from trainwright.look.of_trainer import TrainerSteps
+
+        return TrainerSteps(sets.trainer)
+    return RowSteps(replay, sets.placed, collate)
+
+
+def _place_labels(sets: Sets, train: SplitFacts) -> Place | None:
+    """The script's last line before a Trainer's call that writes a column of the labels' name."""
+    if sets.frame is None or train.labels is None:
+        return None
+    places = key_places(sets.frame.f_code.co_filename, train.labels.column, sets.frame.f_lineno)
+    return places[-1] if places else None
 
 
 def _find_evaluated(sets: Sets) -> Evaluated | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from trainwright.look.called import has, is_same
 from trainwright.look.facts import Measured
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.replay import Replay
+from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.seams.torch.step_record import StepRecord
 
@@ -85,12 +86,16 @@ class Look:
     lost_at: Any = None
     buffers: list[tuple[Any, Any]] = field(default_factory=list)
     """Each buffer of the model, and what it was at its begin."""
+    pairings: Sequence[Pairing] = ()
+    """Operations of the first step that paired each output with the targets of all rows."""
     replay: Replay = field(default_factory=Replay)
     """Its first steps, which can be made again behind the run."""
     sets: Sets | None = None
     """Its sets, to be read behind the run."""
     measured: Measured | None = None
     """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
+    trainer: Any = None
+    """The Trainer that trains, which is asked behind the run."""
     root: Callable[[], Any] = lambda: None
     """The first of the modules that are called, as long as the script holds it; below: the model, the optimizers."""
     outer: Callable[[], Any] = lambda: None

@@ -11,12 +11,12 @@ from trainwright.adapters.torch.batches import image_facts, several_batches_fact
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.collation import item_facts
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts, peak_rates
-from trainwright.adapters.torch.schedule import DryRun, length_of
+from trainwright.adapters.torch.schedule import continue_rates, length_of
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
 from trainwright.look.setup import setup_facts as loop_setup
 from trainwright.probes.forward import units_equal
-from trainwright.seams.listening.seen import seen
+from trainwright.seams.listening.seen import quiet, seen
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trainwright.look.look import Looking
     from trainwright.look.state import Look
 
-# Points of a schedule that are kept.
-POINTS = 200
+# Points of a schedule that are kept; updates of one that a Trainer's is followed over.
+POINTS, MOST_PLANNED = 200, 20_000
 
 
 def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
@@ -38,7 +38,7 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
     look.batches = length(look.loader) or 0
     _measure_batch(look, looking)
     note_sets(look, looking)
-    measured, found, had_own = look.measured, seen(), looking.had[0]
+    measured, found, had_own, look.trainer = look.measured, seen(), looking.had[0], looking.trainer
     if measured is None or not is_made:
         return
     own = [o for o in measured.optimizers if o.param_groups]
@@ -52,10 +52,7 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
         own,
         look.model,
         look.before,
-        None,
-        DryRun(),
         user_built=had_own,
-        planned=None,
         schedule_first=calls[:1] == ["schedule"] or look.is_schedule_first,
         rate_given=is_given,
         rate_position=found.position_given(own[0], "lr") if own else None,
@@ -67,9 +64,7 @@ def _measure_setup(look: Look, looking: Looking) -> None:
     if looking.trainer is not None:
         from trainwright.adapters.trainer.setup import setup_facts
 
-        look.facts[SetupFacts] = setup_facts(
-            looking.trainer, cast("Any", looking.frame), seen(), planned_updates=None, ignored={}
-        )
+        look.facts[SetupFacts] = setup_facts(looking.trainer, cast("Any", looking.frame), seen())
         return
     look.facts[SetupFacts] = loop_setup(look, looking, _schedules(look))
 
@@ -84,9 +79,9 @@ def _measure_batch(look: Look, looking: Looking) -> None:
     measured.tokenizer = tokenizer
     facts: dict[str, Any] = item_facts(look.items) if look.items is not None else {}
     if looking.trainer is not None:
-        from trainwright.adapters.trainer.row_changes import dropped_columns
+        from trainwright.adapters.trainer.row_changes import changes_of_rows
 
-        facts["dropped_columns"] = dropped_columns(looking.trainer)
+        facts |= changes_of_rows(looking.trainer, look.items, view)
     look.facts[BatchFacts] = BatchFacts(
         rows=rows_of(view),
         tensors={name: tensors.facts(value) for name, value in view.items() if tensors.is_tensor(value)},
@@ -149,8 +144,11 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
     if planned and look.batches:
         change(facts, SetupFacts, epochs=planned * look.draws / look.batches)
     has_schedule = bool(optimizer.schedule_kind)
+    if trainer is not None and has_schedule and planned and look.updates == len(rates) < planned <= MOST_PLANNED:
+        with quiet():
+            rates = [*rates, *continue_rates(trainer.lr_scheduler, planned - len(rates))]
     every = max(1, len(rates) // POINTS)
-    is_whole = bool(has_schedule and planned and look.updates >= planned and peak)
+    is_whole = bool(has_schedule and planned and len(rates) >= planned and peak)
     change(
         facts,
         OptimizerFacts,

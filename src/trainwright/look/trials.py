@@ -9,16 +9,18 @@ from typing import Any
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train
 from trainwright.adapters.torch import runs
+from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.core import Rule
 from trainwright.core.trial import Outcome, Trial
+from trainwright.look.facts import change
 from trainwright.look.judging import judge_facts
 from trainwright.look.replay import OFFERED, Replay
 from trainwright.look.sets import add_sets
 from trainwright.look.state import Look
-from trainwright.stages import OptimizerFacts, OverfitFacts
+from trainwright.stages import LossFacts, OptimizerFacts, OverfitFacts
 
 # All trials of a script together take no longer, in seconds of the processor; nor longer than its run and the first of these.
-FEWEST_SECONDS, SECONDS = 2.0, 5.0
+FEWEST_SECONDS, SECONDS = 15.0, 25.0
 # Steps on one batch, and the fewest that show anything; the fewest of a trial.
 STEPS, FEWEST_STEPS, FEWEST_TRIED = 30, 8, 6
 
@@ -33,12 +35,20 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
         seconds: what the run itself took.
     """
     found: dict[int, dict[str, Any]] = {}
+    for number, look in enumerate(looks):
+        later = [one.trainer.model for one in looks[number + 1 :] if one.trainer is not None]
+        if look.trainer is not None and not any(look.trainer.model is model for model in later):
+            from trainwright.look.of_trainer import add_trained
+
+            add_trained(look)
     faithful = [look for look in looks if is_faithful(look)]
     for look in looks:
         add_sets(look.facts, look.sets, look.replay if look in faithful else None)
         found.setdefault(look.training, {"facts": look.facts})
     until = thread_time() + min(SECONDS, FEWEST_SECONDS + seconds)
     for look in faithful:
+        if look.pairings:
+            change(look.facts, LossFacts, crossed=crossed_targets(look.pairings, look.replay, look.replay.tapes))
         trials = _Trials(look.replay, until)
         if (overfit := trials.memorize()) is not None:
             facts = {**look.facts, OverfitFacts: overfit}
@@ -92,10 +102,10 @@ class _Trials:
         steps = next((n for n in choices if n * sum(not self._covers(key, n) for key in keys) <= left), 0)
         if not steps:
             return short_runs.cut_off(trial)
-        for change, of_arm in zip((trial.against, trial.change), arms):
+        for arm, of_arm in zip((trial.against, trial.change), arms):
             for seed, key in enumerate(of_arm):
                 if not self._covers(key, steps):
-                    changes = (*trial.alongside, *((change,) if change else ()))
+                    changes = (*trial.alongside, *((arm,) if arm else ()))
                     self._runs[key] = self._train(Train(steps=steps, batches=trial.batches, seed=seed, changes=changes))
         before, after = ([self._runs[key] for key in of_arm] for of_arm in arms)
         return short_runs.outcome_of(trial, steps, before, after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -59,14 +60,22 @@ class Listening:
         """The error reaches the script, unless a repair changes the keywords."""
         changed = Call(seam=Seam.CONSTRUCT, given=dict(keywords))
         for repair in self.repairs:
-            changed = mended(repair, changed) if repair.seam == Seam.CONSTRUCT else changed
-        return None if changed.given == dict(keywords) else changed.given
+            if repair.seam == Seam.CONSTRUCT:
+                with contextlib.suppress(KeyError):  # it is of a call with other arguments
+                    changed = mended(repair, changed)
+        if changed.given != dict(keywords):
+            return changed.given
+        if self.looking is not None:
+            self.looking.note_refused(name, function, keywords, error, frame)
+        return None
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """The other doors tell."""
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
-        """The error reaches the script."""
+        """The error reaches the script; it may be what ends the run."""
+        if self.looking is not None and not self.looking.done:
+            self.looking.begin_training(frame, trainer=trainer)
 
     def unsupported(self, why: str) -> None:
         """It trains all the same."""

@@ -211,10 +211,13 @@ class Rehearsal:
             )
         self._memory.start()
 
-    def start_again(self, copies: Mapping[str, str] | None = None, repairs: Sequence[Wanted] = ()) -> None:
+    def start_again(
+        self, copies: Mapping[str, str] | None = None, repairs: Sequence[Wanted] = (), device: str = ""
+    ) -> None:
         """Start again after its end.
 
         Args:
+            device: from now on; empty: the same.
             copies: texts in the place of files, by their resolved paths; those of the last start without any.
             repairs: are in force in this run.
         """
@@ -224,6 +227,7 @@ class Rehearsal:
         self._told_to_end = None
         if copies is not None:
             self._request = replace(self._request, copies=dict(copies))
+        self._request = replace(self._request, device=device or self._request.device)
         self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
         self.start()
 

@@ -232,12 +232,17 @@ def _side(losses: Sequence[float]) -> str:
     return ", ".join(number(float(x)) for x in losses)
 
 
+# In the proof of what a further run has shown, which says more.
+FURTHER_RUN = "a further run"
+
+
 def tried(finding: Finding) -> str:
     """How far the fix was tested: on an edited copy, in memory, or not at all (then empty)."""
     if finding.fix is not None and finding.fix.verified:
         return VERIFIED
     if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
-        return f"fixed in memory: the {finding.stage.label} stage now passes"
+        by_run = FURTHER_RUN in getattr(finding.proof, "fact", "")
+        return "fixed in memory" if by_run else f"fixed in memory: the {finding.stage.label} stage now passes"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.tensor import TensorFacts
@@ -202,10 +202,6 @@ class ForwardFacts(Facts):
     """How much the output at real positions changes, relative to its scale, when only the padding tokens that the
     attention mask includes are replaced; None: it includes none."""
     memory: MemoryFacts | None = None
-
-    def with_any_rows(self) -> ForwardFacts:
-        """These facts for a training whose own step takes the number of rows with which a call of the model failed."""
-        return replace(self, fails_at_rows=None, other_rows_failure=None, other_rows_from="", fixed_at=None)
 
     @property
     def frozen_untrained(self) -> tuple[ParameterFacts, ...]:

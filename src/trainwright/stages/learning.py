@@ -23,11 +23,16 @@ FEWEST_UPDATES = 64
 # After so many updates a training of unknown length has had its chance.
 MANY_UPDATES = 512
 
+# Weights whose updates change a loss by less, as a share of it, hardly move.
+SAME_LOSS = 1e-4
+
 # Chance alone puts a loss this many standard errors below a constant prediction's in 1 of 4,000 trainings; a training is
 # looked at up to a dozen times.
 SHOWN_DEVIATIONS = 3.5
 # A difference that is certain may still be worth nothing.
 SHOWN_SHARE = 0.02
+# One answer for this share of the rows is one for all.
+ONE_ANSWER = 0.99
 # In standard deviations of permuted labels. The best of several probes on shuffled labels stays under 3.5 in 99 of 100
 # sets (as in misaligned-labels); what counts as readable is far beyond it.
 UNREADABLE = 3.5
@@ -116,6 +121,11 @@ class LearningLook:
     most_answered: MostAnswered | None = None
     """None: several losses, or one that compares no classes."""
 
+    def answers_only(self, label: int | float | str) -> bool:
+        """Whether nearly each row gets this answer, although some have another label."""
+        most = self.most_answered
+        return most is not None and most.answer == label and most.share >= ONE_ANSWER and most.of_labels < 1.0
+
     @property
     def deviations(self) -> float:
         """How far the loss is below the constant's, in standard errors."""
@@ -186,9 +196,11 @@ class LearningFacts(Facts):
 
     @property
     def had_its_chance(self) -> bool:
-        """Whether all planned updates were made, or, of an unknown number, many."""
+        """Whether all planned updates were made, or, of an unknown number, many; and they changed what is answered."""
         last = self.last
         if last is None or last.updates < FEWEST_UPDATES or self.failure is not None:
+            return False
+        if abs(last.loss - self.looks[0].loss) <= SAME_LOSS * abs(self.looks[0].loss):
             return False
         return self.whole or (self.planned is None and last.updates >= MANY_UPDATES)
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from trainwright.adapters.script_end.raised import raised_facts
-from trainwright.adapters.script_end.refused_calls import refused_call
+from trainwright.adapters.script_end.refused_calls import refused_in
 from trainwright.core.finding import Failure, Finding
 from trainwright.seams.devices.memory_owners import lacks_gpu_memory
-from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.source.places import place_of
-from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.failed_calls import findings_of, judge_failed_call
@@ -25,11 +21,9 @@ def refused_facts(
     name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
 ) -> SetupFacts:
     """The facts of a framework call that rejected its arguments."""
-    failure = replace(failure_of(error), where=place_of(frame))
-    call = refused_call(name, function, keywords, failure)
-    written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name, end=call_end(frame))
-    call = replace(call, places={k: place for k, (place, _) in written.items()})
-    return SetupFacts(framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure)
+    call = refused_in(name, function, keywords, error, frame)
+    framework = call.library.split(" ")[0] or None
+    return SetupFacts(framework=framework, versions=versions(), refused=call, failure=call.failure)
 
 
 def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trainwright.adapters.base import Adapter
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.source.later_calls import fit_lines, training_lines
+from trainwright.seams.source.later_calls import fit_lines
 from trainwright.walk.closing import not_walked
 
 if TYPE_CHECKING:
@@ -26,17 +26,6 @@ class PendingTraining(Generic[A_co]):
     """Makes its adapter; the framework is imported by then."""
     not_walked: str = ""
     """The remark on the script's later trainings, because a check leaves the script at the first."""
-
-
-def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> PendingTraining[Adapter]:
-    """`trainer.train()` of a Hugging Face Trainer."""
-
-    def make() -> Adapter:
-        from trainwright.adapters.trainer.adapter import HFTrainerAdapter
-
-        return HFTrainerAdapter(trainer, frame, seen)
-
-    return PendingTraining(make, _not_walked(frame, training_lines(frame.f_code.co_filename, frame.f_lineno)))
 
 
 def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[KerasAdapter]:

@@ -157,26 +157,13 @@ class Session(Walks):
         return None
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """Handle a training call: walk it and leave the script, or go on behind it."""
-        assert self._seen is not None
+        """Handle a Trainer's training call: leave the script."""
         if self._is_running:
             return original()
         if self._followed or self._is_left:  # the script caught WalkFinished and goes on
             raise WalkFinished
         self._require(*TRAINER)
-        self._ranks = Ranks()
-        if self._ranks.position is not None:
-            self._walk_as_rank(lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame))
-        self._reach_call(frame)
-        if self._onward.walks_this:
-            self._walk_training(trainer, frame)
-
-        def run(seconds: float) -> tuple[Any, bool]:
-            from trainwright.adapters.trainer.shortened import train_shortly
-
-            return train_shortly(trainer, original, seconds)
-
-        return self._run_shortly(run)
+        return self._leave_to_run(frame, trainer)
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Handle a backward pass or an update that no trainer makes: the run as it is shows such a training, so the script is
@@ -189,11 +176,11 @@ class Session(Walks):
         self._require(*LOOP, *self._beside_loop())
         self._leave_to_run(frame)
 
-    def _leave_to_run(self, frame: FrameType) -> NoReturn:
+    def _leave_to_run(self, frame: FrameType, trainer: Any = None) -> NoReturn:
         """Leave a training to the run that looks at it; of several processes each tells first what it trains with."""
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
-            self._walk_as_rank(lambda: self._measure_loop(frame), self._compare_ranks)
+            self._walk_as_rank(lambda: self._measure_rank(frame, trainer), lambda: self._compare_ranks(frame, trainer))
         if self._is_left:
             self._swallowed += 1
             if self._swallowed == MOST_SWALLOWED:
@@ -202,11 +189,11 @@ class Session(Walks):
             self._ended(UNWALKED)
         raise WalkFinished
 
-    def _compare_ranks(self) -> None:
+    def _compare_ranks(self, frame: FrameType, trainer: Any) -> None:
         """Judge what the processes train with."""
-        from trainwright.adapters.process_fingerprint import loop_setup
+        from trainwright.adapters.process_fingerprint import rank_setup
 
-        setup = loop_setup(self._seen or Seen())
+        setup = rank_setup(self._seen or Seen(), frame, trainer)
         judge(self._walk, setup)
         self._ended(" ".join([*remarks(setup.ranks, setup.words), UNWALKED]))
 
@@ -292,12 +279,9 @@ class Session(Walks):
         return self._run_shortly(run)
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
-        """Handle a `trainer.evaluate()` or `predict()` that raised before training: walk, which will find the cause."""
-        if self._onward.number:  # it was trained shortly: this may be a consequence
-            return
-        self._require(*TRAINER)
-        self._walk_training(trainer, frame)
-        raise WalkFinished
+        """Handle a `trainer.evaluate()` or `predict()` that raised before training: leave the script to the run, which finds why."""
+        if not self._onward.number:  # it was trained shortly: this may be a consequence
+            self._leave_to_run(frame, trainer)
 
     def unsupported(self, why: str) -> None:
         """Handle a training whose framework is too old to be walked: leave the script, and say so."""

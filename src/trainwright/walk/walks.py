@@ -311,26 +311,19 @@ class Walks:
             shows=self._options.samples,
         )
 
-    def _measure_loop(self, frame: FrameType) -> RankFacts:
-        from trainwright.adapters.process_fingerprint import loop_rank
+    def _measure_rank(self, frame: FrameType, trainer: Any) -> RankFacts:
+        from trainwright.adapters.process_fingerprint import loop_rank, trainer_rank
 
         assert self._ranks.position is not None
+        if trainer is not None:
+            return trainer_rank(trainer, self._ranks.position)
         return loop_rank(frame, self._seen or Seen(), self._ranks.position)
-
-    def _measure_trainer(self, trainer: Any) -> RankFacts:
-        from trainwright.adapters.process_fingerprint import trainer_rank
-
-        assert self._ranks.position is not None
-        return trainer_rank(trainer, self._ranks.position)
 
     def _report_of_children(self) -> bool:
         if (report := report_of_children()) is not None:
             self.reports.append(report)
             self._done(report, 0)
         return report is not None
-
-    def _walk_training(self, trainer: Any, frame: FrameType) -> None:
-        self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Walk a model's `fit`; return the arguments that must be replaced for the real training."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from trainwright.adapters.base import Learn, ReceivedRows, Training
 from trainwright.adapters.learning.information import measure_information
-from trainwright.adapters.learning.learner import Judged, Learner
+from trainwright.adapters.learning.learner import Judged, Learner, Trained
 from trainwright.adapters.learning.received import receive_rows
 from trainwright.core import Failure
 from trainwright.probes.row_losses import Compared, LossRows, compare, sum_of, weights_of
@@ -105,6 +105,45 @@ def _learn(learner: Learner, request: Learn, started: float, shown: list[Receive
         information=information,
         cut=run.cut,
         failure=failure,
+    )
+
+
+def measure_trained(
+    learner: Trained, *, updates: int, planned: int | None, seconds: float, reset: Callable[[], None]
+) -> LearningFacts:
+    """Look at a training that has come to its end: with the weights that it has, and with those that it began with.
+
+    Args:
+        updates: how many it has made.
+        seconds: for reading batches of each set, and for each look at them.
+        reset: gives the model its first weights.
+    """
+    batches = learner.fresh(MOST_BATCHES, seconds)
+    held = learner.held_out(MOST_HELD_ROWS, seconds)
+    source = "evaluation" if _count(learner, held) >= FEWEST_HELD_ROWS else "training"
+    held = held if source == "evaluation" else batches[: max(1, len(batches) // 4)]
+    started = now()
+    judged = learner.judged(held[0]) if held else None
+    most = max(1, int(seconds / max(now() - started, 1e-3)))
+    held, batches = held[:most], batches[:most]
+    looks: list[LearningLook] = []
+    if not held or _count(learner, held) < FEWEST_HELD_ROWS or not _look(learner, held, updates, looks):
+        return LearningFacts(planned=planned, unknown=NO_CONSTANT if held else TOO_FEW_ROWS)
+    terms = len(judged.calls) if judged is not None else 0
+    trained = _trained_look(learner, batches, updates)
+    is_asked = terms == 1 and not looks[0].below and updates >= FEWEST_UPDATES
+    information = measure_information(learner, batches, seconds) if is_asked else None
+    reset()
+    if not _look(learner, held, 0, looks):
+        return LearningFacts(planned=planned, unknown=NO_CONSTANT)
+    return LearningFacts(
+        held_out=source,
+        rows=_count(learner, held),
+        planned=planned,
+        looks=tuple(reversed(looks)),
+        trained=trained,
+        terms=terms,
+        information=information,
     )
 
 
@@ -219,7 +258,7 @@ def _split(learner: Learner, batches: Sequence[Any], digests: Sequence[Sequence[
 
 
 def _look(
-    learner: Learner, batches: Iterable[Any], updates: int, looks: list[LearningLook], *, training: bool = False
+    learner: Trained, batches: Iterable[Any], updates: int, looks: list[LearningLook], *, training: bool = False
 ) -> bool:
     """Add a look at the batches; returns whether that was possible."""
     judged = _judged(learner, batches, training)
@@ -259,7 +298,7 @@ def _most_answered(calls: Sequence[LossRows]) -> MostAnswered | None:
     return MostAnswered(answer=int(most), share=counts.max() / len(answers), of_labels=float((labels == most).mean()))
 
 
-def _trained_look(learner: Learner, batches: Sequence[Any], updates: int) -> LearningLook | None:
+def _trained_look(learner: Trained, batches: Sequence[Any], updates: int) -> LearningLook | None:
     """A look at some of the rows that were trained on last."""
     taken, rows = [], 0
     for batch in reversed(batches[: max(1, min(updates, len(batches)))]):
@@ -272,7 +311,7 @@ def _trained_look(learner: Learner, batches: Sequence[Any], updates: int) -> Lea
     return looks[0] if looks else None
 
 
-def _judged(learner: Learner, batches: Iterable[Any], training: bool) -> list[Judged]:
+def _judged(learner: Trained, batches: Iterable[Any], training: bool) -> list[Judged]:
     """The losses of the batches; empty unless all are known and have as many calls."""
     found: list[Judged] = []
     for batch in batches:
@@ -283,5 +322,5 @@ def _judged(learner: Learner, batches: Iterable[Any], training: bool) -> list[Ju
     return found
 
 
-def _count(learner: Learner, batches: Iterable[Any]) -> int:
+def _count(learner: Trained, batches: Iterable[Any]) -> int:
     return sum(len(learner.digests(b) or ()) for b in batches)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.learning.learner import Learner, Passed
+from trainwright.adapters.learning.learner import Passed, Trained
 from trainwright.probes.information import (
     FEWEST_ROWS,
     MOST_ROWS,
@@ -24,7 +24,7 @@ from trainwright.timing import now
 MOST_STATIONS = 32
 
 
-def measure_information(learner: Learner, batches: Sequence[Any], seconds: float) -> Information | None:
+def measure_information(learner: Trained, batches: Sequence[Any], seconds: float) -> Information | None:
     """What each point of the forward pass tells of the label, with the weights as they are now.
 
     Args:
@@ -51,7 +51,7 @@ def measure_information(learner: Learner, batches: Sequence[Any], seconds: float
     )
 
 
-def _passes(learner: Learner, batches: Sequence[Any], seconds: float) -> list[Passed]:
+def _passes(learner: Trained, batches: Sequence[Any], seconds: float) -> list[Passed]:
     started, chosen = now(), None
     passes: list[Passed] = []
     rows = 0

@@ -56,15 +56,8 @@ class Result(Protocol):
         """(rows, features); None if it was passed over."""
 
 
-class Learner(Protocol):
-    """What is needed of a training beside its steps."""
-
-    training: Training
-
-    @property
-    def window(self) -> int:
-        """How many batches an update takes at most."""
-        return 1
+class Trained(Protocol):
+    """What is needed of a training to judge what it has learned."""
 
     def fresh(self, most: int, seconds: float) -> list[Any]:
         """The batches of an epoch as training draws them, at most this many."""
@@ -75,9 +68,6 @@ class Learner(Protocol):
     def digests(self, batch: Any) -> list[int] | None:
         """A hash of each row of a batch; None if it has no rows."""
 
-    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
-        """The same batch with only some of its rows."""
-
     def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
         """The rows of a batch along its forward pass in evaluation mode, with what the loss is given.
 
@@ -85,12 +75,26 @@ class Learner(Protocol):
             chosen: the numbers of the results to keep; None: as many as there may be.
         """
 
-    def received(self, batch: Any) -> Received | None:
-        """A batch as the model receives it, with its losses in evaluation mode; None if it has no rows."""
-
     def judged(self, batch: Any, *, training: bool = False) -> Judged | None:
         """The loss calls of a batch, leaving everything as it was; None if that is not possible.
 
         Args:
             training: in training mode instead of evaluation mode.
         """
+
+
+class Learner(Trained, Protocol):
+    """The same of one that is yet to be trained, beside its steps."""
+
+    training: Training
+
+    @property
+    def window(self) -> int:
+        """How many batches an update takes at most."""
+        return 1
+
+    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
+        """The same batch with only some of its rows."""
+
+    def received(self, batch: Any) -> Received | None:
+        """A batch as the model receives it, with its losses in evaluation mode; None if it has no rows."""

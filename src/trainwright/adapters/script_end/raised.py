@@ -23,10 +23,11 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None, known: S
     Args:
         known: those that were known before.
     """
+    told = seen.refused[1] if seen is not None and seen.refused is not None and seen.refused[0] is error else None
     facts = replace(
         known,
         failure=failure,
-        refused=refused_anywhere(error, failure),
+        refused=told if told is not None else refused_anywhere(error, failure),
         missing=missing_name(error, failure),
         accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else known.accelerators,
         frozen_at=seen.freezing_lines() if seen else (),

@@ -7,15 +7,16 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from trainwright.adapters.script_end.missing_names import distribution
 from trainwright.core.finding import Failure, Place
 from trainwright.frameworks.packages import CONFIGURATION
+from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.refusals import unknown_argument
-from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.written import call_end, call_node, last_name, look_up
+from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.written import call_end, call_node, keyword_places, last_name, look_up
 from trainwright.stages.setup import RefusedCall
 
 
@@ -35,6 +36,16 @@ def refused_call(
         failure=failure,
         repairable=repairable,
     )
+
+
+def refused_in(
+    name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
+) -> RefusedCall:
+    """The facts of a framework's constructor that rejected its arguments, called in this frame of the script."""
+    failure = replace(failure_of(error), where=place_of(frame))
+    written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name, end=call_end(frame))
+    places = {argument: place for argument, (place, _) in written.items()}
+    return replace(refused_call(name, function, keywords, failure), places=places)
 
 
 def accepted(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ import torch
 import wrapt
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.state.snapshot import seed_everything
 from trainwright.stages.batch import (
     EqualInputs,
     ImageFacts,
@@ -49,37 +48,6 @@ class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
     def __call__(self, items: list[Any]) -> Any:
         self._self_items = list(items)
         return passed_on(self.__wrapped__, items)
-
-
-class Pool:
-    """The first training batches, so that every experiment can use the same ones."""
-
-    def __init__(self, loader: Any, *, label_key: Callable[[Mapping[str, Any]], str | None]) -> None:
-        seed_everything(1)
-        self.batches: list[Mapping[str, Any]] = []
-        for batch in loader:
-            self.batches.append(batch)
-            if len(self.batches) == POOLED:
-                break
-        # A stable sort keeps the loader's order among batches with equally many classes.
-        self._richest = sorted(self.batches, key=lambda b: -_classes(b, label_key(b)))
-
-    def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
-        """Some batches; one is among those with the most classes, several are in the loader's order."""
-        if count == 1:
-            return [self._richest[seed % len(self._richest)]]
-        start = seed % len(self.batches)
-        return (self.batches[start:] + self.batches[:start])[:count]
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-
-def _classes(batch: Mapping[str, Any], key: str | None) -> int:
-    labels = batch.get(key) if key else None
-    if not isinstance(labels, torch.Tensor) or labels.is_floating_point() or labels.dim() != 1:
-        return 0
-    return int(torch.unique(labels).numel())
 
 
 def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class JudgedLosses(TorchFunctionMode):
             targets=aims,
             value=value,
             options=options,
-            answers=answers(function, scores, aims),
+            answers=answers(function, scores, aims, of_indices=True),
             hits=hits_of_call(function, scores, aims, ignored=int(named.get("ignore_index", IGNORED_LABEL))),
             rows=loss_rows(function, scores, aims, value, options) if self.by_row else None,
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
-from trainwright.adapters.torch.training import TorchTraining
+from trainwright.adapters.base import ActiveRepairs
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.probes.losses import crosses_rows
 from trainwright.seams.failures.blame import tolerated
@@ -15,9 +15,14 @@ from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.stages.loss import CrossedTargets
 
 
-def crossed_targets(
-    pairings: Sequence[Pairing], training: TorchTraining, batches: Sequence[Any]
-) -> CrossedTargets | None:
+class _Stepping(Protocol):
+    active: ActiveRepairs
+
+    def loss_of(self, batch: Any) -> float:
+        """The loss of a batch with the repairs in force, always with the same weights and random numbers."""
+
+
+def crossed_targets(pairings: Sequence[Pairing], training: _Stepping, batches: Sequence[Any]) -> CrossedTargets | None:
     """The loss of a batch with its rows' targets permuted, and in the outputs' shape.
 
     None if no operation broadcast the two against each other, or if it matters which target a row is compared with.
@@ -49,7 +54,7 @@ def crossed_targets(
     return None
 
 
-def _same_targets(pairing: Pairing, training: TorchTraining, batches: Sequence[Any]) -> bool:
+def _same_targets(pairing: Pairing, training: _Stepping, batches: Sequence[Any]) -> bool:
     """Whether the outputs of two batches meet the same numbers: a grid, not their targets."""
     met: list[torch.Tensor] = []
 
@@ -90,7 +95,7 @@ def _change(pairing: Pairing, moved: bool, exchanged: bool, aligned: bool) -> Ca
     return change
 
 
-def _loss_with(training: TorchTraining, batch: Any, repair: Repair) -> float:
+def _loss_with(training: _Stepping, batch: Any, repair: Repair) -> float:
     training.active.tried = [repair]
     try:
         return training.loss_of(batch)

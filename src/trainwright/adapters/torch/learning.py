@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Received
-from trainwright.adapters.learning.learner import Judged, Learner, Passed
+from trainwright.adapters.learning.learner import Judged, Passed
 from trainwright.adapters.torch.called_model import left_as_it_was
-from trainwright.adapters.torch.training import Look, TorchTraining
+from trainwright.adapters.torch.runs import Look, TorchTraining
 from trainwright.probes.information import sketch
-from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.tensors.torch import objects as tensors
@@ -25,13 +23,14 @@ SAME_VALUE = 1e-6
 MOST_BYTES = 512 * 2**20
 
 
-class TorchLearner(Learner):
-    """The parts of a torch training that do not depend on who runs its loop."""
+class TorchLearner:
+    """What learning is judged by in a torch training."""
 
     training: TorchTraining
 
-    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
-        return self.training.chosen_rows(batch, rows)
+    def digests(self, batch: Any) -> list[int] | None:
+        """A hash of each row of a batch; None if it has no rows."""
+        return row_digests(batch)
 
     def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
         rows = len(self.digests(batch) or ())
@@ -44,24 +43,6 @@ class TorchLearner(Learner):
         if judged is None or not record.complete:
             return None
         return Passed(given=record.given, results=record.results, losses=judged.calls)
-
-    def received(self, batch: Any) -> Received | None:
-        rows = len(self.digests(batch) or ())
-        if not rows:
-            return None
-        record = PassRecord(self.training.model, rows, sketch, frozenset())
-        with quiet(), left_as_it_was(self.training.model), record.watching():
-            look = self.training.look(batch, by_row=True)
-        judged = _judged(look) if look is not None else None
-        labels: Any = None
-        with tolerated():  # a step that raises has no labels
-            labels = self.training.label_of(batch)
-        known = isinstance(labels, torch.Tensor) and labels.dim() > 0 and len(labels) == rows
-        return Received(
-            given=record.given,
-            losses=judged.calls if judged is not None else (),
-            labels=tensors.to_numpy(labels) if known else None,
-        )
 
     def judged(self, batch: Any, *, training: bool = False) -> Judged | None:
         with quiet(), left_as_it_was(self.training.model):

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
 
-from trainwright.adapters.torch.called_model import move_weights
-from trainwright.adapters.torch.crossed_rows import crossed_targets
-from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core import Stage
 from trainwright.probes import losses
-from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages import GradientFacts, LossFacts, LossTerm
+from trainwright.stages import LossFacts, LossTerm
 from trainwright.tensors.torch import objects as tensors
-
-# Number of rows to pass to the loss singly, to find those whose loss is not finite.
-_MOST_SINGLE_ROWS = 64
 
 
 def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None) -> LossFacts | None:
@@ -127,55 +118,3 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
         if bool(live.any()) and bool((found == wanted)[live].all()):
             fitting.append(k)
     return fitting[0] if len(fitting) == 1 else None
-
-
-def further_losses(
-    loss: LossFacts,
-    gradients: GradientFacts | None,
-    training: TorchTraining,
-    batches: Sequence[Any],
-    record: StepRecord,
-) -> LossFacts:
-    """The facts with the results of further calls: on single rows, with permuted targets, other weights.
-
-    The weights may be left changed.
-
-    Args:
-        record: the observed step's, whose batch was the first.
-    """
-    if loss.failure is not None or gradients is None:
-        return loss
-    first = batches[0]
-    loss = replace(loss, crossed=crossed_targets(record.pairings, training, batches))
-    if loss.value is not None and not math.isfinite(loss.value) and not loss.row_losses:
-        loss = _one_by_one(loss, training, first)
-    if not any(g.norm for g in gradients.gradients):
-        with tolerated():  # a loss that needs gradients tells nothing
-            same = unchanged_by_weights(training.model, lambda: training.loss_of(first))
-            loss = replace(loss, unchanged_by_weights=same)
-    return loss
-
-
-def _one_by_one(loss: LossFacts, training: TorchTraining, batch: Any) -> LossFacts:
-    count = training.rows_of(batch)
-    rows = min(count, _MOST_SINGLE_ROWS)
-    try:
-        each = tuple(training.loss_of(training.chosen_rows(batch, [row])) for row in range(rows))
-    except Exception as error:  # a model that cannot take one row (batch statistics) tells nothing here
-        note_own(error)
-        return loss
-    label = training.label_of(batch)
-    has_one = isinstance(label, torch.Tensor) and label.numel() == count
-    labels = tuple(float(x) for x in label.reshape(-1)[:rows]) if has_one else ()
-    return replace(loss, row_losses=each, row_labels=labels)
-
-
-def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
-    """Whether a loss is bit-identical after all trained weights were perturbed; they are not restored.
-
-    Args:
-        value: computes the loss of one batch, with the same random numbers at each call.
-    """
-    before = value()
-    move_weights(p for p in model.parameters() if p.requires_grad)
-    return value() == before

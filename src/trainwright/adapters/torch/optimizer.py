@@ -1,4 +1,4 @@
-"""Facts about a torch optimizer: its groups, its first update, its schedule's dry run."""
+"""Facts about a torch optimizer: its groups and its first update."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from trainwright.adapters.torch.memory import size_of
-from trainwright.adapters.torch.schedule import DryRun
-from trainwright.core.finding import Failure, Place
+from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.written import call_node, key_places, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
@@ -22,24 +21,16 @@ def optimizer_facts(
     optimizers: Sequence[Any],
     model: Any,
     before: Mapping[str, torch.Tensor],
-    failure: Failure | None,
-    dry: DryRun,
     *,
     user_built: bool,
-    planned: int | None,
     rate_given: bool = True,
     rate_position: int | None = None,
-    schedule_given: bool = False,
     schedule_first: bool = False,
-    warmup: int | None = None,
-    schedule_steps: int | None = None,
 ) -> OptimizerFacts:
     """The facts of a training's optimizers after one update.
 
     Args:
         before: the trainable parameters' values before the update.
-        dry: the schedule over the planned updates.
-        warmup: the requested number of warm-up updates.
     """
     names = {id(p): n for n, p in model.named_parameters()}
     groups = [g for o in optimizers for g in o.param_groups]
@@ -51,7 +42,6 @@ def optimizer_facts(
             changed[name] = float((parameter.detach() - before[name]).float().norm()) / scale
     kinds = [type(getattr(o, "optimizer", o)).__name__ for o in optimizers]
     return OptimizerFacts(
-        failure=failure,
         kind=kinds[0] if kinds else "",
         weights_bytes=size_of([*model.parameters(), *model.buffers()]),
         gradients_bytes=size_of(p for p in model.parameters() if p.requires_grad),
@@ -65,15 +55,7 @@ def optimizer_facts(
         held=tuple(names[id(p)] for p in held if id(p) in names),
         foreign=sum(id(p) not in names for p in held),
         changed=changed,
-        schedule=dry.points,
-        schedule_kind=dry.kind,
-        schedule_given=schedule_given,
-        schedule_length=dry.length,
-        schedule_failure=dry.failure,
         schedule_first=schedule_first,
-        schedule_steps=schedule_steps,
-        planned_updates=planned,
-        warmup_updates=warmup,
     )
 
 

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import nn
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run, Train
-from trainwright.adapters.torch.training import Look, TorchTraining
+from trainwright.adapters.base import Run, Train, Training
 from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.stages.overfit import Hits
 from trainwright.tensors.torch import objects as tensors
 
 
-def train(training: TorchTraining, request: Train) -> Run:
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A batch in evaluation mode, after a run."""
+
+    loss: float
+    losses: list[JudgedLoss]
+    scores: Any
+    """(rows, classes), or None."""
+    labels: Any
+    """(rows), or None."""
+
+
+class TorchTraining(Protocol):
+    """A torch training whose batches can be looked at."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The trained model."""
+
+    def look(self, batch: Any, *, by_row: bool = False, training: bool = False) -> Look | None:
+        """The batch in evaluation mode, without updates; None if that raised or is not possible.
+
+        Args:
+            by_row: with the loss of each row.
+            training: in training mode; the caller restores what that changes.
+        """
+
+
+def train(training: Training, request: Train) -> Run:
     """Take steps over the same batches in turn, from the initial weights; then restore the weights."""
     return short_runs.train(training, functools.partial(_at_end, training), request)
 
 
-def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
+def _at_end(training: Any, batches: Sequence[Any]) -> dict[str, Any]:
     """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction."""
     looks: list[Look] = []
     for batch in batches:

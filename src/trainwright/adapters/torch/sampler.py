@@ -10,15 +10,6 @@ from torch.utils.data import IterableDataset, WeightedRandomSampler
 from trainwright.probes.splits.two_sets import values_of
 from trainwright.stages.dataset import MOST_CLASSES, Split, SplitFacts
 
-# The samplers of torch, accelerate and transformers that leave no row out.
-_OF_ALL_ROWS = (
-    "RandomSampler",
-    "SequentialSampler",
-    "SeedableRandomSampler",
-    "LengthGroupedSampler",
-    "DistributedSampler",
-)
-
 
 def sampler_of(loader: Any) -> Any:
     """The sampler that a loader's rows are drawn by; None if it has none."""
@@ -43,13 +34,6 @@ def sampler_weights(loader: Any, split: Split, facts: SplitFacts) -> dict[int, f
     one_each = {int(c): np.unique(weights[found[:, 0] == c]) for c in classes[: MOST_CLASSES + 1]}
     same = len(classes) <= MOST_CLASSES and all(len(w) == 1 for w in one_each.values())
     return {c: float(w[0]) for c, w in one_each.items()} if same else {}
-
-
-def draws_every_row(loader: Any) -> bool:
-    """Whether a loader's own sampler draws each row of its data set once per epoch."""
-    kind = type(sampler_of(loader))
-    batches = type(getattr(loader, "batch_sampler", None)).__name__
-    return kind.__name__ in _OF_ALL_ROWS and batches in ("BatchSampler", "BatchSamplerShard", "NoneType")
 
 
 def is_shuffling(loader: Any) -> bool | None:

@@ -12,14 +12,13 @@ from torch import nn
 from trainwright.adapters.torch.called_model import Probe
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.token_probes import predicts_next_token
-from trainwright.core import Failure, Place, Stage
-from trainwright.probes.forward import units_equal
+from trainwright.core import Place, Stage
 from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.source.written import configured_labels
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages import GradientFacts, GradientOf, LossFacts
-from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
+from trainwright.stages import GradientFacts, GradientOf
+from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.tensors.torch import objects as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
@@ -126,41 +125,6 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
             )
         )
     return found
-
-
-def device_failure_kept(
-    failure: Failure | None, forward: ForwardFacts, loss: LossFacts | None, gradients: GradientFacts | None
-) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
-    """The facts of a step repeated on the CPU; if nothing failed there, the device's failure is kept."""
-    seen = any(f is not None and f.failure is not None for f in (forward, loss, gradients))
-    return (forward if seen else replace(forward, failure=failure)), loss, gradients
-
-
-def stay_identical(
-    parameters: tuple[ParameterFacts, ...], model: nn.Module, step: Callable[[], None]
-) -> tuple[ParameterFacts, ...]:
-    """The facts, with whether equal rows stay equal over some steps; the weights are left as the steps made them.
-
-    Args:
-        step: computes the gradients of a batch.
-    """
-    named = dict(model.named_parameters())
-    suspects = [p.name for p in parameters if p.identical_rows and p.trainable]
-    if not suspects:
-        return parameters
-    for _ in range(STEPS_UNTIL_DIFFERENT):
-        step()
-        with torch.no_grad():
-            moved = [(p, p.grad.to_dense()) for p in named.values() if p.grad is not None]
-            norm = sum(float(gradient.norm()) ** 2 for _, gradient in moved) ** 0.5 or 1e-12
-            for parameter, gradient in moved:  # one step length for all: a gradient of rounding noise stays small
-                parameter.sub_(STEP_LENGTH * gradient / norm)
-    return tuple(
-        replace(p, identical_after_steps=units_equal(tensors.to_numpy(named[p.name]), 0))
-        if p.name in suspects and named[p.name].grad is not None
-        else p
-        for p in parameters
-    )
 
 
 def with_origins(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 
 from trainwright.adapters.data.odd_rows import (
     RowStep,
@@ -109,18 +108,3 @@ def _in_processes(workers: int) -> Callable[[Any, Sequence[Sequence[int]]], Iter
         return iter(DataLoader(_Parts(data, parts), batch_size=None, num_workers=workers))
 
     return read
-
-
-def listed(items: Sequence[Any], like: Any) -> Any:
-    """Items as a data set of the kind of another one."""
-    return _Stream(items) if isinstance(like, IterableDataset) else items
-
-
-class _Stream(IterableDataset[Any]):
-    """Items as a stream."""
-
-    def __init__(self, items: Sequence[Any]) -> None:
-        self.items = items
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.chain(self.items[i] for i in range(len(self.items)))

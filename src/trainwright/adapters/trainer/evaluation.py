@@ -1,11 +1,11 @@
-"""A Trainer's own evaluation and metric function, observed on a few batches."""
+"""A Trainer's own evaluation and metric function, behind its training: observed once more, on a few batches."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,25 @@ import torch
 
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.evaluation_mode import EvaluationMode
-from trainwright.adapters.trainer.training import type_like
-from trainwright.core import Call, Failure, Place, Repair, Seam
+from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.guessing import guessed
 from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
-from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
 from trainwright.seams.torch.marks import tensors_in
-from trainwright.seams.torch.watch import Observer
 from trainwright.stages import EvaluationFacts, Given, TensorFacts
 from trainwright.tensors.torch import objects as tensors
+
+# Batches of an evaluation.
+BATCHES = 2
 
 
 class _Metrics:
     """The user's metric function; records its arguments, results and exceptions."""
 
-    def __init__(self, function: Any, repairs: Sequence[Repair], rows: int | None) -> None:
+    def __init__(self, function: Any, rows: int | None) -> None:
         self.function = function
-        self.repairs = [r for r in repairs if r.seam == Seam.METRICS]
         self.rows = rows
         self.failure: Failure | None = None
         self.named = True
@@ -44,12 +43,7 @@ class _Metrics:
         self.guesses: Mapping[str, Guess] = {}
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
-        call = Call(
-            seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids}, tensors=tensors
-        )
-        for repair in self.repairs:
-            call = mended(repair, call)
-        self.predictions, self.labels = call["predictions"], call["labels"]
+        self.predictions, self.labels = given.predictions, given.label_ids
         with undone(self.function):
             answer: Any = {}
             try:
@@ -114,32 +108,25 @@ def _like(given: Any, predictions: Any, labels: Any) -> Any:
     return type(given)(predictions=predictions, label_ids=labels, inputs=getattr(given, "inputs", None))
 
 
-def measure(
-    trainer: Any,
-    data: Any,
-    batches: int,
-    repairs: Sequence[Repair],
-    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-) -> EvaluationFacts:
-    """Evaluate on a few batches of evenly spaced rows, before any training, with the repairs in force.
+def measure(trainer: Any) -> EvaluationFacts:
+    """Evaluate on a few batches of evenly spaced rows.
 
     Args:
-        trainer: a copy that may be modified.
-        data: one evaluation set, or None.
-        mended_batch: applies the batch repairs to a batch.
+        trainer: is evaluated without its callbacks; nothing of what it logs is kept away.
     """
+    data = evaluation_set_of(trainer)
     base = _arguments(trainer)
     if data is None:
         return EvaluationFacts(present=False, **base)
     user_metrics = trainer.compute_metrics
-    metrics = _Metrics(user_metrics, repairs, length(data))
+    metrics = _Metrics(user_metrics, length(data))
     if user_metrics is not None:
         trainer.compute_metrics = metrics
-    few = _few(data, batches * trainer.args.eval_batch_size)
+    few = _few(data, BATCHES * trainer.args.eval_batch_size)
     mode = EvaluationMode(trainer.model)
     failure, result = None, {}
     try:
-        with _in_force(trainer, repairs, mended_batch), mode.watching():
+        with _without_callbacks(trainer), mode.watching():
             result = trainer.evaluate(eval_dataset=few)
     except Exception as error:  # the user's pipeline raised, which is a finding
         failure = failure_of(error)
@@ -169,11 +156,21 @@ def measure(
         training_mode=any(mode.modes),
         active_noise=tuple(mode.active.values()),
         train_call=mode.train_call,
-        repeatable=_repeatable(trainer, batch, repairs, mended_batch) if failure is None else None,
+        repeatable=_repeatable(trainer, batch) if failure is None else None,
         batch_keys=tuple(batch),
         loss_keys=_loss_keys(trainer, batch) if lossless else (),
         **base,
     )
+
+
+def evaluation_set_of(trainer: Any) -> Any:
+    """The set that a Trainer evaluates on; of several the first."""
+    data = trainer.eval_dataset
+    if not isinstance(data, dict):
+        return data
+    # A part of the training set is often also evaluated, for comparison.
+    held = [part for name, part in data.items() if "train" not in str(name)]
+    return next(iter(held or data.values()), None)
 
 
 def _arguments(trainer: Any) -> dict[str, Any]:
@@ -231,37 +228,18 @@ def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _in_force(
-    trainer: Any, repairs: Sequence[Repair], mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-) -> Iterator[None]:
-    """Apply training's repairs of batches and calls to the evaluation too."""
-    predict, own = trainer.prediction_step, trainer.__dict__.get("prediction_step")
-
-    def prediction_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        return predict(model, type_like(inputs, dict(mended_batch(inputs))), *args, **kwargs)
-
-    of_batches = any(r.seam == Seam.BATCH for r in repairs)
-    of_calls = [r for r in repairs if r.seam in (Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)]
-    if of_batches:
-        trainer.prediction_step = prediction_step
+def _without_callbacks(trainer: Any) -> Iterator[None]:
+    handler = trainer.callback_handler
+    kept, handler.callbacks = handler.callbacks, []
     try:
-        with Observer(trainer.model, of_calls) if of_calls else contextlib.nullcontext():
-            yield
+        yield
     finally:
-        if of_batches:
-            trainer.__dict__.pop("prediction_step")
-        if of_batches and own is not None:
-            trainer.prediction_step = own
+        handler.callbacks = kept
 
 
-def _repeatable(
-    trainer: Any,
-    batch: Mapping[str, Any],
-    repairs: Sequence[Repair],
-    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-) -> bool | None:
+def _repeatable(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
     # An evaluation that completed once has been seen.
-    with tolerated(), _in_force(trainer, repairs, mended_batch):
+    with tolerated():
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
         left, right = (tensors_in(answer) for answer in pair)

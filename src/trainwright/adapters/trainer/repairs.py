@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import transformers
 
 from trainwright.adapters.trainer import setup, versions
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.listening.seen import quiet
-from trainwright.seams.state.snapshot import AttributeState
-from trainwright.seams.torch.state import ModelState
 from trainwright.tensors.torch import objects as tensors
-
-if TYPE_CHECKING:
-    from trainwright.adapters.trainer.training import TrainerTraining
-
-
-def apply_to_trainer(training: TrainerTraining, repair: Repair) -> None:
-    trainer = training.trainer
-    with quiet():
-        training.ignored_arguments = change_parts(trainer, repair, training.scope, training.ignored_arguments)
-    training.start = ModelState(trainer.model, known=[training.start])
-    training.start_modules = AttributeState(trainer.model.modules())
 
 
 def find_tokenizer(trainer: Any, scope: Mapping[str, Any]) -> Any:
@@ -35,14 +21,11 @@ def find_tokenizer(trainer: Any, scope: Mapping[str, Any]) -> Any:
     return next(known, None)
 
 
-def change_parts(
-    trainer: Any, repair: Repair, scope: Mapping[str, Any], ignored: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Change a Trainer's parts; returns the arguments that its methods are not given from then on.
+def change_parts(trainer: Any, repair: Repair, scope: Mapping[str, Any]) -> None:
+    """Change a Trainer's parts.
 
     Args:
         scope: the script's names.
-        ignored: arguments that its methods are not given already.
     """
     roles = {
         "model": "model",
@@ -55,15 +38,11 @@ def change_parts(
     }
     given = {role: getattr(trainer, name) for role, name in roles.items()}
     given["tokenizer"] = find_tokenizer(trainer, scope)
-    given["arguments"] = trainer.args
-    given["ignored_arguments"] = ignored or {}
+    given |= {"arguments": trainer.args, "ignored_arguments": {}}
     changed = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=scope))
     for role, name in roles.items():
         if changed[role] is not given[role]:
             setattr(trainer, name, changed[role])
-    left_out: dict[str, Any] = dict(changed["ignored_arguments"])
-    for method, names in left_out.items():
-        if method != "log":  # the training logs nothing
-            setattr(trainer, method, setup.without_arguments(trainer, method, names))
+    for method, names in dict(changed["ignored_arguments"]).items():
+        setattr(trainer, method, setup.without_arguments(trainer, method, names))
     trainer._signature_columns = None
-    return left_out

@@ -15,6 +15,20 @@ from trainwright.adapters.torch.vocabulary import SAMPLED_ROWS
 _TOKENS = "input_ids"
 
 
+def changes_of_rows(trainer: Any, recorder: Any = None, batch: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What becomes of rows on their way into a batch, as fields of BatchFacts.
+
+    Args:
+        recorder: the collator that has made the batch, and keeps its items.
+    """
+    collator = trainer.data_collator
+    return {
+        "dropped_columns": dropped_columns(trainer),
+        "collator": getattr(collator, "__name__", type(collator).__name__),
+        "collator_masks": recorder is not None and batch is not None and collator_masks(recorder, batch),
+    }
+
+
 def dropped_columns(trainer: Any) -> tuple[str, ...]:
     """Columns that the Trainer removes because the model's forward does not name them."""
     if not trainer.args.remove_unused_columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -78,8 +78,9 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     metrics = trainer.compute_metrics
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
-    if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
-        places |= optimizer_places(trainer.optimizer, seen.optimizers[trainer.optimizer])
+    optimizer = _unwrap(trainer.optimizer)
+    if optimizer is not None and optimizer in seen.optimizers:
+        places |= optimizer_places(optimizer, seen.optimizers[optimizer])
     if (mode := _mode_place(trainer)) is not None:
         places["mode_change"] = mode
     places |= _own_methods(trainer)
@@ -92,7 +93,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
 def _own_methods(trainer: Any) -> dict[str, Place]:
     """The lines of methods that the user wrote for the trainer, model or optimizer, and of certain calls in them."""
     places: dict[str, Place] = {}
-    owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(trainer.optimizer)}
+    owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(_unwrap(trainer.optimizer))}
     for owner, role, method in (
         ("trainer", "training_step", "training_step"),
         ("trainer", "compute_loss", "compute_loss"),
@@ -109,12 +110,6 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             if owner == "trainer" and (line := call_line(code, called, receiver)):
                 places[name] = Place(show(code.co_filename), line)
     return places
-
-
-def makes_schedule(trainer: Any) -> bool:
-    """Whether the script creates the schedule itself."""
-    code = getattr(inspect.unwrap(type(trainer).create_scheduler), "__code__", None)
-    return trainer.lr_scheduler is not None or (code is not None and is_users(code.co_filename))
 
 
 def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze, ...]:
@@ -149,7 +144,12 @@ def rate_is_written(trainer: Any, seen: Seen) -> bool:
     if trainer.optimizer is None:
         built = seen.constructions.get(id(trainer.args))
         return built is None or "learning_rate" in built.keywords
-    return is_rate_written(trainer.optimizer, seen)
+    return is_rate_written(_unwrap(trainer.optimizer), seen)
+
+
+def _unwrap(optimizer: Any) -> Any:
+    """The optimizer itself, in which Accelerate wraps it for a training."""
+    return getattr(optimizer, "optimizer", optimizer)
 
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
@@ -218,12 +218,9 @@ _WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_tr
             "_get_train_sampler")  # fmt: skip
 
 
-def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[OverriddenMethod]:
-    """Methods of the Trainer that the user's subclass overrides, and the arguments that they do not accept.
-
-    Args:
-        ignored: methods that a repair already calls without such arguments.
-    """
+def overridden_methods(trainer: Any) -> list[OverriddenMethod]:
+    """Methods of the Trainer that the user's subclass overrides, and the arguments that they do not accept; a repair calls the
+    Trainer's own ones without."""
     found, own = [], transformers.Trainer
     for name in _WATCHED:
         method = getattr(type(trainer), name)
@@ -231,7 +228,7 @@ def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[Overrid
         if code is None or not is_users(code.co_filename):
             continue
         passed = name in _PASSED and _PASSED[name][0] in inspect.signature(getattr(own, name)).parameters
-        missing = _not_taken(method, *_PASSED[name]) if passed and name not in ignored else ()
+        missing = _not_taken(method, *_PASSED[name]) if passed and name not in vars(trainer) else ()
         where = Place(show(code.co_filename), code.co_firstlineno)
         found.append(OverriddenMethod(name=name, missing=missing, where=where))
     return found
@@ -264,20 +261,8 @@ def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
     return call
 
 
-def label_place(frame: FrameType, column: str) -> Place | None:
-    """The script's last line before its training call that writes a column of this name."""
-    places = key_places(frame.f_code.co_filename, column, frame.f_lineno) if column else []
-    return places[-1] if places else None
-
-
-def setup_facts(
-    trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: int | None, ignored: Mapping[str, Any]
-) -> SetupFacts:
-    """The arguments, places and devices of the training that is about to start.
-
-    Args:
-        ignored: by method, the arguments that a repair leaves out because the method does not take them.
-    """
+def setup_facts(trainer: Any, frame: FrameType, seen: Seen) -> SetupFacts:
+    """The arguments, places and devices of a Trainer that trains."""
     args = trainer.args
     model = trainer.model
     built = seen.constructions.get(id(args))
@@ -290,7 +275,7 @@ def setup_facts(
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
         places=find_places(trainer, frame, seen),
-        overrides=tuple(overridden_methods(trainer, ignored)),
+        overrides=tuple(overridden_methods(trainer)),
         model_class=type(model).__name__,
         loads_checkpoint=model in seen.loadings,
         idle=() if model in seen.loadings else idle_settings([model]),
@@ -307,6 +292,5 @@ def setup_facts(
         batch_size=args.train_batch_size,
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
-        planned_updates=planned_updates,
         ranks=seen.ranks,
     )

@@ -143,9 +143,9 @@ def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
     looking.last_loader = weakref.ref(loader)
     if looking.look.phase:
         return
-    items, fetcher = None, getattr(iterator, "_dataset_fetcher", None)
-    if fetcher is not None and callable(fetcher.collate_fn):
-        fetcher.collate_fn = items = RecordingCollator(fetcher.collate_fn)
+    items, collate = None, getattr(iterator, "_collate_fn", None)
+    if not loader.num_workers and callable(collate):
+        iterator._collate_fn = items = RecordingCollator(collate)
     looking.begin_loader(loader, items)
 
 

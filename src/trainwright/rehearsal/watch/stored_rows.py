@@ -46,6 +46,8 @@ class StoredRows:
                 self._recorder.guard(functools.partial(self._try, rows, collate, changed))
 
     def _try(self, rows: Any, collate: Callable[[Any], Any] | None, changed: set[str]) -> None:
+        if not hasattr(rows, "__len__"):
+            return
         size = len(rows)
         numbers = np.unique(np.linspace(0, size - 1, READ_AGAIN).astype(np.int64)).tolist()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
 from trainwright.stages import DatasetFacts, SetupFacts, SplitFacts
 from trainwright.stages.learning import SHOWN_SHARE, LearningFacts
 
@@ -26,7 +26,7 @@ BY_HEART = 0.3
 LEARNED = 10.0
 
 
-@rule("TW918", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
+@rule("TW918", Severity.WARNING, residual=True)
 def few_distinct_rows(dataset: DatasetFacts, learning: LearningFacts | None, setup: SetupFacts) -> Iterator[Finding]:
     """Few distinct training rows, which may be all that is learned."""
     train, held = dataset.train, dataset.evaluation

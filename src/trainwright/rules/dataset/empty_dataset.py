@@ -45,13 +45,16 @@ def empty_dataset(dataset: DatasetFacts | None, setup: SetupFacts) -> Iterator[F
         )
 
 
+_MADE = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)
+
+
 def _given_to_loader(empty: EmptySet, setup: SetupFacts) -> Finding:
     """A set without rows whose loader ended the script before training."""
     name = f"{empty.expression} ({empty.kind})" if empty.expression else f"the data set ({empty.kind})"
     return Finding(
         message=f"{name} has 0 rows: its loader has nothing to draw from",
         measured={"rows": 0},
-        where=empty.where,
+        where=empty.where if empty.expression else setup.place(*_MADE) or empty.where,
         proof=Proof(f"its length is 0, and the loader raised {setup.failure}"),
         fix=Fix(does=f"look at how {empty.expression or 'it'} is made: a filter, a split or a path left nothing"),
     )

@@ -2,8 +2,8 @@
 
 Why it matters: The accuracy looks good, but a model that has learned nothing would reach it too. The rare class,
 usually the one that matters, is never found.
-Evidence: The counts of the labels, the predictions after a short run, and a loss equal to that of the class
-frequencies. It is more than a note if, on the same rows and over more steps, a class-weighted loss tells the classes
+Evidence: The counts of the labels, and the predictions after a short run whose loss is that of the class frequencies, or after
+the whole training. It is more than a note if, on the same rows and over more steps, a class-weighted loss tells the classes
 apart on three seeds while the unweighted loss does not. A note is also what a planned training leaves that was run to its
 end: one answer for nearly all held-out rows, among which that class is far from as frequent.
 Fix (unsafe): Use class weights in the loss, or a sampler. Judge by a metric that counts each class (balanced accuracy,
@@ -12,11 +12,12 @@ F1).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import fmean
 
 import numpy as np
 
-from trainwright.core import Call, Diagnosis, Finding, Fix, Number, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.core.thresholds import DOMINATES
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
 from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LearningFacts, LossFacts, SetupFacts
@@ -39,7 +40,11 @@ _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 @rule("TW109", Severity.WARNING)
 def imbalanced_classes(
-    dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts, learning: LearningFacts | None
+    dataset: DatasetFacts,
+    loss: LossFacts,
+    baseline: BaselineFacts | None,
+    setup: SetupFacts,
+    learning: LearningFacts | None,
 ) -> Diagnosis:
     """A dominant class, and a model that predicts nothing else."""
     labels, call = dataset.train.labels, loss.call
@@ -47,9 +52,16 @@ def imbalanced_classes(
         return
     if not _dominated(labels) or not loss.targets_are_labels:
         return
-    if not _predicts_one(baseline, labels):
+    trained = learning.trained if learning is not None else None
+    if baseline is not None and _predicts_one(baseline, labels):
+        alone = f"after {baseline.steps} steps the model predicts nothing else"
+        measured = {"steps": baseline.steps, "loss": baseline.last, "loss_of_constant": baseline.constant or 0.0}
+    elif trained is not None and trained.answers_only(_major(labels)):
+        alone = f"after {trained.updates:,} updates the model answers nothing else"
+        measured = {"updates": trained.updates, "loss": trained.loss, "loss_of_constant": trained.constant}
+    else:
         if learning is not None and (answered := _answered(learning, _major(labels))):
-            yield _finding(labels, baseline, setup, answered)
+            yield _finding(labels, {}, setup, answered)
         return
     outcome = None
     if (change := _weigh(labels, loss.classes or 0, call.function)) is not None:
@@ -57,8 +69,7 @@ def imbalanced_classes(
     told = outcome is not None and outcome.clearly_better and max(outcome.after) <= TOLD_APART
     stuck = outcome is not None and bool(outcome.before) and min(outcome.before) >= STUCK * (1 - 1 / labels.classes)
     told_apart = outcome if told and stuck else None
-    alone = f"after {baseline.steps} steps the model predicts nothing else"
-    yield _finding(labels, baseline, setup, alone, told_apart, change)
+    yield _finding(labels, measured, setup, alone, told_apart, change)
 
 
 def _answered(learning: LearningFacts, major: int | float | str) -> str:
@@ -70,7 +81,7 @@ def _answered(learning: LearningFacts, major: int | float | str) -> str:
     if most.answer != major or most.share < NEARLY_ALL or most.of_labels > MUCH_RARER * most.share:
         return ""
     return (
-        f"after {last.updates:,} updates in the walk the model answers it for {most.share:.0%} of {learning.rows:,} rows that it was "
+        f"after {last.updates:,} updates the model answers it for {most.share:.0%} of {learning.rows:,} rows that it was "
         f"not trained on, of which {most.of_labels:.0%} have it"
     )
 
@@ -93,7 +104,7 @@ def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
 
 def _finding(
     labels: LabelFacts,
-    baseline: BaselineFacts,
+    measured: Mapping[str, float],
     setup: SetupFacts,
     seen: str,
     outcome: Outcome | None = None,
@@ -101,14 +112,6 @@ def _finding(
 ) -> Finding:
     share, major = labels.majority_share, _major(labels)
     name = f" ({labels.class_names[major]})" if isinstance(major, int) and 0 <= major < len(labels.class_names) else ""
-    measured: dict[str, Number] = {
-        "majority_share": round(share, 4),
-        "accuracy_of_constant": round(share, 4),
-        "steps": baseline.steps,
-        "loss": round(baseline.last, 4),
-    }
-    if baseline.constant is not None:
-        measured["loss_of_constant"] = round(baseline.constant, 4)
     message = (
         f"{share:.1%} of {sum(labels.census.values()):,} training labels are {major}{name}: always predicting it has an "
         f"accuracy of {share:.1%}, and {seen}"
@@ -118,7 +121,11 @@ def _finding(
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
         message=message,
-        measured=measured,
+        measured={
+            "majority_share": round(share, 4),
+            "accuracy_of_constant": round(share, 4),
+            **{name: round(value, 4) for name, value in measured.items()},
+        },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=outcome,
         repair=change if outcome else None,

@@ -16,7 +16,7 @@ from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, rate_pl
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages import OptimizerFacts, OverfitFacts, SetupFacts
 
-STEPS = 12
+STEPS = 24
 # The rate in torch's own examples for plain SGD with momentum.
 GRADIENT_DESCENT_RATE = 0.1
 # A rate within this factor of a usual one is assumed to be intended.

@@ -7,11 +7,12 @@ _DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_ST
 
 def is_device_error(error: BaseException | None) -> bool:
     """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
-    return (
-        isinstance(error, RuntimeError)
-        and not is_memory_short(error)
-        and any(word in str(error) for word in _DEVICE_ERRORS)
-    )
+    return isinstance(error, RuntimeError) and not is_memory_short(error) and hides_cause(str(error))
+
+
+def hides_cause(message: str) -> bool:
+    """Whether an accelerator's message names no cause; another device's does."""
+    return any(word in message for word in _DEVICE_ERRORS)
 
 
 def is_memory_short(error: BaseException | None) -> bool:

@@ -190,6 +190,8 @@ class Seen:
     """What the last load of a state dict into each model matched, if that was hardly anything."""
     trained_earlier: WeakIdentityDictionary[bool] = field(default_factory=WeakIdentityDictionary)
     """Parameters that a training before the walked one has trained, and the loaders that it drew from."""
+    refused: tuple[Exception, Any] | None = None
+    """What a framework's constructor raised last for its arguments, and the facts of that call."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
 

@@ -211,7 +211,6 @@ def patch_backward(module: Any) -> None:
         setattr(module, name, call)
 
 
-_unclipped: list[bool] = []
 _on_clip: list[tuple[Callable[[], None], Callable[[Callable[[], Any]], None]]] = []
 
 
@@ -224,28 +223,17 @@ def watch_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], 
     _on_clip.append((begun, ended))
 
 
-@contextmanager
-def unclipped() -> Iterator[None]:
-    """While the context lasts, torch's gradient clipping has no effect, since clipped gradients do not add up."""
-    _unclipped.append(True)
-    try:
-        yield
-    finally:
-        _unclipped.pop()
-
-
 def patch_clipping(module: Any) -> None:
     by_norm, by_value = module.clip_grad_norm_, module.clip_grad_value_
 
     @functools.wraps(by_norm)
     def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
         given = _listed(parameters)
-        limit = float("inf") if _unclipped else max_norm
         for begun, _ in _on_clip:
             begun()
-        answer = passed_on(by_norm, given, limit, *args, **kwargs)
+        answer = passed_on(by_norm, given, max_norm, *args, **kwargs)
         for _, ended in _on_clip:
-            ended(functools.partial(by_norm, given, limit, *args, **kwargs))
+            ended(functools.partial(by_norm, given, max_norm, *args, **kwargs))
         return answer
 
     @functools.wraps(by_value)
@@ -253,8 +241,7 @@ def patch_clipping(module: Any) -> None:
         given = _listed(parameters)
         for begun, _ in _on_clip:
             begun()
-        if not _unclipped:
-            passed_on(by_value, given, *args, **kwargs)
+        passed_on(by_value, given, *args, **kwargs)
         for _, ended in _on_clip:
             ended(functools.partial(by_value, given, *args, **kwargs))
 

@@ -7,34 +7,10 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, FunctionType
 from typing import Any
 
-from trainwright.seams.source.written import call_end, call_node, last_name, look_up, syntax_tree
+from trainwright.seams.source.written import call_end, call_node, look_up, syntax_tree
 
 # The packages whose class of this name is the model that `fit` trains.
 _PACKAGES, _MODEL = ("keras", "tf_keras"), "Model"
-
-
-def training_lines(file: str, reached: int) -> list[int]:
-    """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
-    tree = syntax_tree(file)
-    if tree is None:
-        return []
-    trainers = {
-        t.id
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("Trainer")
-        for t in n.targets
-        if isinstance(t, ast.Name)
-    }
-    return sorted(
-        n.lineno
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "train"
-        and isinstance(n.func.value, ast.Name)
-        and n.func.value.id in trainers
-        and n.lineno > reached
-    )
 
 
 def fit_lines(frame: FrameType) -> list[int]:

@@ -26,6 +26,6 @@ class Classifier(nn.Module):
         return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
 
 
-args = TrainingArguments(**QUIET, num_train_epochs=4, learning_rate=1e-2, per_device_train_batch_size=12)
-trainer = Trainer(Classifier(), args, train_dataset=data)
+args = TrainingArguments(**QUIET, num_train_epochs=6, learning_rate=1e-2, per_device_train_batch_size=12)
+trainer = Trainer(Classifier(), args, train_dataset=data.select(range(160)), eval_dataset=data.select(range(160, 240)))
 trainer.train()

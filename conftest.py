@@ -19,8 +19,6 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-# Tests of the walk need no rehearsal; those of the rehearsal ask for it.
-os.environ.setdefault("TRAINWRIGHT_REHEARSAL", "false")
 ROOT = Path(__file__).parent
 TESTS = ROOT / "tests"
 sys.path[:0] = [str(TESTS / "helpers"), str(TESTS), str(ROOT)]

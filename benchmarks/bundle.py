@@ -69,9 +69,7 @@ def bundle(script: Path) -> tuple[str, int]:
         out = Path(folder) / "bundle"
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            bundle_program(
-                Program(script=str(script)), out, ["--no-rehearsal"], seconds=SECONDS, with_data=False, say=str
-            )
+            bundle_program(Program(script=str(script)), out, [], seconds=SECONDS, with_data=False, say=str)
         found = out / SCRIPT
         told = said.getvalue().strip().rpartition("paste it. ")[2]
         return told, found.read_text("utf-8").count("\n") if found.exists() else 0

@@ -5,8 +5,7 @@
 
 Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults
 named at all, named as the first cause at the announced line, findings besides them, findings above a note on scripts that
-have no fault (false alarms), and seconds of the walk and of the whole process, imports included. What a walk costs in
-training steps is printed after it, by walk_cost.py, on larger scripts, where no part of the scripts was asked for.
+have no fault (false alarms), and seconds of the check, as its report says them, and of the whole process.
 
 --reports keeps every report as JSON, and --against compares them with those of an earlier run: what changes no report
 leaves nothing but seconds different. Both seed the scripts that set no seed (seeded/sitecustomize.py).
@@ -29,8 +28,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import walk_cost
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
@@ -117,8 +114,6 @@ def main() -> None:
             print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     text = table(done)
-    if not options.filter and options.keras in (None, "none"):
-        text += "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
     print(text)
     reports = {_name(d): _timeless(d.report) for d in done}
     if options.reports:
@@ -238,7 +233,7 @@ def table(done: list[Diagnosis]) -> str:
         )
         + ". One process per script in `tests/`; seconds are median / slowest.",
         "",
-        "| framework | planted faults named | correct first cause and line | other findings | false alarms | walk s | process s |",
+        "| framework | planted faults named | correct first cause and line | other findings | false alarms | check s | process s |",
         "|---|---|---|---|---|---|---|",
         *(tally.row(name) for name, tally in sorted(tallies.items())),
         Tally(done).row("all"),

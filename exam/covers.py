@@ -35,7 +35,7 @@ from trainwright.core import Place, Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import SHORT_OF_MEMORY, Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import add_review
+from trainwright.rehearsing import judge_run
 
 STORED = EXAM / "covers.json"
 # Of a run from its first update on, and on the wall for one that sleeps.
@@ -198,8 +198,7 @@ def _row(asked: Asked, record: Record, script: Path) -> Row:
     def line(where: Place | None) -> int | None:
         return where.line if where is not None and Path(where.file).name == script.name else None
 
-    report = Report(script=script.name)
-    (report,) = add_review([report], record, Options())
+    report = judge_run(Report(script=script.name), record, Options())
     failure, ended = record.ended.failure, record.ended
     died = ended.own_error or ended.hindrance or (f"status {ended.status}" if ended.status else "")
     found = [[f.name, line(f.where), str(f.severity)] for f in report.findings]

@@ -2,7 +2,7 @@
 
 It does not work, on any backend (KERAS_BACKEND=tensorflow, torch or jax). Each backend stops at the first of its four
 faults in words of its own; mended one at a time, the others are an error here, a NaN there, and silence elsewhere.
-`trainwright check examples/keras_text.py` finds the four in one walk, each at its line.
+`trainwright check examples/keras_text.py` finds the four in one check, each at its line.
 """
 
 from importlib.util import find_spec

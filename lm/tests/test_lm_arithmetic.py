@@ -17,7 +17,6 @@ import torch
 
 from lm_material import SMALL, small_recipe, write_data
 from trainwright.errors import UsageError
-from trainwright.walk.run import check_script
 from trainwright_lm.commands.train import train as train_command
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs import checkpoint as checkpoints
@@ -422,14 +421,15 @@ def test_the_real_clock_measures_each_trial_and_changes_nothing(settings: tuple[
 
 
 @pytest.mark.slow
-def test_the_debugger_walks_the_training_and_not_the_measurement(data: PreparedData, tmp_path: Path) -> None:
+def test_the_debugger_sees_the_training_and_not_the_measurement(data: PreparedData, tmp_path: Path) -> None:
     settings = [word for setting in SMALL for word in ("--set", setting)]
     words = ["lm", "train", str(data.folder), "--out", str(tmp_path / "run"), *settings, "--set", "data.windows=4",
              "--precision", "auto"]  # fmt: skip
-    (report,) = check_script("trainwright", words, module=True, strict=True)
-    assert Path(report.script).name == "trainwright" or "train" in report.script
-    optimizer = next(run for run in report.stages if run.stage.label == "optimizer")
-    assert "MuonAdamW" in optimizer.why, report
+    command = [sys.executable, "-m", "trainwright", "check", "--json", "-", "-m", "trainwright", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    optimizer = next(run for run in report["stages"] if run["stage"] == "optimizer")
+    assert "MuonAdamW" in optimizer["why"], report
     assert not (tmp_path / "run" / "log.jsonl").exists()
 
 

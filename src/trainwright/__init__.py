@@ -1,4 +1,4 @@
-"""Trainwright walks a training pipeline before the long run and names the first cause of failure."""
+"""Trainwright runs a training script before its long run, watches it, and names the first cause of failure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def check(
 ) -> Report:
     """Check a training that is about to start, and leave everything as it is.
 
-    Objects of torch are trained in a copy of this process, for at most 300 updates; where it has begun to use a GPU, here, and
-    then restored. A `Trainer` and a Keras model are walked, and restored.
+    The objects are trained in a copy of this process, for at most 300 updates where they have no plan of their own; where it has
+    begun to use a GPU, TensorFlow or JAX, here, and are then restored.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
     `check(module, datamodule=data)` for a `LightningModule`; for plain torch
@@ -44,7 +44,7 @@ def check(
             targets under "labels", "target" or the like; without a loss, the arguments of `model`.
         loss: a function of (output, targets); None: the model gets the whole batch and returns its loss.
         budget: time limit, in seconds.
-        seed: random seed of the walk's experiments; moves those of a copy.
+        seed: moves the random seeds of the run.
         ignore: names of silenced rules.
         repair: fix faults in memory and go on.
         samples: show single rows of the data.
@@ -52,11 +52,11 @@ def check(
 
     Raises:
         trainwright.errors.UsageError: if the arguments do not describe a training.
-        trainwright.errors.UnsupportedVersion: if a framework is too old to be walked.
+        trainwright.errors.UnsupportedVersion: if a framework is too old to be checked.
     """
-    from trainwright.api import check as walk
+    from trainwright.api import check as check_objects
 
-    return walk(
+    return check_objects(
         training,
         loader,
         evaluation_loader,

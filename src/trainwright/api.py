@@ -15,11 +15,9 @@ from trainwright.core.report import Report
 from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from trainwright.adapters.base import Adapter
     from trainwright.adapters.from_objects import Training
-    from trainwright.seams.listening.seen import Seen
 
-# Of a training of torch, which has no end of its own here.
+# Of a training that has no end of its own here.
 MOST_UPDATES = 300
 _FORMS = (
     "trainwright.check takes a transformers Trainer; a LightningModule with a loader (and an evaluation loader) or "
@@ -47,14 +45,13 @@ def check(
 ) -> Report:
     """Carry out `trainwright.check` for its caller."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
-    from trainwright.adapters.from_objects import Training, kept
+    from trainwright.adapters.from_objects import kept
     from trainwright.options import Options, shows_samples
     from trainwright.rehearsal.request import Work
     from trainwright.rehearsing import rehearse_work
+    from trainwright.seams.requirements import versions
     from trainwright.seams.source.places import place_of, show
     from trainwright.seams.source.written import syntax_tree
-    from trainwright.walk.closing import versions
-    from trainwright.walk.session import Session
 
     if isinstance(ignore, str):
         raise UsageError(f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}].")
@@ -64,14 +61,12 @@ def check(
     linecache.checkcache()
     syntax_tree.cache_clear()
     plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
-    training = _training(training, loader, evaluation_loader, datamodule, plain, fit, caller)
+    described = _training(training, loader, evaluation_loader, datamodule, plain, fit, caller)
     script = show(caller.f_code.co_filename)
     with cell_progress() as say:
-        if not isinstance(training, Training):
-            return Session(script, options, say=say).check(training)
-        report = Report(script=script, framework=training.framework, versions=versions(), begins=place_of(caller))
-        work = Work(run=training.run, most_updates=MOST_UPDATES)
-        return rehearse_work(report, work, options, say, kept(training.owners))[0]
+        report = Report(script=script, framework=described.framework, versions=versions(), begins=place_of(caller))
+        work = Work(run=described.run, most_updates=None if "epochs" in fit else MOST_UPDATES)
+        return rehearse_work(report, work, options, say, kept(described.owners))[0]
 
 
 def _training(
@@ -82,21 +77,19 @@ def _training(
     plain: dict[str, Any],
     fit: dict[str, Any],
     caller: FrameType,
-) -> Callable[[Seen], Adapter] | Training:
-    """The training that the arguments describe; of Keras, what makes the adapter of its walk."""
+) -> Training:
+    """The training that the arguments describe."""
     from trainwright.adapters import from_objects
     from trainwright.frameworks.packages import TRAINER
-    from trainwright.walk.version_check import packages_of, require
+    from trainwright.seams.requirements import packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
     if from_objects.is_keras_model(training) and not given:
-        from trainwright.adapters.keras.from_objects import of_keras
-
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Keras model's data is passed as to fit; call check(model, x=…, y=…)")
         require(*packages_of(training))
         _check_fit(training, fit)
-        return lambda seen: of_keras(seen, training, fit, caller)
+        return from_objects.of_keras(training, fit, caller)
     _none_of(fit, "check takes them only with a compiled Keras model")
     if training is not None and given:
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")

@@ -1,4 +1,4 @@
-"""Joins what the walk has seen, what the whole run came to, and what is known of its error, into causes and remedies."""
+"""Joins what the rules found, what the whole run came to, and what is known of its error, into causes and remedies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_tried(finding: Finding) -> bool:
 
 
 def _is_proven(finding: Finding) -> bool:
-    """Whether the walk has proven an error of what comes before the result."""
+    """Whether the check has proven an error of what comes before the result."""
     return finding.stage < Stage.EVALUATION and finding.severity == Severity.ERROR
 
 

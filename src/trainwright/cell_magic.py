@@ -1,5 +1,5 @@
-"""`%%check` in a notebook: runs a cell, with its training, in a copy of the notebook's process. The notebook's own variables stay
-untouched, but for a cell that trains by Keras: that is run in them up to its training, which is walked."""
+"""`%%check` in a notebook: runs a cell, with its training, in a copy of the notebook's process, or in the notebook's own where
+that cannot be copied. The notebook's variables stay untouched."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from trainwright.seams.loops.found_loops import is_users_object
 from trainwright.seams.source.moved_code import watched_names
 from trainwright.seams.source.places import cell_numbers, show
 from trainwright.seams.source.written import assignment_place, syntax_tree
-
-# The kind of training that is walked in the notebook's own process.
-_WALKED = frozenset({"fit"})
 
 
 def register(shell: Any) -> None:
@@ -50,14 +47,11 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
         UsageError: for unknown options, and for a cell with a top-level `await`.
     """
     import trainwright.report  # noqa: F401 - the report shows itself
-    from trainwright.adapters.from_objects import kept
     from trainwright.api import cell_progress
     from trainwright.options import Options, shows_samples
-    from trainwright.rehearsal.in_place import has_computed_elsewhere
     from trainwright.rehearsal.request import Work
     from trainwright.rehearsing import rehearse_work
-    from trainwright.walk.closing import nothing_checked, versions
-    from trainwright.walk.session import Session
+    from trainwright.seams.requirements import versions
 
     given = _parser().parse_args(shlex.split(line))
     options = Options(budget=given.budget, seed=given.seed, ignore=tuple(given.ignore), repair=given.repair)
@@ -77,15 +71,19 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
 
     report = Report(script=f"In [{number}]", framework="torch", versions=versions())
     with cell_progress() as say:
-        if not has_computed_elsewhere():
-            work = Work(run=run, left_at=_WALKED)
-            report, record = rehearse_work(report, work, options, say, kept([*shell.user_ns.values()]))
-            if not record.trainings and record.ended.failure is None:
-                ended = "The cell ended without reaching a training call or loop that Trainwright recognizes"
-                return replace(report, message=nothing_checked(ended))
-            if _WALKED.isdisjoint(training.kind for training in record.trainings):
-                return report
-        return Session(report.script, options, say=say).run(start)[-1]
+        return rehearse_work(report, Work(run=run), options, say, untouched(shell.user_ns))[0]
+
+
+@contextlib.contextmanager
+def untouched(names: dict[str, Any]) -> Iterator[None]:
+    """Behind the context, a notebook's variables and the objects in them are what they were before it."""
+    from trainwright.adapters.from_objects import kept
+
+    before = dict(names)
+    with kept([*before.values()]):
+        yield
+    names.clear()
+    names.update(before)
 
 
 @contextlib.contextmanager

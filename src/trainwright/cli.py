@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
-from trainwright.checking import WALK_SHARE, check_program
+from trainwright.checking import check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
 from trainwright.errors import DeviceLost, TrainwrightError, UsageError
@@ -30,10 +30,10 @@ app = App(
     name="trainwright",
     version=__version__,
     version_flags=["--version"],
-    help="Walk a training script's pipeline before the long run and name the first cause of a fault, with a proven fix.",
+    help="Run a training script before its long run, watch it, and name the first cause of a fault, with a proven fix.",
     help_epilogue="""Examples:
 
-    trainwright check train.py --epochs 3      walk train.py with its own arguments
+    trainwright check train.py --epochs 3      check train.py with its own arguments
     trainwright check --json report.json train.py
     trainwright check train.ipynb
     trainwright check -- torchrun --nproc_per_node 4 train.py --epochs 3
@@ -53,11 +53,10 @@ Budget = Annotated[
     float | None,
     Parameter(
         name="--budget",
-        help="Time limit in seconds, from the training's first step on: 120 for a rehearsal and a walk together, of which "
-        "the walk takes at most half; 60 for a walk alone.",
+        help="Time limit in seconds of the script's run, from its training's first step on; 120 without this.",
     ),
 ]
-Seed = Annotated[int, Parameter(name="--seed", help="Random seed of the walk's experiments.")]
+Seed = Annotated[int, Parameter(name="--seed", help="Random seed.")]
 Device = Annotated[
     str,
     Parameter(
@@ -95,8 +94,8 @@ Rehearsal = Annotated[
     Parameter(
         name="--rehearsal",
         negative="--no-rehearsal",
-        env_var="TRAINWRIGHT_REHEARSAL",
-        help="Also run the whole script in an isolated process of its own, and review what came out.",
+        show=False,
+        help="Without effect: each check runs the script.",
     ),
 ]
 Module = Annotated[bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())]
@@ -122,7 +121,8 @@ def check(
     ignore: Ignore = None,
     device: Device = "auto",
     repair: Annotated[
-        bool, Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory and continue the walk.")
+        bool,
+        Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory, to find what lies behind them."),
     ] = True,
     diff: Diff = None,
     verify: Annotated[
@@ -131,9 +131,9 @@ def check(
             name="--verify",
             negative=(),
             help=(
-                "Then apply the edits of all fixes to a copy of the source, run and walk the copy in a separate process, "
+                "Then apply the edits of all fixes to a copy of the source, check the copy in a separate process, "
                 "and mark the fixes whose faults are gone as verified, unless something else broke. "
-                "Takes about as long again, with at most another --budget for the walk."
+                "Takes about as long again."
             ),
         ),
     ] = False,
@@ -142,7 +142,7 @@ def check(
         Parameter(
             name="--require-learning",
             negative=(),
-            help="Exit with status 1 also if the walk did not show that the training learns (not if it cannot be judged).",
+            help="Exit with status 1 also if it was not shown that the training learns (not if it cannot be judged).",
         ),
     ] = False,
     training: Annotated[
@@ -169,12 +169,11 @@ def check(
     ] = False,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
-    """Rehearse a script and walk its pipeline; train nothing for real.
+    """Run a script and watch it; train nothing for real.
 
-    Rehearsal: the script runs unmodified in a process of its own, to its end or as far as the budget goes; what it
-    writes is thrown away. A training that takes longer is cut short, and the script goes on behind it.
-    Walk: the script runs up to its training, whose steps are measured one by one. If another training follows
-    and no error was found, the first one runs for a few seconds, and the next is walked, too.
+    The script runs unmodified in a process of its own, to its end or as far as the budget goes; what it
+    writes is thrown away. A training that takes longer is cut short, and the script goes on behind it. The first
+    updates of each training are looked at closely. A fault that can be mended in memory is, in a further run.
     Arguments after SCRIPT belong to the script. SCRIPT may be a notebook, or a command such as `accelerate launch
     train.py`, of which one process is checked.
 
@@ -186,12 +185,10 @@ def check(
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    options = _options(program, budget, seed, ignore, repair, walks=WALK_SHARE if rehearsal else 1.0)
+    options = _options(program, budget, seed, ignore, repair)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
-    return check_program(
-        program, targets, options, verify=verify, required=require_learning, copies=copies, rehearsed=rehearsal
-    )
+    return check_program(program, targets, options, verify=verify, required=require_learning, copies=copies)
 
 
 @app.command(usage="Usage: trainwright run [OPTIONS] SCRIPT [ARGS…]")
@@ -217,21 +214,15 @@ def run(
         raise UsageError(
             f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
-    options = _options(program, budget, seed, ignore, True, walks=WALK_SHARE if rehearsal else 1.0)
-    return check_program(program, Targets(json=json, html=html), options, train=True, rehearsed=rehearsal)
+    options = _options(program, budget, seed, ignore, True)
+    return check_program(program, Targets(json=json, html=html), options, train=True)
 
 
-def _options(
-    program: Program, budget: float | None, seed: int, ignore: list[str] | None, repair: bool, *, walks: float = 1.0
-) -> Options:
-    """The options of a check.
-
-    Args:
-        walks: the share of the budget that is the walk's.
-    """
+def _options(program: Program, budget: float | None, seed: int, ignore: list[str] | None, repair: bool) -> Options:
+    """The options of a check."""
     from trainwright.options import DEFAULT_BUDGET, Options, with_settings
 
-    options = Options(budget=DEFAULT_BUDGET / walks, seed=seed, ignore=tuple(ignore or ()), repair=repair)
+    options = Options(budget=DEFAULT_BUDGET, seed=seed, ignore=tuple(ignore or ()), repair=repair)
     options = with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
     return options if budget is None else replace(options, budget=budget)
 
@@ -267,7 +258,7 @@ def bundle(
     from trainwright.bundling import bundle_program
 
     program = program_of(script, arguments, module=False)
-    words = ["--seed", str(seed), *([] if rehearsal else ["--no-rehearsal"])]
+    words = ["--seed", str(seed)]
     words += [] if budget is None else ["--budget", str(budget)]
     words += [word for name in ignore or () for word in ("--ignore", name)]
     with progress() as say:

@@ -2,7 +2,7 @@
 
 TrainwrightError
 ├── UsageError          wrong usage of a command: exit status 2
-├── UnsupportedVersion  the script uses a framework version too old to be walked: exit status 2
+├── UnsupportedVersion  the script uses a framework version too old to be checked: exit status 2
 ├── ReadError           a report or a settings file that cannot be read: exit status 2
 └── WriteError          an output file cannot be written, for example because the disk is full: exit status 2
 
@@ -21,7 +21,7 @@ class UsageError(TrainwrightError):
 
 
 class UnsupportedVersion(TrainwrightError):
-    """The script uses a framework version too old to be walked."""
+    """The script uses a framework version too old to be checked."""
 
 
 class ReadError(TrainwrightError):
@@ -33,8 +33,8 @@ class WriteError(TrainwrightError):
 
 
 class DeviceLost(TrainwrightError):
-    """An assertion on the GPU ended the walk and hides its cause, which a walk on the CPU would show."""
+    """An assertion on the GPU ended the check and hides its cause, which a check on the CPU would show."""
 
 
 class WalkFinished(BaseException):
-    """Raised through the user's script once the walk is done; its `except Exception` does not catch it."""
+    """Raised through the user's script once the check is done; its `except Exception` does not catch it."""

@@ -13,20 +13,17 @@ from trainwright.core.finding import Finding
 from trainwright.core.rule import load_rules
 from trainwright.errors import UsageError
 
-DEFAULT_BUDGET = 60.0
+DEFAULT_BUDGET = 120.0
 DEVICES = ("auto", "cpu")
 _ALLOW = re.compile(r"#\s*trainwright:\s*allow\s+([\w\-, ]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a walk."""
+    """The options of a check."""
 
     budget: float = DEFAULT_BUDGET
-    """Time limit for the walk itself, in seconds, without the script's own start."""
-    updates: int | None = None
-    """Most updates of the training that shows whether it learns; None: as many as the budget allows; 0: the stages that
-    train are skipped."""
+    """Time limit of the script's run, in seconds, from its first update on."""
     seed: int = 0
     ignore: tuple[str, ...] = ()
     """Names of silenced rules."""
@@ -38,7 +35,7 @@ class Options:
     verbose: bool = False
     """Whether a terminal's report shows all that was measured, though nothing was found."""
     training: int | None = None
-    """The number of the script's one training that is walked, counted from 1; None: every training."""
+    """The number of the script's one training that is spoken of, counted from 1; None: every training."""
 
     def check(self) -> None:
         """Reject invalid values.

@@ -57,10 +57,10 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    # Uses its own descriptor: during the walk, standard error belongs to the script and is suppressed.
+    # Uses its own descriptor: during the check, standard error belongs to the script and is suppressed.
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
         spinner = Spinner("dots")
-        # Starts with the first message: until the walk begins, the terminal belongs to the script.
+        # Starts with the first message: until the check begins, the terminal belongs to the script.
         line = Live(
             spinner, console=Console(file=terminal), transient=True, redirect_stdout=False, redirect_stderr=False
         )

@@ -1,4 +1,4 @@
-"""What the walk has said and the run has refuted: no sentence may contradict what the run was seen to do."""
+"""What rules have said and the run has refuted: no sentence may contradict what the run was seen to do."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from trainwright.core import Failure, Finding, Severity, Shown, Stage, StageRun, Status, Verdict
-from trainwright.core.report import WARNED, Report
+from trainwright.core import Finding, Severity, Shown, Stage, Verdict
 from trainwright.core.rule import Fate, load_rules
 from trainwright.core.trial import LOSS, Outcome
-from trainwright.core.verdict import FIXED
 from trainwright.rehearsal.record import Record
 
-# What becomes of a stage whose exception the run did not raise.
-UNSEEN_BY_RUN = "the walk's own try failed here, the script's run did not"
 # A schedule was tried over another plan than the run had, if its updates differ by more.
 SAME_PLAN = 0.1
-# What the walk says of a line that it has not run as the script does.
+# What is said of a line that was only read.
 _GUESSED = ("undefined-name",)
 
 
@@ -83,7 +79,7 @@ class Seen:
         return isinstance(name, str) and name.lower() in {n.name for n in self.record.numbers if n.source != "printed"}
 
     def says_more(self, finding: Finding) -> bool:
-        """Whether the run has stopped at a line of which the walk could only guess what happens there."""
+        """Whether the run has stopped at a line of which a rule could only guess what happens there."""
         ends = [one.failure for one in (*self.record.earlier, self.record.ended) if one.failure is not None]
         return finding.name in _GUESSED and finding.where in [end.where for end in ends]
 
@@ -94,7 +90,7 @@ class Seen:
             return learns(verdict)
         if finding.is_by_probe and verdict is not None and verdict.shown == Shown.LEARNS:
             return True
-        if not self.went_on:
+        if not self.went_on or finding.is_silent:
             return False
         if fate == Fate.STOPS:
             missed = finding.measured.get("monitor") or finding.measured.get("metric_for_best_model")
@@ -107,62 +103,25 @@ class Seen:
             return self.trained_what_is_frozen
         if fate == Fate.SPOILS_THE_PLAN:
             return self.is_whole and self.has_another_plan(finding)
-        return self.is_whole and finding.is_of_exception
+        return False
 
 
-def without_refuted(report: Report, record: Record, verdict: Verdict | None) -> Report:
-    """A walk's report without the findings and exceptions that the run has refuted.
+def without_refuted(findings: Sequence[Finding], record: Record, verdict: Verdict | None) -> list[Finding]:
+    """The findings that the run has not refuted.
 
     Args:
-        verdict: what the run shows of this training.
+        verdict: what the run shows.
     """
     seen = Seen(record)
-    refuted = [one for one in report.findings if seen.refutes(one, verdict)]
-    failed = next(
-        (run.stage for run in report.stages if run.status == Status.FAILED and run.why == str(report.failure)), None
-    )
-    is_own = seen.is_whole or (seen.went_on and failed is not None and failed != Stage.EVALUATION)
-    failure = report.failure if is_own else None
-    if verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED:
-        report = replace(report, findings=tuple(map(_without_weight, report.findings)))
-    known = [one for one in report.findings if seen.says_more(one)]
-    if not refuted and not known and failure is None:
-        return report
-    findings = tuple(one for one in report.findings if one not in refuted and one not in known)
-    names = {one.name for one in refuted}
-    is_left = any(one.severity == Severity.ERROR for one in findings)
-    is_broken = report.verdict is not None and report.verdict.shown == Shown.BROKEN
-    return replace(
-        report,
-        findings=findings,
-        stages=tuple(_without_failure(run, names, failure) for run in report.stages),
-        failure=None if is_own else report.failure,
-        verdict=report.verdict if not is_broken else _of_errors(report, findings) if is_left else None,
-    )
-
-
-def _of_errors(report: Report, findings: Sequence[Finding]) -> Verdict | None:
-    """The verdict that a script is broken, which names the errors that are left."""
-    fixed = FIXED if report.verdict is not None and report.verdict.why.endswith(FIXED) else ""
-    return replace(report.verdict, why=f"{name_errors(findings)}{fixed}") if report.verdict is not None else None
+    left = [one for one in findings if not seen.refutes(one, verdict) and not seen.says_more(one)]
+    is_unjudged = verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED
+    return [_without_weight(one) for one in left] if is_unjudged else left
 
 
 def name_errors(findings: Sequence[Finding]) -> str:
     """The first error's name, and how many more there are; empty: none."""
     names = list(dict.fromkeys(one.name for one in findings if one.severity == Severity.ERROR))
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
-
-
-def _without_failure(run: StageRun, refuted: set[str], failure: Failure | None) -> StageRun:
-    """A stage without what the run has refuted."""
-    if run.why.startswith(WARNED):
-        left = [name for name in run.why.removeprefix(WARNED).split(", ") if name not in refuted]
-        return replace(run, why=f"{WARNED}{', '.join(left)}" if left else "")
-    if run.status == Status.REPAIRED and refuted.issuperset(run.why.split(", ")):
-        return replace(run, status=Status.PASSED, why="")
-    if run.status == Status.FAILED and (refuted.issuperset(run.why.split(", ")) or run.why == str(failure)):
-        return replace(run, status=Status.SKIPPED, why=f"{UNSEEN_BY_RUN}: {run.why}")
-    return run
 
 
 def _without_weight(finding: Finding) -> Finding:

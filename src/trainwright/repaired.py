@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from trainwright.adapters.script_end.raised import failure_in, is_same
 from trainwright.core import Finding, Outcome, Proof, Seam, Severity, Shown, Verdict
+from trainwright.look.looked import Looked, Wanted
 from trainwright.looked import judge_looks
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Looked, Wanted
 from trainwright.review._review import review
 from trainwright.review._verdict import verdict_of
+from trainwright.stages import OverfitFacts
 
 # As many faults of a training are mended one after the other.
 MOST_REPAIRS = 6
@@ -29,21 +31,29 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
         looks: at trainings of the record.
         run: None: nothing is repaired.
     """
-    found, failed = judge_looks(looks)
+    passed, _ = judge_looks(record.passed)
+    found, failed = judge_looks([*record.passed, *looks])
     wanted: list[Wanted] = []
     now, new = record, found
     while run is not None and len(wanted) < MOST_REPAIRS:
-        fault = next((f for f in new if f.severity != Severity.NOTE), None)
+        fault = next((f for f in new if f.severity != Severity.NOTE and not _holds(passed, f)), None)
         looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
-        if fault is None or fault.repair is None or looked is None or fault.repair.seam in _NO_DOOR:
+        if fault is None or fault.repair is None or looked is None or not _has_door(fault, looked):
             break
         wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
-        again = run(wanted)
-        of_training = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
+        again = now if looked.mended is not None else run(wanted)
+        of_run = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
+        of_training = [looked.mended] if looked.mended is not None else of_run
         if again is None or not of_training:
             break
         left = judge_looks(of_training)[0]
-        shown = "" if _holds(left, fault) else _compare(fault.repair.does, now, again, of_training)
+        does, shown = fault.repair.does, ""
+        if not _holds(left, fault):
+            shown = (
+                _compare_steps(does, looked, looked.mended)
+                if looked.mended is not None
+                else _compare(does, now, again, of_training)
+            )
         if not shown:
             break
         # What was found beside it, and is no more, came of it; a run that was cut earlier may not have come to it.
@@ -54,6 +64,18 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
         new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
         found, now, looks = [*found, *new], again, of_training
     return found, failed
+
+
+def is_mendable(record: Record) -> bool:
+    """Whether a rule explains what ended a run, with a repair that a further run can have in force."""
+    ends = [look for look in record.looks if look.is_end]
+    first = next((f for f in judge_looks(ends)[0] if f.severity != Severity.NOTE), None)
+    return first is not None and first.repair is not None and any(_has_door(first, look) for look in ends)
+
+
+def _has_door(fault: Finding, looked: Looked) -> bool:
+    """Whether a repair can be in force: in a further run, or in steps that were taken again."""
+    return looked.mended is not None or (fault.repair is not None and fault.repair.seam not in _NO_DOOR)
 
 
 def _holds(found: Sequence[Finding], fault: Finding) -> bool:
@@ -88,6 +110,23 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[Looked]) 
     if stopped is not None:
         return "a further run goes on to its end"
     return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
+
+
+def _compare_steps(does: str, before: Looked, after: Looked) -> str:
+    """What the first steps show with a repair, beside those without; empty: not that the repair mends it."""
+    raised, still = failure_in(before.facts.values()), failure_in(after.facts.values())
+    if does not in after.repaired or (still is not None and raised is None):
+        return ""
+    if still is not None and raised is not None:
+        return "" if is_same(still, raised) else f"the same step gets past this, and stops with {still}"
+    if raised is not None:
+        return "the same step goes on to its end"
+    was, now = before.facts.get(OverfitFacts), after.facts.get(OverfitFacts)
+    if not isinstance(was, OverfitFacts) or not isinstance(now, OverfitFacts):
+        return "the same steps show it no more"
+    if now.learnt and not was.learnt:
+        return "the same steps learn their batch by heart"
+    return "" if (was.learnt and not now.learnt) or now.diverged > was.diverged else "the same steps show it no more"
 
 
 def _judge(record: Record) -> Verdict:

@@ -1,6 +1,6 @@
 """The seconds that the limits of a check are counted in.
 
-They are those of a clock on the wall. Tests count the processor time of their own process instead, so that a walk measures
+They are those of a clock on the wall. Tests count the processor time of their own process instead, so that a check measures
 the same on a busy machine, and let the watchdog wait longer.
 """
 

@@ -1,19 +1,20 @@
-"""Running test scripts as a check does that has no walk: watched to their end, with further runs for repairs."""
+"""Running test scripts as a check does, in forks of a process that has imported their frameworks."""
 
 import atexit
 import os
-from collections.abc import Sequence
+import re
 from pathlib import Path
 from typing import Any
 
 from trainwright.core.report import Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
-from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Wanted
-from trainwright.rehearsing import add_review
+from trainwright.rehearsing import Rehearsing, judge_run
 
-MODULES = ("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate")
+# What a process has imported that forks runs. TensorFlow survives a fork as long as it has computed nothing.
+TORCH = ("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate")
+KERAS = ("keras", "sklearn.datasets")
+_OF_KERAS = re.compile(r"^\s*(import|from) (keras|tf_keras|tensorflow)\b", re.MULTILINE)
 _HELPERS = str(Path(__file__).parent)
 # What pytest and frameworks set for this process.
 _CHANGING = (
@@ -23,42 +24,49 @@ _CHANGING = (
     "PYTORCH_NVML_BASED_CUDA_CHECK",
     "TORCHINDUCTOR_CACHE_DIR",
 )
-# Of a run from its first update on; where no rule needs to see how the training ends.
-_SECONDS, _FEW_SECONDS = 15.0, 4.0
-_servers: list[Server] = []
+# Of a run from its first update on; where no rule needs to see how the training ends; and on the wall, of each run.
+_SECONDS, _FEW_SECONDS, _PATIENCE = 15.0, 4.0, 90.0
+_servers: dict[tuple[str, ...], Server] = {}
 
 
-def run(script: Path, *arguments: str, walked: Report | None = None, **options: Any) -> Report:
-    """The report of a script whose training is looked at as it runs.
+def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Report:
+    """The report of a script.
 
     Args:
-        walked: what the walk said until it left the script.
+        few: a few updates are enough.
         options: those of Options.
     """
-    asked, server = Options(**options), serve()
+    asked, text = Options(**options), script.read_text(encoding="utf-8", errors="replace")
+    server = serve(KERAS if _OF_KERAS.search(text) else TORCH)
     environment = {} if server is not None else {"PYTHONPATH": _paths()}
-    seconds = _SECONDS if asked.updates is None else _FEW_SECONDS
-    with Rehearsal(
-        str(script), arguments, seconds=seconds, folder=Path.cwd(), server=server, environment=environment
-    ) as rehearsal:
+    rehearsal = Rehearsal(
+        str(script),
+        arguments,
+        seconds=_FEW_SECONDS if few else _SECONDS,
+        seed=asked.seed,
+        folder=Path.cwd(),
+        server=server,
+        environment=environment,
+        samples=asked.samples,
+    )
+    try:
+        running = Rehearsing(rehearsal, _PATIENCE / 3, lambda text: None)
+        record = running.run(repairs=asked.repair)
+        assert not record.ended.misuse, record.ended.misuse
+        return judge_run(Report(script=str(script)), record, asked, running.run_repaired)
+    finally:
+        rehearsal.__exit__()
 
-        def run_again(wanted: Sequence[Wanted]) -> Record:
-            rehearsal.start_again(repairs=wanted)
-            return rehearsal.wait()
 
-        report = walked or Report(script=str(script))
-        return add_review([report], rehearsal.wait(), asked, run_again if asked.repair else None)[0]
-
-
-def serve() -> Server | None:
+def serve(modules: tuple[str, ...] = TORCH) -> Server | None:
     """The process that has imported the frameworks; None where a test has changed the environment since it was started."""
     environment = {name: value for name, value in os.environ.items() if name not in _CHANGING}
-    if not _servers:
-        server = Server(MODULES, {**environment, "PYTHONPATH": _paths()}).__enter__()
+    if modules not in _servers:
+        server = Server(modules, {**environment, "PYTHONPATH": _paths()}).__enter__()
         server.asked = environment
-        _servers.append(server)
+        _servers[modules] = server
         atexit.register(server.__exit__)
-    return _servers[0] if _servers[0].asked == environment else None
+    return _servers[modules] if _servers[modules].asked == environment else None
 
 
 def _paths() -> str:

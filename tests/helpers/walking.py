@@ -1,8 +1,6 @@
-"""Walking test scripts, and reading what they expect from comments on their lines."""
+"""Checking test scripts, and reading what they expect from comments on their lines."""
 
-import contextlib
 import functools
-import io
 import json
 import os
 import re
@@ -13,19 +11,16 @@ from typing import Any
 
 from running import run
 from trainwright.core.finding import Severity
-from trainwright.core.report import UNWALKED, Report, from_dict
+from trainwright.core.report import Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
-from trainwright.options import Options
-from trainwright.walk.run import check_script
 
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
 
 def shorten_walk(rule: str) -> dict[str, Any]:
-    """Options of a walk that skips the stages that train, or the longest training, if a rule does without."""
-    last = _rules()[rule].runs_at
-    return {} if last == Stage.BASELINE else {"updates": int(last == Stage.OVERFIT)}
+    """Options of a run that is cut early, if a rule does without its end."""
+    return {} if _rules()[rule].runs_at == Stage.BASELINE else {"few": True}
 
 
 @functools.cache
@@ -33,20 +28,11 @@ def _rules() -> dict[str, Rule]:
     return {rule.name: rule for rule in load_rules()}
 
 
-def walk(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> Report:
-    """The report of the script's first training, or of its run where no training is walked; `options` are those of Options."""
-    if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads
+def walk(script: Path, *arguments: str, **options: Any) -> Report:
+    """The report of a script; `options` are those of `running.run`."""
+    if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and the server has left threads
         return walk_apart(script, *arguments)
-    report = walk_all(script, *arguments, budget=budget, **options)[0]
-    return run(script, *arguments, walked=report, budget=budget, **options) if UNWALKED in report.message else report
-
-
-def walk_all(script: Path, *arguments: str, budget: float = 60.0, **options: Any) -> list[Report]:
-    """A report for each of the script's trainings."""
-    forget_accelerator()
-    forget_keras()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return check_script(script, arguments, Options(budget=budget, **options), strict=True)
+    return run(script, *arguments, **options)
 
 
 def walk_apart(script: Path, *arguments: str) -> Report:
@@ -55,21 +41,6 @@ def walk_apart(script: Path, *arguments: str) -> Report:
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
     return from_dict(json.loads(ended.stdout))
-
-
-def forget_accelerator() -> None:
-    """Accelerate keeps the first Accelerator's settings for the whole process; each script is to have its own."""
-    if state := sys.modules.get("accelerate.state"):
-        state.AcceleratorState._reset_state(reset_partial_state=True)
-        state.GradientState._reset_state()
-
-
-def forget_keras() -> None:
-    """Keras keeps its precision, its seeds and the names of its layers for the whole process."""
-    for name in ("keras", "tf_keras"):
-        if keras := sys.modules.get(name):
-            keras.utils.clear_session() if name == "keras" else keras.backend.clear_session()
-            keras.mixed_precision.set_global_policy("float32")
 
 
 def expected(script: Path) -> tuple[str, int]:

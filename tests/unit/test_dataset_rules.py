@@ -30,7 +30,7 @@ from trainwright.stages.dataset import (
     TokenizerFacts,
 )
 from trainwright.stages.describe import describe
-from trainwright.stages.learning import BaselineFacts, LearningFacts, LearningLook, MostAnswered
+from trainwright.stages.learning import LearningFacts, LearningLook, MostAnswered
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
 from trainwright.stages.rows import Copies
@@ -281,8 +281,8 @@ def test_one_number_for_two_classes_is_found_by_the_names_that_both_sets_declare
 WEIGHTED = Outcome(changed="", before=(0.5, 0.5, 0.5), after=(0.1, 0.1, 0.1), steps=48)
 
 
-def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, **changed):
-    """The findings for a set of two classes, after a short run that ends at the constant prediction's loss."""
+def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, answered=1.0):
+    """The findings for a set of two classes, of a training that answers one of them for these rows that it was trained on."""
     rows = round(1000 * share)
     labels = LabelFacts(column="label", kind="class", census={0: rows, 1: 1000 - rows})
     call = LossCall(
@@ -292,15 +292,14 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, **changed
         at=None,
         options={"has_weight": weighted},
     )
-    constant = labels.entropy_nats
-    run = {"last": constant, "constant": constant, "predicted_classes": 1, "label_classes": 2, **changed}
+    most = MostAnswered(answer=0, share=answered, of_labels=share)
+    look = LearningLook(updates=20, loss=0.3, constant=0.3, error=0.01, most_answered=most)
     answer, found, sent = (
         imbalanced_classes.function(
             DatasetFacts(train=SplitFacts(name="train", rows=1000, labels=labels)),
             LossFacts(call=call, calls=(call,), classes=2, targets_are_labels=True),
-            BaselineFacts(first=0.7, steps=20, **run),
             SetupFacts(),
-            learning,
+            learning or LearningFacts(trained=look),
         ),
         [],
         None,
@@ -321,11 +320,7 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, **changed
         ({"share": 0.8}, [Severity.WARNING]),
         ({"share": 0.79}, []),
         ({"weighted": 1}, []),
-        ({"predicted_classes": 2}, []),
-        ({"predicted_classes": None}, []),
-        ({"constant": None}, []),
-        ({"last": 0.28}, []),  # under nine tenths of the constant's 0.325: it tells rows apart
-        ({"constant": 0.65, "last": 0.65}, []),  # the batches are balanced by a sampler
+        ({"answered": 0.95}, []),
         ({"outcome": replace(WEIGHTED, after=(0.1, 0.1, 0.31))}, [Severity.NOTE]),
         ({"outcome": replace(WEIGHTED, before=(0.5, 0.5, 0.44))}, [Severity.NOTE]),
         ({"outcome": Outcome(changed="", before=(), after=(), cut_off=True)}, [Severity.NOTE]),
@@ -355,10 +350,10 @@ def trained(answer=0, share=0.97, of_labels=0.34, updates=49, loss=1.4):
     ],
 )
 def test_a_dominating_class_that_is_answered_for_rows_of_others_is_a_note(changed, count):
-    found = imbalanced(predicted_classes=2, learning=trained(**changed))
+    found = imbalanced(learning=trained(**changed))
     assert [f.severity for f in found] == [Severity.NOTE] * count
     assert all("90.0% of 1,000 training labels are 0" in f.message and "97% of 300 rows" in f.message for f in found)
-    assert not imbalanced(predicted_classes=2, learning=trained(**changed), share=0.7)
+    assert not imbalanced(learning=trained(**changed), share=0.7)
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.9, ", 90.0% of them 0"), (0.7, "")])

@@ -1,13 +1,14 @@
-"""What the run was seen to do, no finding of the walk says it cannot do."""
+"""What the run was seen to do, no finding says it cannot do."""
 
 from dataclasses import replace
 
 import pytest
 
 from records import classifier, parameters
-from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core import Failure, Finding, Place, Severity, Shown, Verdict
 from trainwright.refuted import without_refuted
-from trainwright.rehearsal.record import Ended, Number, Record, Training
+from trainwright.rehearsal.record import Number, Record, Training
+from trainwright.rehearsal.record_rows import Ended
 
 LEARNS, FLAT = (Verdict(shown=shown, why="") for shown in (Shown.LEARNS, Shown.DOES_NOT_LEARN))
 
@@ -18,16 +19,7 @@ def finding(name: str, stage: str = "TW201", **more: object) -> Finding:
 
 
 def left(found: Finding, record: Record, verdict: Verdict | None = LEARNS) -> bool:
-    report = Report(
-        script="t.py",
-        findings=(found,),
-        stages=(StageRun(stage=Stage.DATASET, status=Status.FAILED, why=found.name),),
-        verdict=Verdict(shown=Shown.BROKEN, why=found.name),
-    )
-    shown = without_refuted(report, record, verdict)
-    assert (shown.verdict is None) == (not shown.findings)  # nothing else was broken
-    assert (shown.stages[0].status == Status.FAILED) == bool(shown.findings)
-    return bool(shown.findings)
+    return bool(without_refuted([found], record, verdict))
 
 
 def test_a_run_that_went_on_did_not_stop() -> None:
@@ -83,31 +75,19 @@ def test_a_training_that_learns_refutes_a_probe_that_reads_nothing() -> None:
     assert left(finding("misaligned-labels", "TW105"), classifier())
 
 
-def test_where_the_run_has_stopped_the_walk_need_not_guess() -> None:
+def test_where_the_run_has_stopped_nobody_need_guess() -> None:
     record = classifier()
     record.ended = Ended(failure=Failure(type="KeyError", message="best", where=Place("t.py", 13)))
-    report = Report(
-        script="t.py",
-        findings=(finding("undefined-name", "TW003", where=Place("t.py", 13)), finding("missing-loss", "TW402")),
-        stages=(StageRun(stage=Stage.EVALUATION, status=Status.FAILED, why="undefined-name"),),
-    )
-    shown = without_refuted(report, record, None)
-    assert [one.name for one in shown.findings] == ["missing-loss"]
-    assert shown.stages[0].status == Status.FAILED
+    findings = [finding("undefined-name", "TW003", where=Place("t.py", 13)), finding("missing-loss", "TW402")]
+    assert [one.name for one in without_refuted(findings, record, None)] == ["missing-loss"]
 
 
-def test_the_errors_that_are_left_stand_in_the_verdict() -> None:
-    report = Report(
-        script="t.py",
-        findings=(finding("no-gradient", "TW501"), finding("misspelled-method", "TW008", where=Place("t.py", 3))),
-        stages=(),
-        verdict=Verdict(shown=Shown.BROKEN, why="no-gradient and 1 more"),
-    )
+def test_only_what_is_refuted_is_left_out() -> None:
+    findings = [finding("no-gradient", "TW501"), finding("misspelled-method", "TW008", where=Place("t.py", 3))]
     record = classifier()
     record.parameters, record.ended = parameters(), Ended(is_cut=True)
-    shown = without_refuted(replace(report, findings=(*report.findings, finding("unlisted", "TW701"))), record, None)
-    assert shown.verdict is not None
-    assert shown.verdict.why == "unlisted"
+    shown = without_refuted([*findings, finding("unlisted", "TW701")], record, None)
+    assert [one.name for one in shown] == ["unlisted"]
 
 
 def test_a_number_that_was_reported_is_not_missing() -> None:
@@ -118,16 +98,6 @@ def test_a_number_that_was_reported_is_not_missing() -> None:
     record.numbers = [Number(update=1, name="val_loss", value=0.5, source="logged")]
     assert not left(missing, record)
     assert left(finding("wrong-metric-direction", "TW705", measured={"monitor": "val_loss"}), record)
-
-
-def test_an_exception_of_the_walks_own_trials_is_not_the_pipelines() -> None:
-    record = classifier()
-    record.ended = Ended(is_cut=True)
-    failure = Failure(type="RuntimeError", message="no grad", where=Place("t.py", 3))
-    for stage, is_left in ((Stage.OVERFIT, False), (Stage.EVALUATION, True)):
-        runs = (StageRun(stage=stage, status=Status.FAILED, why=str(failure)),)
-        shown = without_refuted(Report(script="t.py", stages=runs, failure=failure), record, LEARNS)
-        assert (shown.failure is not None) == is_left
 
 
 def test_a_model_that_is_scored_at_rest_is_not_scored_in_training_mode() -> None:

@@ -229,9 +229,9 @@ def test_brackets_of_the_script_are_no_markup_of_ours() -> None:
     assert "Sequential([layers.Dense(3)])" in printed(replace(REPORT, findings=(finding,)))
 
 
-def test_an_empty_report_says_that_nothing_was_walked() -> None:
+def test_an_empty_report_says_that_nothing_was_checked() -> None:
     for render in (printed, html.render):
-        assert "not walked" in render(Report(script="train.py"))
+        assert "nothing checked" in render(Report(script="train.py"))
 
 
 def test_json_has_the_keys_of_schema_1() -> None:
@@ -380,20 +380,6 @@ def test_a_long_message_is_shown_from_its_first_line() -> None:
     graph = "in user code:\n\n    File …\n\n    ValueError: too few\n"
     assert words.raised(Failure(type="ValueError", message=graph, where=None)) == "ValueError: ValueError: too few"
     assert words.raised(Failure(type="KeyError", message="", where=None)) == "KeyError"
-
-
-def test_a_walk_alone_says_that_the_whole_run_was_not_tried() -> None:
-    walked = StageRun(stage=Stage.FORWARD, status=Status.PASSED)
-    report = Report(
-        script="train.py",
-        start_seconds=1.0,
-        stages=(walked,),
-        verdict=Verdict(shown=Shown.NOT_SHOWN, why="too few updates"),
-    )
-    assert "whether it learns was not shown" in words.headline(report)
-    rehearsed = replace(report, stages=(walked, StageRun(stage=Stage.REHEARSAL, status=Status.UNSHOWN)))
-    for one in (rehearsed, replace(report, start_seconds=None), replace(report, training=2)):
-        assert words.headline(one) == "nothing found"
 
 
 @pytest.mark.parametrize(("constant", "told"), [(0.357, True), (0.34, False)])

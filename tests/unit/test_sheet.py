@@ -334,12 +334,6 @@ def test_a_long_table_is_folded_up_unless_a_row_is_marked() -> None:
     assert "and 340 more" in many
 
 
-def test_several_trainings_of_a_script_have_one_sheet() -> None:
-    sheet = sheet_of(classifier())
-    one, other = Report(script="train.py", training=1, sheet=sheet), Report(script="train.py", training=2, sheet=sheet)
-    assert html.render(replace(one, trainings=(one, other))).count("What was seen in the rehearsal") == 1
-
-
 def test_an_evaluated_set_of_one_class_has_a_row_of_it() -> None:
     labels = np.ones(50, dtype=int)
     record = Record(updates=400, trained_labels={DIGITS: TrainedLabels(classes=Counter({0: 100, 1: 90}))})

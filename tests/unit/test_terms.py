@@ -16,7 +16,6 @@ from trainwright.seams.torch.watch import Observer
 from trainwright.stages import LossFacts
 from trainwright.stages.describe import describe
 from trainwright.stages.setup import SetupFacts
-from trainwright.walk.stage_runs import is_far
 
 
 def _line(text: str) -> int:
@@ -44,7 +43,11 @@ def facts(combine) -> LossFacts:
 
 def test_a_penalty_that_outweighs_the_classes_is_told_with_its_line() -> None:
     loss = facts(_penalty)
-    assert is_far([loss]) and f"test_terms.py:{_line('penalty')}" in describe(loss) and "of the loss" in describe(loss)
+    assert (
+        loss.is_far_above_chance
+        and f"test_terms.py:{_line('penalty')}" in describe(loss)
+        and "of the loss" in describe(loss)
+    )
     (found,) = unequal_loss_terms.function(loss=loss, setup=SetupFacts())
     assert found.severity == Severity.NOTE and found.where is not None and found.where.line == _line("penalty")
 
@@ -63,7 +66,7 @@ def test_a_penalty_that_outweighs_the_classes_is_told_with_its_line() -> None:
 )
 def test_factors_and_constants_are_told_and_small_terms_are_not(combine, told: str, far: bool) -> None:
     loss = facts(combine)
-    assert is_far([loss]) == far
+    assert loss.is_far_above_chance == far
     assert told in describe(loss) and ("alone" in describe(loss)) == far
     assert not list(unequal_loss_terms.function(loss=loss, setup=SetupFacts()))
     assert not loss.terms or sum(one.value for one in loss.terms) == pytest.approx(loss.value, rel=1e-3)
@@ -125,9 +128,9 @@ def test_several_heads_at_chance_are_not_far_above_it() -> None:
 
         return combine
 
-    assert not is_far([facts(summed(4, 1.0))]) and not is_far([facts(summed(2, 3.0))])
-    assert is_far([facts(summed(4, 1.0, 100.0))])
-    assert is_far([facts(lambda loss, hidden: loss * 4)])  # one head: a factor raises it
+    assert not facts(summed(4, 1.0)).is_far_above_chance and not facts(summed(2, 3.0)).is_far_above_chance
+    assert facts(summed(4, 1.0, 100.0)).is_far_above_chance
+    assert facts(lambda loss, hidden: loss * 4).is_far_above_chance  # one head: a factor raises it
 
 
 def test_what_divides_by_the_loss_is_no_multiple_of_it() -> None:

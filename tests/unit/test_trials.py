@@ -1,5 +1,6 @@
 """What counts as clearly better: beyond seed noise, on every seed, and by enough to matter."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,9 +11,7 @@ from hypothesis import strategies as st
 from trainwright.adapters.base import Run
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
-from trainwright.stages import OptimizerFacts
-from trainwright.walk.stage_runs import _compared_rates
-from trainwright.walk.trials import run_trial
+from trainwright.look.tried import Trials
 
 NAN = float("nan")
 LOSSES = st.floats(1e-3, 1e3)
@@ -64,29 +63,10 @@ def test_an_outcome_that_was_cut_off_proves_nothing():
     assert not outcome.clearly_better and not outcome.clearly_worse
 
 
-class Budget:
-    """As much of a walk as an experiment asks for: enough time, and the runs that were made."""
-
-    def __init__(self, runs):
-        self.runs, self.repaired, self.clock = runs, (), SimpleNamespace(over=False)
-        self.facts, self.rates = {}, {}
-        self.knows_step_seconds = True
-
-    def affords(self, steps):
-        return True
-
-    def say(self, text):
-        pass
-
-
-def ended(asked, answer):
+def made(trial, answer):
     """The outcome of a trial whose runs are answered like this."""
-    item = next(asked)
-    try:
-        while True:
-            item = asked.send(answer(item))
-    except StopIteration as end:
-        return end.value
+    trials = Trials(answer, lambda batches, changes: True, 0.001, math.inf, lambda: 0.0)
+    return trials.answer(SimpleNamespace(name="some-rule"), 0, trial)
 
 
 @pytest.mark.parametrize(("judged_by", "before", "after"), [(LOSS, 1.0, 0.9), (WRONG_SHARE_A_CLASS, 0.5, 1 / 3)])
@@ -94,23 +74,19 @@ def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
     """Three rows of one class and one of another; the change finds the rare one and loses two of the others."""
     change = Repair("change it", Seam.LOSS, lambda call: call)
     trial = Trial(change=change, steps=8, seeds=1, judged_by=judged_by)
-    # A run of one batch that the overfit stage took, and that is longer than the trial's.
-    asked = run_trial(
-        Budget({((), "", 1, 0): Run(losses=(1.0,) * 30, predictions=(1,) * 4, labels=(0, 0, 0, 1))}), trial
-    )
 
     def answer(item):
         predictions = (1, 1, 0, 1) if item.changes else (0, 0, 0, 0)
-        return Run(losses=(0.9,) * 8, predictions=predictions, labels=(0, 0, 0, 1))
+        return Run(losses=(0.9 if item.changes else 1.0,) * 8, predictions=predictions, labels=(0, 0, 0, 1))
 
-    outcome = ended(asked, answer)
+    outcome = made(trial, answer)
     assert outcome.before == (pytest.approx(before),) and outcome.after == (pytest.approx(after),)
     assert outcome.judged_by == judged_by
 
 
 def test_a_run_without_predictions_is_judged_by_nothing():
     trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call), seeds=1, judged_by=WRONG_SHARE_A_CLASS)
-    assert not ended(run_trial(Budget({}), trial), lambda item: Run(losses=(0.9,) * 16)).clearly_better
+    assert not made(trial, lambda item: Run(losses=(0.9,) * 16)).clearly_better
 
 
 @pytest.mark.parametrize(
@@ -127,36 +103,5 @@ def test_arms_that_agree_to_the_last_bit_say_that_the_change_did_not_reach_the_t
     without, with_change, batches, reached
 ):
     trial = Trial(change=Repair("change it", Seam.OPTIMIZER, lambda call: call), steps=4, batches=batches, seeds=1)
-    outcome = ended(run_trial(Budget({}), trial), lambda item: Run(losses=with_change if item.changes else without))
+    outcome = made(trial, lambda item: Run(losses=with_change if item.changes else without))
     assert outcome.without_effect is not reached
-
-
-def test_the_losses_at_compared_rates_are_kept_for_the_report():
-    walk = Budget({})
-    walk.facts = {OptimizerFacts: OptimizerFacts(kind="AdamW", learning_rate=0.3)}
-    lower = Repair("0.01 times the learning rate", Seam.OPTIMIZER, lambda call: call, rate_factor=0.01)
-    other = Repair("clip", Seam.OPTIMIZER, lambda call: call)
-    runs = {change: {"losses": [1.0] * 4 + [last] * 4} for change, last in ((None, 8.0), (lower, 0.5), (other, 0.9))}
-
-    def carried_out(trial):
-        steps = run_trial(walk, trial)
-        try:
-            asked = next(steps)
-            while True:
-                changes = asked.changes
-                made = runs[changes[0] if changes else None]
-                asked = steps.send(Run(losses=tuple(made["losses"]), seconds=1.0))
-        except StopIteration:
-            pass
-
-    carried_out(Trial(change=lower, steps=8))
-    carried_out(Trial(change=other, steps=8))
-    assert walk.rates == {((), 8): {0.3: 8.0, 0.003: 0.5}}
-    assert _compared_rates(walk) == "; loss of one batch after 8 updates by learning rate: 0.003 → 0.5, 0.3 → 8"
-
-    walk.repaired, runs[None]["losses"] = ("shuffle the rows",), [1.0] * 4 + [6.0] * 4
-    walk.runs.clear()
-    tenth = Repair("0.1 times the learning rate", Seam.OPTIMIZER, lambda call: call, rate_factor=0.1)
-    runs[tenth] = {"losses": [1.0] * 4 + [0.7] * 4}
-    carried_out(Trial(change=tenth, steps=8))
-    assert walk.rates == {((), 8): {0.3: 8.0, 0.003: 0.5}, (walk.repaired, 8): {0.3: 6.0, 0.03: pytest.approx(0.7)}}

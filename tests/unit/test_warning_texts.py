@@ -19,8 +19,8 @@ from transformers import AutoModelForCausalLM, BertConfig, PreTrainedTokenizerFa
 from trainwright.core.finding import LibraryWarning
 from trainwright.core.rule import load_rules
 from trainwright.frameworks.warning_texts import HARMLESS, KNOWN
+from trainwright.library_warnings import judged
 from trainwright.seams.listening.hearing import Hearing, heard_by
-from trainwright.walk.library_warnings import judged
 
 metrics = pytest.importorskip("sklearn.metrics")
 from sklearn import cluster, impute, linear_model, neural_network, preprocessing, svm  # noqa: E402

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from trainwright.rehearsal.ranks import remarks
 from trainwright.seams.processes import Exchange, position
 from trainwright.stages.setup import RankFacts
 from trainwright.stages.words import Words
-from trainwright.walk.processes import remarks
 
 pytestmark = pytest.mark.slow
 
@@ -46,9 +46,8 @@ def names(report: dict[str, Any]) -> list[str]:
     return [f["name"] for f in report["findings"] if f["severity"] != "note"]
 
 
-def test_the_first_of_two_processes_is_rehearsed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rehearsal of a process group would wait for the others for ever."""
-    monkeypatch.setenv("TRAINWRIGHT_REHEARSAL", "true")
+def test_the_first_of_two_processes_is_run_alone(tmp_path: Path) -> None:
+    """A run of a process group would wait for the others for ever."""
     status, out, report = checked(tmp_path, "ddp_digits.py")
     assert status == 0 and out.count("trainwright ") == 1, out
     assert report["verdict"]["shown"] == "learns" and report["sheet"]["updates"]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from walking import walk, walk_all
+from walking import walk
 
 if find_spec("keras") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
@@ -54,7 +54,7 @@ def test_later_fits_of_keras_models_are_walked_and_no_others(tmp_path: Path) -> 
     script = tmp_path / "train.py"
     script.write_text(SEVERAL, encoding="utf-8")
     told = [n for n, line in enumerate(SEVERAL.split("\n"), 1) if line.endswith("# told")]
-    reports = walk_all(script)
+    reports = [walk(script)]
     assert [r.begins.line for r in reports[1:] if r.begins] == told[:3]
     assert f"train.py:{told[3]} was not walked: at most 4 trainings" in reports[-1].message
 

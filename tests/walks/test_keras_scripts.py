@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.report import Report, Status
-from walking import expected, loud, said, walk, walk_all
+from walking import expected, loud, said, walk
 
 if find_spec("keras") is None or find_spec("trainwright.adapters.keras.adapter") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
@@ -52,7 +52,7 @@ def _silent(reports: list[Report]) -> None:
 def test_the_fault_is_its_first_cause(script: Path) -> None:
     _needs(script)
     name, line = expected(script)
-    reports = walk_all(script)
+    reports = [walk(script)]
     shown = "\n\n".join(said(report) for report in reports)
     first = next((r.first_cause for r in reports if r.first_cause), None)
     assert first is not None, shown
@@ -64,13 +64,13 @@ def test_the_fault_is_its_first_cause(script: Path) -> None:
 @pytest.mark.parametrize("script", GOOD, ids=_name)
 def test_the_mended_script_is_walked_in_silence(script: Path) -> None:
     _needs(script)
-    _silent(walk_all(script))
+    _silent([walk(script)])
 
 
 @pytest.mark.parametrize("script", HEALTHY, ids=lambda script: script.stem)
 def test_a_healthy_script_is_walked_in_silence(script: Path) -> None:
     _needs(script)
-    _silent(walk_all(script, budget=90))
+    _silent([walk(script)])
 
 
 def test_a_step_that_this_backend_cannot_call_is_an_error_of_the_script() -> None:

@@ -110,7 +110,7 @@ def test_a_launcher_named_by_its_path_is_no_script(name, tmp_path):
 
 def test_what_is_said_of_a_command():
     assert understood(["torchrun", "--nproc_per_node", "4", "t.py"]).said == (
-        "torchrun would start 4 processes; Trainwright walks one process of t.py. "
+        "torchrun would start 4 processes; Trainwright checks one process of t.py. "
         "To compare what all see: torchrun --nproc_per_node 4 -m trainwright check t.py"
     )
     assert "without --use_deepspeed" in understood(["accelerate", "launch", "--use_deepspeed", "t.py"]).said
@@ -177,7 +177,7 @@ def test_one_process_of_a_command_is_walked(tmp_path, words):
     done = command(tmp_path, "check", *words, status=0)
     assert "given ['--lr', '1']" in done.stdout
     assert ("RANK" in words or "'1'] 0" in done.stdout) or "hello" in done.stdout
-    assert ("4 processes; Trainwright walks one process of train.py" in done.stderr) == ("4" in words)
+    assert ("4 processes; Trainwright checks one process of train.py" in done.stderr) == ("4" in words)
 
 
 @pytest.mark.slow

@@ -6,21 +6,19 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.finding import Severity
-from walking import all_expected, loud, said, walk_all
+from walking import all_expected, loud, said, walk
 
-if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.adapter") is None:
+if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.measures") is None:
     pytest.skip("tf-keras is not installed", allow_module_level=True)
 
 FOLDER = Path(__file__).parents[1] / "legacy"
 BAD = sorted(FOLDER.glob("*/bad.py"))
 GOOD = sorted(FOLDER.glob("*/good.py"))
-# The proof of the default rate takes six short trainings of a 40-million-parameter model.
-BUDGET = 300.0
 
 
 @pytest.mark.parametrize("script", BAD, ids=lambda s: s.parent.name)
 def test_the_faults_of_a_legacy_script_are_named_in_order_at_their_lines(script: Path) -> None:
-    report = walk_all(script, budget=BUDGET)[0]
+    report = walk(script)
     found = [f for f in report.findings if f.severity != Severity.NOTE]
     places = sorted((f.name, f.where.line) for f in found if f.where)
     assert places == sorted(all_expected(script)), said(report)
@@ -30,7 +28,7 @@ def test_the_faults_of_a_legacy_script_are_named_in_order_at_their_lines(script:
 
 @pytest.mark.parametrize("script", GOOD, ids=lambda s: s.parent.name)
 def test_the_mended_legacy_script_is_walked_in_silence(script: Path) -> None:
-    report = walk_all(script)[0]
+    report = walk(script)
     assert not loud(report) and not report.faulty and report.failure is None, said(report)
 
 

@@ -15,7 +15,7 @@ from trainwright.looked import judge_looks
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import add_review
+from trainwright.rehearsing import judge_run
 
 # A package, as others install them, whose loops are its own.
 PACKAGE = """
@@ -197,7 +197,7 @@ def test_a_fault_is_named_where_no_step_can_be_lifted(how: str, tmp_path: Path, 
     assert loud[0].where is not None
     assert text.split("\n")[loud[0].where.line - 1].endswith("# here")
     report = Report(script="train.py")
-    (shown,) = add_review([report], record, Options())
+    shown = judge_run(report, record, Options())
     assert not shown.message
     assert shown.framework == "torch"
     assert [one.name for one in shown.findings if one.severity == Severity.ERROR] == ["double-activation"]

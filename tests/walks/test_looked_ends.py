@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.walks.test_looked import server
-from trainwright.core import Failure, Finding, Place, Severity, Stage, StageRun, Status
+from trainwright.core import Severity
 from trainwright.core.report import Report
 from trainwright.looked import judge_looks
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import add_review
+from trainwright.rehearsing import judge_run
 
 __all__ = ["server"]
 
@@ -194,7 +194,7 @@ def test_the_cause_of_an_exception_is_named_alone(how: str, tmp_path: Path, serv
     assert found.where is not None
     if lines:
         assert found.where.line == lines[0]
-    (shown,) = add_review([Report(script="train.py")], record, Options())
+    shown = judge_run(Report(script="train.py"), record, Options())
     assert [f.name for f in shown.findings if f.severity == Severity.ERROR] == [name]
     assert shown.failure is None
 
@@ -254,22 +254,5 @@ def test_an_exception_that_no_rule_explains_stays_what_it_is(end: str, tmp_path:
     record = run(HEAD + CAUGHT + end, tmp_path, server)
     assert record.ended.failure is not None
     assert judge_looks(record.looks) == ([], [])
-    (shown,) = add_review([Report(script="train.py")], record, Options())
+    shown = judge_run(Report(script="train.py"), record, Options())
     assert shown.failure == record.ended.failure
-
-
-def test_what_the_walk_has_explained_is_not_said_again(tmp_path: Path, server: Server) -> None:
-    name, script, (wrong, _) = ENDS["the last batch, which is smaller"]
-    record = run(HEAD + script.replace("{}", wrong), tmp_path, server)
-    explained = Finding(
-        message="the model works with 16 rows only",
-        where=Place("train.py", 1),
-        code="TW302",
-        name=name,
-        is_of_exception=True,
-    )
-    walked = (StageRun(stage=Stage.SETUP, status=Status.PASSED), StageRun(stage=Stage.FORWARD, status=Status.FAILED))
-    report = Report(script="train.py", findings=(explained,), stages=walked)
-    (shown,) = add_review([report], record, Options())
-    assert [f.name for f in shown.findings if f.severity == Severity.ERROR] == [name]
-    assert isinstance(record.ended.failure, Failure)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.walks.test_looked import server
 from trainwright.core import Finding, Outcome, Severity
+from trainwright.look.looked import Wanted
 from trainwright.looked import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Wanted
 from trainwright.repaired import judge_repaired
 
 __all__ = ["server"]

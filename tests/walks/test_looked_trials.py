@@ -10,7 +10,7 @@ from tests.walks.test_looked import BODIES, DISTURBABLE, HEAD, SOUND, run, serve
 from trainwright.core import Finding, Severity
 from trainwright.core.trial import Outcome
 from trainwright.looked import judge_looks
-from trainwright.rehearsal.process import Rehearsal, Server
+from trainwright.rehearsal.process import Server
 from trainwright.stages import OverfitFacts
 
 __all__ = ["server"]
@@ -102,12 +102,3 @@ def test_trials_are_made_behind_the_scripts_end(tmp_path: Path, server: Server) 
     alone = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     seen = {number.name: number.value for number in record.numbers}
     assert seen == {line.split(":")[0]: float(line.split(":")[1]) for line in alone.stdout.splitlines()}
-
-
-def test_a_training_that_was_walked_is_tried_no_more(tmp_path: Path, server: Server) -> None:
-    (tmp_path / "train.py").write_text(SOUND_TEXT.replace(*DEAD) + BODIES["a package's own loop"], encoding="utf-8")
-    with Rehearsal("train.py", seconds=30, folder=tmp_path, server=server) as rehearsal:
-        rehearsal.note_walked(1)
-        record = rehearsal.wait()
-    (look,) = record.looks
-    assert not look.outcomes

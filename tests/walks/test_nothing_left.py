@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from trainwright.core import Report
+from trainwright.checking import NOT_ISOLATED, _judge
 from trainwright.options import Options
+from trainwright.rehearsal.request import PYTHON
 from trainwright.seams.isolation.silence import away, is_away
 from trainwright.seams.isolation.tally import Tally
-from trainwright.walk.process import NOT_ISOLATED, Task, Walking
+from trainwright.start.program import Program
 from walking import loud, said, walk
 
 pytestmark = pytest.mark.slow
@@ -138,12 +139,11 @@ def test_where_the_kernel_refuses_what_is_opened_in_python_stays_away(
     script = tmp_path / "train.py"
     script.write_text("from pathlib import Path\nPath('new').mkdir()\n" + SCRIPT.replace("train.log", "new/train.log"))
     (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
-    before, reports = left_in(tmp_path), list[Report]()
-    task = Task(script="train.py", arguments=(), module=False, options=Options(updates=0))
-    with Walking(is_isolated=False) as walking:
-        walking.run(task, lambda text: None, lambda report, further: reports.append(report))
+    before = left_in(tmp_path)
+    monkeypatch.setattr("trainwright.rehearsal.process.KERNEL", PYTHON)
+    report = _judge(Program(script="train.py"), Options(budget=8), lambda text: None, {}, None)
     assert left_in(tmp_path) == before
-    assert reports[0].message.endswith(NOT_ISOLATED) and not loud(reports[0]), said(reports[0])
+    assert report.message.endswith(NOT_ISOLATED) and not loud(report), said(report)
 
 
 def test_settings_of_trackers_are_those_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

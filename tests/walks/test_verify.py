@@ -1,4 +1,4 @@
-"""A fix is verified when a second walk, over an edited copy, no longer finds its fault and nothing else broke."""
+"""A fix is verified when a second check, over an edited copy, no longer finds its fault and nothing else broke."""
 
 import contextlib
 import importlib
@@ -22,7 +22,7 @@ from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.stage import WALKED
 from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import fitting, patch
-from trainwright.fixes.verify import SecondWalk, verified
+from trainwright.fixes.verify import SecondCheck, verified
 from trainwright.seams.scripts.edited_files import standing_in
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ def names(seen: Report) -> list[str]:
     return [f.fix.does and f.name for f in seen.findings if f.fix and f.fix.verified]
 
 
-# What the second walk is given
+# What the second check is given
 
 
 def test_all_edits_are_made_in_one_copy_and_the_file_stays_as_it_was(tmp_path) -> None:
@@ -168,7 +168,7 @@ def test_a_fault_that_the_first_walk_could_not_reach_is_told_and_breaks_nothing(
 def test_a_stage_that_is_not_reached_any_more_verifies_nothing() -> None:
     seen = verified(report(RENAMED), lambda copies: report(baseline=Status.SKIPPED))
     assert names(seen) == []
-    assert "does not get through the baseline stage, which the first walk did" in seen.message
+    assert "does not get through the baseline stage, which the first check did" in seen.message
 
 
 def test_the_stages_that_a_rule_needs_must_have_been_walked() -> None:
@@ -191,23 +191,23 @@ def test_an_error_of_our_own_verifies_nothing() -> None:
 
 
 def test_without_a_second_report_the_reason_is_told() -> None:
-    seen = verified(report(RENAMED, message="Before."), lambda copies: "the second walk was interrupted")
+    seen = verified(report(RENAMED, message="Before."), lambda copies: "the second check was interrupted")
     assert names(seen) == []
-    assert seen.message == "Before. No fix could be verified on an edited copy: the second walk was interrupted."
+    assert seen.message == "Before. No fix could be verified on an edited copy: the second check was interrupted."
 
 
 # The process
 
 
-def second_walk(**more) -> SecondWalk:
+def second_walk(**more) -> SecondCheck:
     folder = str(Path.cwd())
-    return SecondWalk(**{"words": ["train.py"], "folder": folder, "environment": os.environ, "seconds": 60, **more})
+    return SecondCheck(**{"words": ["train.py"], "folder": folder, "environment": os.environ, "seconds": 60, **more})
 
 
 def test_a_second_walk_that_takes_too_long_is_ended_with_its_children(tmp_path) -> None:
     text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
     answer = second_walk(seconds=3)({str(tmp_path / "train.py"): text})
-    assert answer == "the second walk was not finished after 3 s"
+    assert answer == "the second check was not finished after 3 s"
 
 
 def test_a_second_walk_that_gives_no_report_says_why() -> None:

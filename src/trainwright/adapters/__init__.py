@@ -1,1 +1,1 @@
-"""One adapter per kind of training: how it carries out the walk's requests (`base.Adapter`)."""
+"""What is measured of each kind of training, and how its first steps are taken again."""

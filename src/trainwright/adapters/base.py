@@ -1,23 +1,14 @@
-"""The interface that a training must provide to be walked."""
+"""What the adapters share: steps that are taken again, and calls that failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from trainwright.core import Facts, Failure, Repair
-from trainwright.probes.row_losses import LossRows
 from trainwright.stages import (
-    BatchFacts,
-    DatasetFacts,
-    EvaluationFacts,
-    LearningFacts,
-    OddRowFacts,
-    OptimizerFacts,
     SetupFacts,
 )
 from trainwright.stages.overfit import Hits
@@ -37,21 +28,6 @@ class Train:
     """Stop early after this time."""
     enough: float = 0.0
     """Stop early once the mean loss over all batches is at most this fraction of the first step's; 0: take all."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learn:
-    """A request for a training over fresh batches, looked at on held-out rows; the answer is LearningFacts."""
-
-    planned: int | None
-    """Updates of the whole training; None: unknown."""
-    seed: int
-    seconds: float
-    """Stop early after this time."""
-    changes: tuple[Repair, ...] = ()
-    """Repairs in force for this training only; it is not read what its forward pass keeps of the label."""
-    shows: bool = False
-    """Whether some of its rows are kept, to be shown one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,37 +64,6 @@ class ActiveRepairs:
     def all(self) -> list[Repair]:
         """All repairs, in the order in which they are applied."""
         return [*self.kept, *self.tried]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Received:
-    """One batch as the model receives it, and what became of it, as far as that is known."""
-
-    given: Mapping[str, NDArray[Any]]
-    """By the argument's name: (rows, …)."""
-    losses: Sequence[LossRows] = ()
-    """Empty: the loss is not known row by row, or the model raised."""
-    labels: NDArray[Any] | None = None
-    """(rows, …); None: they were not found."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReceivedRows:
-    """The rows of one batch."""
-
-    is_held_out: bool
-    updates: int
-    """After how many updates they were answered."""
-    rows: int
-    batch: Received
-
-
-@dataclass(frozen=True, kw_only=True)
-class Looked:
-    """What can be shown of a training: rows, and the script's variables, which name what they hold."""
-
-    rows: Sequence[ReceivedRows]
-    scope: Mapping[str, Any]
 
 
 class Record(Protocol):
@@ -171,58 +116,6 @@ class Training(Protocol):
 
     def put_back(self) -> None:
         """Undo everything since the training was reached."""
-
-
-class Adapter(Protocol):
-    """One training, with its stages as methods. `put_back` undoes all their effects."""
-
-    framework: str
-
-    def measure_setup(self) -> SetupFacts:
-        """The arguments, places and devices of the training that is about to start."""
-
-    def measure_dataset(self) -> DatasetFacts:
-        """Read a sample of the data and count all its labels."""
-
-    def measure_batch(self) -> BatchFacts:
-        """Form the first batches as training would."""
-
-    def measure_step(self) -> tuple[Facts | None, ...]:
-        """Take one observed step without an update: the facts of forward, loss and gradients, and new setup facts if
-        they changed; stages after one that raised are None."""
-
-    def measure_optimizer(self) -> OptimizerFacts:
-        """Make one update and dry-run the schedule."""
-
-    def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        """Run the user's own evaluation and metrics on some batches."""
-
-    def train(self, request: Train) -> Run:
-        """Take steps from the initial weights that cycle through the same batches; then restore the weights."""
-
-    def learn(self, request: Learn) -> LearningFacts:
-        """Starting from the initial weights, train over fresh batches and look at held-out rows; then restore."""
-
-    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
-        """Take steps on the extreme rows of the sets, after as many of their rows were read as the time allows.
-
-        Args:
-            dataset: what the dataset stage measured.
-            seconds: time limit.
-        """
-
-    def look_at_rows(self, seconds: float) -> Looked:
-        """Some rows as the model receives them: those of the last `learn` that kept some, or the first ones."""
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force from now on.
-
-        Raises:
-            Exception: whatever its change raised; the repair is then not in force.
-        """
-
-    def put_back(self) -> None:
-        """Undo everything since the adapter was made."""
 
 
 Scope = Mapping[str, Any]

@@ -42,9 +42,13 @@ def has_loader(module: Any) -> bool:
     return not type(module).train_dataloader.__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
+# Of a training whose length nobody has said.
+MOST_EPOCHS = 1_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A training of objects of torch, as it is run where they may change."""
+    """A training of objects, as it is run where they may change."""
 
     framework: str
     run: Callable[[Callable[[], bool]], None]
@@ -89,6 +93,23 @@ def of_lightning(module: Any, loader: Any, evaluation_loader: Any, datamodule: A
 
 def _fit(trainer: Any, module: Any, given: Mapping[str, Any]) -> None:
     trainer.fit(module, **given)
+
+
+def of_keras(model: Any, given: Mapping[str, Any], frame: FrameType) -> Training:
+    """The training of a compiled Keras model with fit's arguments; without epochs, as many as there is time for."""
+
+    def run(is_over: Callable[[], bool]) -> None:
+        from trainwright.adapters.keras.from_objects import note_compiled
+
+        note_compiled(seen(), model, frame)
+        with watched_names(frame.f_globals):
+            at_line_of(_fit_model, frame)(model, given if "epochs" in given else {**given, "epochs": MOST_EPOCHS})
+
+    return Training(framework="keras", run=run, owners=[model])
+
+
+def _fit_model(model: Any, given: Mapping[str, Any]) -> None:
+    model.fit(**{"verbose": 0, **given})
 
 
 def of_parts(
@@ -176,17 +197,22 @@ def kept(owners: Sequence[Any]) -> Iterator[None]:
     """Behind the context, objects and random state are what they were before it."""
     from trainwright.seams.state.reachable import ScriptState
     from trainwright.seams.state.snapshot import AttributeState, RandomState
-    from trainwright.seams.torch.state import ModelState, OptimizerState
 
-    modules = [o for o in owners if is_module(o)]
+    models = [o for o in owners if is_keras_model(o)]
+    modules = [o for o in owners if is_module(o) and not is_keras_model(o)]
     inner = [m for top in modules for m in top.modules()]
-    states: list[Any] = [
-        RandomState(),
-        *(ModelState(m) for m in modules),
-        *(OptimizerState(o) for o in owners if hasattr(o, "param_groups")),
-        AttributeState([*inner, *(o for o in owners if not is_module(o))]),
-        ScriptState(owners),
-    ]
+    states: list[Any] = [RandomState()]
+    if modules:
+        from trainwright.seams.torch.state import ModelState, OptimizerState
+
+        states += [ModelState(m) for m in modules]
+        states += [OptimizerState(o) for o in owners if hasattr(o, "param_groups")]
+    if models:
+        from trainwright.adapters.keras.state import AllState
+
+        states.append(AllState(models))
+    others = [o for o in owners if not is_module(o) and not is_keras_model(o)]
+    states += [AttributeState([*inner, *others]), ScriptState(owners, leave=models)]
     try:
         yield
     finally:

@@ -1,21 +1,19 @@
-"""One walk in a process of its own: reads a request, and answers with the report, and with the script's values: as
+"""A script's values where its training begins, from a process of its own: reads a request, and answers with the values as
 expressions, and in outline (class, shape, type and range, without the numbers)."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trainwright.bundle.values import expression
-from trainwright.core.report import Report, combined, to_dict
-from trainwright.errors import TrainwrightError
-from trainwright.options import Options
+from trainwright.errors import WalkFinished
 
 # The first statement of a script whose values are wanted.
 HAND_OVER = "__import__('trainwright.bundle.look', fromlist=['x']).names.append(globals())"
@@ -28,22 +26,27 @@ _LOOKED_AT = 64
 
 
 def look(request: dict[str, Any]) -> dict[str, Any]:
-    """Walk a script; its text may differ from the file's."""
+    """Run a script up to its training; its text may differ from the file's."""
+    from trainwright.rehearsal.ranks import RankListening
+    from trainwright.seams.intercept import install
+    from trainwright.seams.isolation.offline import offline
     from trainwright.seams.isolation.silence import redirected
     from trainwright.seams.isolation.tally import Tally
+    from trainwright.seams.listening.seen import told as telling
     from trainwright.seams.scripts.edited_files import standing_in
-    from trainwright.walk.run import check_script
+    from trainwright.seams.scripts.running import starting
 
-    reports: list[Report] = []
-    options = Options(budget=request["budget"], samples=False)
-    if not request["trains"]:
-        options = replace(options, updates=0)
-    script = str(Path(request["script"]).resolve())
-    with standing_in({script: request["text"]} if request["text"] else {}), redirected(Tally()):
-        try:
-            check_script(script, request["arguments"], options, done=lambda report, further: reports.append(report))
-        except TrainwrightError as error:
-            return {"report": None, "values": {}, "why": str(error)}
+    script, tally = str(Path(request["script"]).resolve()), Tally()
+    install()
+    with (
+        standing_in({script: request["text"]} if request["text"] else {}),
+        redirected(tally),
+        offline(tally),
+        starting(script, request["arguments"], module=False) as start,
+        contextlib.suppress(Exception, SystemExit, WalkFinished),  # the script's own end: its values are what is wanted
+        telling(RankListening(os.getppid())),
+    ):
+        start()
     values: dict[str, dict[str, str]] = {}
     for name in request["names"]:
         if any(name in one for one in names):
@@ -53,7 +56,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
                 found |= {"outline": told, "rows": first_rows(value)}
             if found:
                 values[name] = found
-    return {"report": to_dict(combined(reports)) if reports else None, "values": values}
+    return {"values": values}
 
 
 if __name__ == "__main__":

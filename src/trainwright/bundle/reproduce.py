@@ -20,15 +20,15 @@ from trainwright.bundle.look import HAND_OVER
 from trainwright.bundle.source import Statement, needed, read_statements, smaller, text_of
 from trainwright.bundle.values import DRAW, IMPORTS
 from trainwright.core import Place, Stage
-from trainwright.core.report import UNWALKED, Report, from_dict
+from trainwright.core.report import Report, from_dict
 from trainwright.options import DEFAULT_BUDGET
 
 # A script for others to read.
 MOST_LINES = 60
 # Methods that train, or take part in it.
 _TRAINS = frozenset({"train", "fit", "backward", "step", "apply_gradients", "train_on_batch"})
-# Seconds that a walk of a candidate may take, beside the start of its frameworks.
-WALK_SECONDS, START_SECONDS = 20.0, 90.0
+# Seconds that a candidate may train for, and that the start of its frameworks may take.
+RUN_SECONDS, START_SECONDS = 20.0, 90.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +76,6 @@ class Search:
     redact: Callable[[str], str] = str
     """Takes what is private out of a script before it is tried."""
     tried: int = 0
-    trains: bool = False
-    """Whether the finding needs the walk's training steps."""
-    checks: bool = False
-    """Whether it takes a check with a rehearsal to show the finding."""
     outlines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The script's data, as `outline` and `rows`, by name."""
     _started: float = field(default_factory=time.monotonic)
@@ -104,15 +100,11 @@ class Search:
         self.say("looking at the script's values")
         first = sum(getattr(s.node, "module", "") == "__future__" for s in statements)
         texts = [s.text for s in statements]
-        answer = self._look(self.script, "\n".join([*texts[:first], HAND_OVER, *texts[first:]]), names)
+        answer = self._look("\n".join([*texts[:first], HAND_OVER, *texts[first:]]), names)
         values = answer.get("values", {})
         self.outlines = {name: by for name, by in values.items() if "outline" in by}
         lines = [(str(Path(p.file).resolve()), p.in_text().line) for p in self.seen.places]
         places = [s for s in statements if any(s.holds(*line) for line in lines)]
-        # A rule of an early stage may decide by training steps.
-        report = from_dict(answer["report"]) if answer.get("report") else None
-        self.trains = not self.seen.is_shown(report)
-        self.checks = self.rehearses or (report is not None and UNWALKED in report.message)
         if self.seen.rule or all(s.is_definition for s in places):
             places += [s for s in _train(statements) if s not in places]
         if not places:
@@ -164,31 +156,29 @@ class Search:
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             file = Path(folder) / "reproduce.py"
             file.write_text(self.redact(text_of(chosen)), "utf-8")
-            data = self._check(file) if self.checks else self._look(file, "", ()).get("report")
+            data = self._check(file)
             return self.seen.is_shown(from_dict(data) if data else None)
 
-    def _look(self, script: Path, text: str, names: Sequence[str]) -> dict[str, Any]:
+    def _look(self, text: str, names: Sequence[str]) -> dict[str, Any]:
         """What `look` answers; empty if it does not come to an end."""
-        is_own = script == self.script
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             asked, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
             request = {
-                "script": str(script),
+                "script": str(self.script),
                 "text": text,
-                "arguments": list(self.arguments) if is_own else [],
+                "arguments": list(self.arguments),
                 "names": list(names),
-                "trains": self.trains,
-                "budget": WALK_SECONDS,
             }
             asked.write_text(json.dumps(request), "utf-8")
             words = ["trainwright.bundle.look", str(asked), str(answer)]
-            return _answer(words, answer, None if is_own else script.parent, WALK_SECONDS)
+            return _answer(words, answer, None, RUN_SECONDS)
 
     def _check(self, script: Path) -> dict[str, Any]:
-        """The report of a check with a rehearsal; empty if it does not come to an end."""
+        """The report of a check; empty if it does not come to an end."""
         answer = script.with_name("report.json")
-        words = ["trainwright", "check", "--json", str(answer), "--", str(script)]
-        return _answer(words, answer, script.parent, 2 * DEFAULT_BUDGET)
+        seconds = DEFAULT_BUDGET if self.rehearses else RUN_SECONDS
+        words = ["trainwright", "check", "--budget", str(seconds), "--json", str(answer), "--", str(script)]
+        return _answer(words, answer, script.parent, 3 * seconds)
 
 
 def _answer(words: Sequence[str], answer: Path, folder: Path | None, seconds: float) -> dict[str, Any]:

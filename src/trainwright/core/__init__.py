@@ -1,4 +1,4 @@
-"""The vocabulary of the walk: stages, facts, findings, rules, repairs, trials, reports. Standard library only."""
+"""The vocabulary of the check: stages, facts, findings, rules, repairs, trials, reports. Standard library only."""
 
 from trainwright.core.finding import (
     Failure,

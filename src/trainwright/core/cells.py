@@ -1,4 +1,4 @@
-"""The cells of notebooks that are walked as one text: the line at which each cell begins.
+"""The cells of notebooks that are checked as one text: the line at which each cell begins.
 
 A comment of ours stands before each cell in the text, so that the cells of an edited copy are found as well.
 """

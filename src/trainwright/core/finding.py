@@ -74,7 +74,7 @@ class NamedRows:
 class Finding:
     """A rule's diagnosis of the facts.
 
-    The walk fills in `code`, `name` and `severity` from the rule (a milder severity of the finding's own is kept), and
+    The check fills in `code`, `name` and `severity` from the rule (a milder severity of the finding's own is kept), and
     `after_repair`: the names of the rules whose repairs were in force when this was found. The report adds `warned`.
     """
 
@@ -91,8 +91,8 @@ class Finding:
     warned: tuple[str, ...] = ()
     """Warnings of libraries that speak for this fault: "torch warned at train.py:14: …"."""
     rows: NamedRows | None = None
-    is_of_exception: bool = False
-    """Whether its stage had raised in the walk when it was found: a run of the script that raises nothing refutes it."""
+    is_silent: bool = False
+    """Whether a step with the fault was seen to go on: that a run goes on does not refute it."""
     is_by_probe: bool = False
     """Whether it rests on a probe that reads nothing from the inputs: a training that learns refutes it."""
 
@@ -124,7 +124,7 @@ class LibraryWarning:
     where: Place | None
     """The innermost line of the user's code at that moment."""
     phase: str
-    """`before training`, or the stage of the walk."""
+    """`before training`, or the stage of the check."""
     means: str = ""
     """What it means for training, if its text is known."""
     rule: str = ""

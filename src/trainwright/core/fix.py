@@ -85,4 +85,4 @@ class Fix:
     tried: bool = False
     """True if the finding was gone with its repair in force in memory."""
     verified: bool = False
-    """True if, in a second walk over an edited copy of the source, the finding was gone and nothing else was broken."""
+    """True if, in a second check over an edited copy of the source, the finding was gone and nothing else was broken."""

@@ -77,5 +77,3 @@ class Repair:
     """What it does, as an imperative without a full stop: "cast the targets to int64"."""
     seam: Seam
     change: Callable[[Call], Call]
-    rate_factor: float | None = None
-    """By what it multiplies the learning rate, if it does nothing else."""

@@ -1,4 +1,4 @@
-"""The result of a walk as plain data. Renderers show it and decide nothing."""
+"""The result of a check as plain data. Renderers show it and decide nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ CUT_OFF = "was too small for some experiments"
 
 # Why a stage is passed whose warnings' names follow.
 WARNED = "with a warning: "
-# The message on a training that no Keras model makes.
-UNWALKED = "Only a rehearsal looks at this training: leave out --no-rehearsal."
 
 
 class Status(StrEnum):
@@ -44,13 +42,13 @@ class Status(StrEnum):
 
     @property
     def through(self) -> bool:
-        """Whether the stage was walked to its end, with or without a repair."""
+        """Whether the stage was checked to its end, with or without a repair."""
         return self in (Status.PASSED, Status.REPAIRED, Status.UNSHOWN, Status.NOTED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageRun:
-    """One stage of one walk; `why` says what blocked or skipped it, or what was measured."""
+    """One stage of one check; `why` says what blocked or skipped it, or what was measured."""
 
     stage: Stage
     status: Status
@@ -60,7 +58,7 @@ class StageRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Redirected:
-    """The walk ran on the CPU although the script asks for another device."""
+    """The check ran on the CPU although the script asks for another device."""
 
     asked: tuple[str, ...]
     """Devices first, then precisions, then other features of such a device."""
@@ -90,15 +88,15 @@ shown_as: dict[str, Callable[[Report], str]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The result of one walk over one training."""
+    """The result of one check over one training."""
 
     script: str
     framework: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    """Duration of the walk; if nothing was walked, of the whole check."""
+    """Duration of the check."""
     start_seconds: float | None = None
-    """Time from the script's start to the walked training, including imports and data; None if no script was run."""
+    """Time from the script's start to the checked training, including imports and data; None if no script was run."""
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageRun, ...] = ()
     verdict: Verdict | None = None
@@ -108,9 +106,9 @@ class Report:
     sheet: Sheet | None = None
     """What was seen in the rehearsal; None: there was none."""
     samples: tuple[Sample, ...] = ()
-    """Single rows, as the walk's batches have them; empty: none may be shown, or the sheet has those of the whole run."""
+    """Single rows, as the check's batches have them; empty: none may be shown, or the sheet has those of the whole run."""
     message: str = ""
-    """Anything else the user should know: no training was started, the walk was interrupted, and so on."""
+    """Anything else the user should know: no training was started, the check was interrupted, and so on."""
     failure: Failure | None = None
     """An exception of the user's pipeline that no rule explains."""
     internal_errors: tuple[str, ...] = ()
@@ -123,18 +121,12 @@ class Report:
     """The number of the training in its script, counted from 1; None if it has none."""
     begins: Place | None = None
     """The line at which the training begins."""
-    copies: Mapping[str, str] = field(default_factory=dict)
-    """Texts that the walk ran in the place of files, by their resolved paths; JSON has `message` instead."""
-    changed: tuple[str, ...] = ()
-    """What is different in them, a line each."""
-    passed: tuple[Finding, ...] = ()
-    """The findings at the lines that they go past."""
     trainings: tuple[Report, ...] = ()
     """The reports of all trainings of a script, if there are several and this report stands for them."""
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether Ctrl-C ended the walk."""
+        """Whether Ctrl-C ended the check."""
         return self.message.startswith("Interrupted")
 
     @property
@@ -157,8 +149,9 @@ class Report:
 
     @property
     def walked(self) -> bool:
-        """Whether a training step was measured; without one, nothing was shown of a training."""
-        return any(s.stage >= Stage.FORWARD and s.status.through for s in self.stages)
+        """Whether a training step was seen; without one, nothing was shown of a training."""
+        is_seen = self.sheet is not None and self.sheet.updates > 0
+        return is_seen or any(s.stage >= Stage.FORWARD and s.status.through for s in self.stages)
 
     def __repr__(self) -> str:
         """A summary in a few lines, for an interpreter."""
@@ -173,15 +166,8 @@ class Report:
         return shown_as["html"](self) if "html" in shown_as else None
 
 
-def combined(reports: Sequence[Report]) -> Report:
-    """One report for a script's trainings: the first with a fault, or the first of all, which then holds all."""
-    if len(reports) == 1:
-        return reports[0]
-    return replace(next((r for r in reports if r.faulty), reports[0]), trainings=tuple(reports))
-
-
 def exit_status(reports: Sequence[Report]) -> int:
-    """The exit status of a check, by the reports of its trainings; a process that leaves the walk to another has none."""
+    """The exit status of a check, by the reports of its trainings; a process that leaves the check to another has none."""
     if any(r.internal_errors for r in reports):
         return 2
     if any(r.faulty for r in reports):

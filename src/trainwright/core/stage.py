@@ -1,4 +1,4 @@
-"""The stages of a training pipeline, in the order in which they are walked, and the rehearsal of the whole."""
+"""The stages of a training pipeline, in the order in which they are checked, and the rehearsal of the whole."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ class Facts:
 
 
 WALKED = tuple(stage for stage in Stage if stage != Stage.REHEARSAL)
-"""The stages of a walk."""
+"""The stages of a check."""

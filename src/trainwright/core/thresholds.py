@@ -1,4 +1,4 @@
-"""Thresholds that the rules of a walk and the review of a rehearsal share."""
+"""Thresholds that the rules of a check and the review of a rehearsal share."""
 
 from __future__ import annotations
 

@@ -1,16 +1,13 @@
-"""What a walk has shown of a training: whether it learns."""
+"""What a check has shown of a training: whether it learns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-# How the verdict ends where all errors were mended in memory.
-FIXED = "; fixed in memory to walk on"
-
 
 class Shown(StrEnum):
-    """The outcomes of a walk."""
+    """The outcomes of a check."""
 
     LEARNS = "learns"
     LEARNS_IN_PART = "learns in part"
@@ -23,7 +20,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The outcome of a walk, and what it rests on in a sentence without its full stop."""
+    """The outcome of a check, and what it rests on in a sentence without its full stop."""
 
     shown: Shown
     why: str

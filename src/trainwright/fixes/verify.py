@@ -1,7 +1,7 @@
-"""Verifies fixes: applies their edits to a copy of the source and walks the copy.
+"""Verifies fixes: applies their edits to a copy of the source and checks the copy.
 
 A repair in memory shows what is wrong; only the edited copy shows that the fix works as written. All edits of a report
-are applied to one copy, so a single second walk verifies every fix. The copy is kept in memory and replaces the script
+are applied to one copy, so a single second check verifies every fix. The copy is kept in memory and replaces the script
 (seams/scripts/edited_files.py): no file is written next to it, and all paths, arguments and lines are the script's own.
 """
 
@@ -24,21 +24,21 @@ from trainwright.core.report import CUT_OFF, Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.fixes.edits import edited, edits_of, fitting
 
-WalkAgain = Callable[[Mapping[str, str]], Report | str]
-"""Walks with the given texts in place of files, by resolved path; returns the report, or why there is none."""
+CheckAgain = Callable[[Mapping[str, str]], Report | str]
+"""Checks with the given texts in place of files, by resolved path; returns the report, or why there is none."""
 
 # Importing and loading may take longer the second time, when the first process still holds memory.
 SPARE_SECONDS = 30.0
 
 
-def verified(report: Report, again: WalkAgain) -> Report:
-    """The report, with each fix marked as verified whose finding is gone in a walk over an edited copy.
+def verified(report: Report, again: CheckAgain) -> Report:
+    """The report, with each fix marked as verified whose finding is gone in a check of an edited copy.
 
-    No fix is marked if that walk found anything else broken. The message summarizes that walk.
+    No fix is marked if that check found anything else broken. The message summarizes that check.
     """
     chosen = fitting(report)
     if not chosen:
-        return _saying(report, "None of these fixes can be written as an edit, so there is no edited copy to walk.")
+        return _saying(report, "None of these fixes can be written as an edit, so there is no edited copy to check.")
     files = edited(edits_of(chosen)) or {}
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
@@ -47,7 +47,7 @@ def verified(report: Report, again: WalkAgain) -> Report:
     moved = {file: _moved(before, after) for file, (before, after) in files.items()}
     left = _left(report, second, chosen, moved)
     if broken := _broken(report, second, left):
-        return _saying(report, f"No fix is verified: with all edits applied, a second walk {broken}.")
+        return _saying(report, f"No fix is verified: with all edits applied, a second check {broken}.")
     against = {id(f): _against(f, second, left) for f in chosen}
     findings = tuple(
         replace(f, fix=replace(f.fix, verified=True)) if f.fix and against.get(id(f)) == "" else f
@@ -57,7 +57,7 @@ def verified(report: Report, again: WalkAgain) -> Report:
 
 
 def _in_text(second: Report, texts: Mapping[str, str]) -> Report:
-    """The report with its places in notebooks converted to lines of the walked text."""
+    """The report with its places in notebooks converted to lines of the checked text."""
 
     def placed(finding: Finding) -> Finding:
         where = finding.where
@@ -79,16 +79,16 @@ def _told(
     reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
     good = len(chosen) - len(reasons)
     counted = f"{len(chosen)} fixes" if len(chosen) > 1 else "one fix"
-    text = f"A second walk over a copy with {counted} applied verified {_share(good, len(chosen))}."
+    text = f"A second check over a copy with {counted} applied verified {_share(good, len(chosen))}."
     for reason in dict.fromkeys(reasons):
         text += f" {reason[:1].upper()}{reason[1:]}."
     named = {f.name for f in report.findings}
     further = [f for f in left if f.severity != Severity.NOTE and f.name not in named]
     if further:
         shown = ", ".join(dict.fromkeys(f"{f.name} ({f.where})" if f.where else f.name for f in further))
-        text += f" Beyond the point where the first walk stopped, it found {shown}."
+        text += f" Beyond the point where the first check stopped, it found {shown}."
     elif second.failure is not None and report.failure is None:
-        text += f" Beyond the point where the first walk stopped, the script raised {second.failure}."
+        text += f" Beyond the point where the first check stopped, the script raised {second.failure}."
     return text
 
 
@@ -98,7 +98,7 @@ def _share(good: int, of: int) -> str:
     return "all of them" if good == of else f"{good} of them"
 
 
-# What the second walk shows
+# What the second check shows
 
 
 def _moved(before: str, after: str) -> dict[int, int]:
@@ -110,7 +110,7 @@ def _moved(before: str, after: str) -> dict[int, int]:
 def _left(
     report: Report, second: Report, chosen: Sequence[Finding], moved: Mapping[str, Mapping[int, int]]
 ) -> list[Finding]:
-    """Findings of the second walk, except known ones whose source was not edited."""
+    """Findings of the second check, except known ones whose source was not edited."""
 
     def place(finding: Finding, lines: Mapping[str, Mapping[int, int]]) -> tuple[str, str, int]:
         if finding.where is None:
@@ -124,7 +124,7 @@ def _left(
 
 
 def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
-    """What is worse in the second walk, as "finds …"; empty if nothing is."""
+    """What is worse in the second check, as "finds …"; empty if nothing is."""
     if second.internal_errors:
         return f"failed because of an internal error in Trainwright ({second.internal_errors[0].partition(chr(10))[0]})"
     before, after = ({run.stage: run for run in r.stages} for r in (report, second))
@@ -139,7 +139,7 @@ def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
     for stage, run in before.items():
         if run.status.through and not (stage in after and after[stage].status.through):
             why = f": {after[stage].why}" if stage in after else ""
-            return f"does not get through the {stage.label} stage, which the first walk did{why}"
+            return f"does not get through the {stage.label} stage, which the first check did{why}"
     return ""
 
 
@@ -150,38 +150,38 @@ def _stages(finding: Finding, rules: Mapping[str, Rule]) -> set[Stage]:
 
 
 def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
-    """Why the second walk does not verify a finding's fix; empty if it does verify it."""
+    """Why the second check does not verify a finding's fix; empty if it does verify it."""
     if any(f.name == finding.name for f in left):
         return "it is still found"
     after = {run.stage: run for run in second.stages}
     for stage in sorted(_stages(finding, {r.name: r for r in load_rules()})):
         if stage not in after or not after[stage].status.through:
             why = f" ({after[stage].why})" if stage in after and after[stage].why else ""
-            return f"the second walk did not get through the {stage.label} stage{why}"
+            return f"the second check did not get through the {stage.label} stage{why}"
     if isinstance(finding.proof, Outcome) and CUT_OFF in second.message:
-        return "the budget was too small for the second walk's experiments"
+        return "the budget was too small for the second check's experiments"
     return ""
 
 
-# The second walk
+# The second check
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondWalk:
+class SecondCheck:
     """A check of the same script in a separate process, with copies in place of files."""
 
     words: Sequence[str]
     """The words after `trainwright check`: options, script and the script's own arguments."""
     folder: str
     environment: Mapping[str, str]
-    """Folder and environment as they were before the first walk ran the script."""
+    """Folder and environment as they were before the first check ran the script."""
     seconds: float
     """Time limit for the whole process, in seconds."""
     safe_path: bool = False
-    """Keep the working directory out of `sys.path`, as in the first walk's process."""
+    """Keep the working directory out of `sys.path`, as in the first check's process."""
 
     def __call__(self, copies: Mapping[str, str]) -> Report | str:
-        """The report of the second walk, or why there is none."""
+        """The report of the second check, or why there is none."""
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             texts, answer, said = (Path(folder) / name for name in ("copies.json", "report.json", "output"))
             texts.write_text(json.dumps(dict(copies)), encoding="utf-8")
@@ -203,7 +203,9 @@ class SecondWalk:
                 return from_dict(json.loads(answer.read_text("utf-8")))
             except (OSError, ValueError, KeyError):
                 last = said.read_text("utf-8", errors="replace").strip().split("\n")[-1]
-                return f"the second walk produced no report ({last})" if last else "the second walk produced no report"
+                return (
+                    f"the second check produced no report ({last})" if last else "the second check produced no report"
+                )
 
     def _run(self, command: Sequence[str], said: Path) -> str:
         with said.open("wb") as output:
@@ -219,9 +221,9 @@ class SecondWalk:
             try:
                 process.wait(self.seconds)
             except subprocess.TimeoutExpired:
-                return f"the second walk was not finished after {self.seconds:.0f} s"
+                return f"the second check was not finished after {self.seconds:.0f} s"
             except KeyboardInterrupt:
-                return "the second walk was interrupted"
+                return "the second check was interrupted"
             finally:
                 if process.poll() is None:
                     _end(process)

@@ -15,13 +15,11 @@ SHOWN = (
     "jax",
     "numpy",
 )
-# Packages whose loggers are silenced during a walk.
+# Packages whose loggers are silenced during a check.
 LOGGING = ("transformers", "accelerate", "datasets", "torch")
-# The packages used in the walk of a Hugging Face Trainer, Lightning's Trainer, and a handwritten loop.
+# The packages used in the check of a Hugging Face Trainer, Lightning's Trainer, and a handwritten loop.
 TRAINER = ("torch", "transformers", "accelerate")
 LIGHTNING = ("torch",)
 LOOP = ("torch",)
-# Further packages used in the walk of a loop, by a class that the script builds.
-BESIDE_LOOP = {"Accelerator": "accelerate"}
 # The class of a model's configuration, to which `from_pretrained` passes arguments that it does not take itself.
 CONFIGURATION = ("transformers.configuration_utils", "PreTrainedConfig")

@@ -35,7 +35,8 @@ def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bo
     for _, of_stage in groupby(ready, key=lambda rule: _asked_at(rule, facts)):
         of_facts: list[Finding] = []
         for rule in of_stage:
-            of_facts += [_with_end(f, facts) if is_end else f for f in _ask(rule, facts, answer, found, failed)]
+            asked = _ask(rule, facts, answer, [*found, *of_facts], failed)
+            of_facts += [_with_end(f, facts) if is_end else f for f in asked]
             if is_end and of_facts:
                 break
         known = {(f.name, f.where) for f in found}

@@ -176,13 +176,14 @@ def add_trained(look: Look) -> None:
             change(facts, LossFacts, padding_label_change=_change_padding(learner, tokenizer))
             facts[EvaluationFacts] = evaluation.measure(trainer)
             if look.replay.can_reset and look.updates >= FEWEST_UPDATES:
-                facts[LearningFacts] = measure_trained(
+                learned = measure_trained(
                     learner,
                     updates=look.updates,
                     planned=trainer.state.max_steps or None,
                     seconds=READING_SECONDS,
                     reset=look.replay.reset,
                 )
+                facts |= {LearningFacts: learned} if learned is not None else {}
             gradients = facts.get(GradientFacts)
             if isinstance(gradients, GradientFacts) and any(one.non_finite for one in gradients.gradients):
                 operation, where = _find_anomaly(learner, look)

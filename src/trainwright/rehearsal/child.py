@@ -30,8 +30,10 @@ def main(file: str, work: Work | None = None) -> None:
     progress = os.open(request.progress, os.O_RDWR | os.O_CREAT)
     sandbox: Sandbox | None = None
     if request.isolation == KERNEL:
+        from trainwright.seams.processes import Exchange
+
         try:
-            sandbox = enter_sandbox(request.scratch)
+            sandbox = enter_sandbox(request.scratch, [Exchange(request.starter).folder] if request.starter else [])
         except Refused as error:
             print(f"trainwright: {error}", file=sys.stderr)
             sys.exit(REFUSED)

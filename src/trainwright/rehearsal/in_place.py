@@ -20,7 +20,10 @@ from trainwright.seams.state.snapshot import is_accelerated
 _REPLACED = ("copy", "torch", "torch.nn.functional", "torch.autograd", "torch.func", "torch.jit", "logging.Logger",
              "torch.Tensor", "torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler",
              "torch.amp.GradScaler", "torch.utils.data.dataloader._BaseDataLoaderIter", "lightning.pytorch.Trainer",
-             "lightning.pytorch.LightningModule")  # fmt: skip
+             "lightning.pytorch.LightningModule", "tensorflow.GradientTape",
+             "tensorflow.python.eager.polymorphic_function.polymorphic_function.Function")  # fmt: skip
+# The same of each Keras, with all classes of its metrics.
+_REPLACED_OF_KERAS = ("Model", "losses.Loss", "models", "saving", "optimizers.Optimizer", "metrics")
 _HOOKED = ("torch.nn.modules.module", "torch.optim.optimizer")
 
 
@@ -55,7 +58,14 @@ def run_in_place(request: Request, work: Work) -> None:
 def _replaced() -> Iterator[None]:
     hooks = [value for m in _named(_HOOKED) for name, value in vars(m).items() if name.startswith("_global_")]
     kept = [(hook, dict(hook)) for hook in hooks if isinstance(hook, dict)]
-    attributes = [(owner, dict(vars(owner))) for owner in _named(_REPLACED)]
+    own = _named(tuple(f"{keras}.{name}" for keras in ("keras", "tf_keras") for name in _REPLACED_OF_KERAS))
+    owners = [
+        *_named(_REPLACED),
+        *own,
+        *(base for kind in own if isinstance(kind, type) for base in kind.__mro__[1:-1]),
+    ]
+    owners += [k for m in own if m.__name__.endswith(".metrics") for k in vars(m).values() if isinstance(k, type)]
+    attributes = [(owner, dict(vars(owner))) for owner in owners]
     try:
         yield
     finally:

@@ -8,13 +8,18 @@ from types import FrameType
 from typing import Any
 
 from trainwright.core import Call, Repair, Seam
+from trainwright.errors import UnsupportedVersion, WalkFinished
+from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
+from trainwright.rehearsal.ranks import compared_by_children, work_as_rank
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.requirements import packages_of, require
 
 
-def _pass_to(name: str) -> Callable[..., Any]:
+def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
     def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
         original = more[-1]
+        require(*packages, *packages_of(trainer))
         if self.looking is None:
             return original()
         self.looking.begin_training(frame, **{name: trainer})
@@ -33,6 +38,7 @@ def _pass_keras() -> Callable[..., Any]:
     def passed_on(
         self: Listening, model: Any, frame: FrameType, given: Any, original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
+        require(*packages_of(model))
         return original({})
 
     return passed_on
@@ -46,9 +52,11 @@ class Listening:
     repairs: Sequence[Repair] = ()
     """Those in force in this run, and the number of the training that they are for."""
     repaired_training = 1
-    count_walked: Callable[[], int] = staticmethod(lambda: 0)
-    """How many trainings need no trials, since the walk has made them."""
-    on_train, on_fit, on_model_fit = _pass_to("trainer"), _pass_to("lightning"), _pass_keras()
+    compared: tuple[list[Any], tuple[str, ...]] = [], ()
+    """What processes that the script has started begin to train with: the look at it, and remarks."""
+    on_train, on_fit = _pass_to("trainer", *TRAINER), _pass_to("lightning", *LIGHTNING)
+    on_model_fit = _pass_keras()
+    _is_required = False
 
     def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:
         """The script's frame that called for the training which an exception has left, and what trained, by its kind."""
@@ -71,6 +79,9 @@ class Listening:
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """The other doors tell."""
+        if not self._is_required:
+            self._is_required = True
+            require(*LOOP)
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
@@ -78,14 +89,26 @@ class Listening:
             self.looking.begin_training(frame, trainer=trainer)
 
     def unsupported(self, why: str) -> None:
-        """It trains all the same."""
+        """It is not trained.
+
+        Raises:
+            UnsupportedVersion: saying why.
+        """
+        raise UnsupportedVersion(why)
 
     def in_child(self, work: Callable[[], Any]) -> None:
-        """The process does its work."""
-        work()
+        """The process tells with what it begins to train; the script's own end is the parent's."""
+        work_as_rank(work)
 
     def children_ended(self) -> None:
-        """The processes have done their work."""
+        """The processes have ended; if they have told, the script is left.
+
+        Raises:
+            WalkFinished: they have.
+        """
+        if (told := compared_by_children()) is not None:
+            self.compared = told
+            raise WalkFinished
 
 
 LISTENING = Listening()

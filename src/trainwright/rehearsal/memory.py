@@ -1,4 +1,4 @@
-"""Ends a rehearsal before the machine's memory runs out: the walk beside it, and everything else, need some too."""
+"""Ends a rehearsal before the machine's memory runs out: the check beside it, and everything else, need some too."""
 
 from __future__ import annotations
 

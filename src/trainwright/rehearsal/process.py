@@ -16,18 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.look.looked import Wanted
 from trainwright.rehearsal.child import fork
 from trainwright.rehearsal.in_place import run_in_place
 from trainwright.rehearsal.memory import MemoryGuard
-from trainwright.rehearsal.record import Ended, Record
-from trainwright.rehearsal.record_rows import Wanted
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request, Work
 from trainwright.rehearsal.sandbox import remove_scratch
 
 _POLL_SECONDS = 0.1
 SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
 # A process that was told to end has as many seconds to write what it saw.
-_LAST_SECONDS = 20.0
+_LAST_SECONDS = 60.0
 # It is told again after so many.
 _AGAIN_SECONDS = 5.0
 
@@ -135,6 +136,9 @@ class Rehearsal:
         watched: False: only its end and its seconds are recorded.
         samples: whether single rows may be shown.
         copies: texts in the place of files, by their resolved paths.
+        shows_output: whether what the script prints in its first run is shown, until its training begins.
+        starter: the process that has started this one and those of the training's other processes, of which the run is one;
+            0: of none.
     """
 
     def __init__(
@@ -152,6 +156,8 @@ class Rehearsal:
         watched: bool = True,
         samples: bool = True,
         copies: Mapping[str, str] | None = None,
+        shows_output: bool = False,
+        starter: int = 0,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
         self._request = Request(
@@ -166,6 +172,9 @@ class Rehearsal:
             watched=watched,
             samples=samples,
             copies=dict(copies or {}),
+            shows_output=shows_output,
+            ends_lines=not sys.stderr.isatty(),  # in a terminal, the line of progress wipes out what stood there
+            starter=starter,
         )
         self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()
@@ -205,8 +214,8 @@ class Rehearsal:
                 cwd=self._here,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdout=None if self._request.shows_output else subprocess.DEVNULL,
+                stderr=None if self._request.shows_output else subprocess.DEVNULL,
                 start_new_session=True,
             )
         self._memory.start()
@@ -227,7 +236,7 @@ class Rehearsal:
         self._told_to_end = None
         if copies is not None:
             self._request = replace(self._request, copies=dict(copies))
-        self._request = replace(self._request, device=device or self._request.device)
+        self._request = replace(self._request, device=device or self._request.device, shows_output=False)
         self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
         self.start()
 
@@ -236,10 +245,6 @@ class Rehearsal:
         self._request = replace(self._request, isolation=PYTHON)
         run_in_place(self._request, work)
         return self._read(0)
-
-    def note_walked(self, number: int) -> None:
-        """Tell the process that so many trainings were walked: of these it makes no trials."""
-        self._request.walked.write_text(str(number), encoding="utf-8")
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -327,8 +332,8 @@ class Rehearsal:
 
 def _describe(progress: Progress, seconds: float) -> str:
     """How far it is, in a line."""
-    if not progress.updates:
-        return "rehearsing the script"
+    if progress.began is None:  # until then, the terminal is the script's
+        return ""
     loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
     left = max(0.0, seconds - progress.seconds)
     return f"rehearsing the script: {progress.updates:,} updates{loss}; at most {left:.0f} s left"

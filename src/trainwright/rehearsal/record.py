@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core import Facts, Failure, LibraryWarning, Place, Stage
+from trainwright.core import Facts, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
+from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
-from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Generated, Looked, RawRows, Rewritten
+from trainwright.look.looked import Looked
+from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Ended, Generated, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -289,23 +291,6 @@ class Probe:
 
 
 @dataclass(kw_only=True)
-class Ended:
-    """How the run ended."""
-
-    failure: Failure | None = None
-    """The exception that ended the script."""
-    update: int = 0
-    is_cut: bool = False
-    """Whether its time was over before the script's end."""
-    hindrance: str = ""
-    """What the script needs that a rehearsal does not have, if that ended it."""
-    own_error: str = ""
-    """An exception of ours that ended the run: no report may blame the script for it."""
-    status: int | None = None
-    """The exit status, or minus the signal, of a process that died; None: it ended by itself."""
-
-
-@dataclass(kw_only=True)
 class Sampled:
     """One row that is shown by itself; `number`: in its set, if known."""
 
@@ -374,6 +359,8 @@ class Record(Facts):
     ended: Ended = field(default_factory=Ended)
     earlier: list[Ended] = field(default_factory=list)
     """How the runs ended before it, of the script as it is and of copies in which fewer lines were changed."""
+    passed: list[Looked] = field(default_factory=list)
+    """The looks at those ends, where a copy goes past them."""
     changed: tuple[str, ...] = ()
     """What was changed in the copy that was run, a line each; empty: the script was run as it is."""
     seconds: float = 0.0
@@ -397,4 +384,11 @@ class Record(Facts):
     isolation: str = ""  # `kernel` or `python`: what kept the script from leaving anything behind
     kept_away: tuple[str, ...] = ()
     """What the script would have written, tracked or sent, in a few words each."""
+    start_seconds: float | None = None
+    """Until its first training began."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of Python and the frameworks that it has loaded."""
+    redirected: Redirected | None = None
+    remarks: tuple[str, ...] = ()
+    """Sentences on its devices and on the processes that it trains with."""
     watcher_errors: Mapping[str, int] = field(default_factory=dict)

@@ -1,17 +1,15 @@
-"""Rows that a record holds beside the calls: as the script had them before it prepared them, and those that broke a training."""
+"""What a record holds beside the calls: rows as the script had them before it prepared them, those that broke a training, and how the
+run ended."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core import Facts, Place, Repair, Rule
-from trainwright.core.rule import load_rules
-from trainwright.core.trial import Outcome, Trial
-from trainwright.look.judging import ask_rule
+from trainwright.core import Failure, Place
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -92,36 +90,20 @@ class Generated:
     """How the row goes on."""
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What the close look at a training's first updates has measured."""
+@dataclass(kw_only=True)
+class Ended:
+    """How the run ended."""
 
-    training: int
-    """Its number; 0: it made no update."""
-    facts: dict[type[Facts], Facts]
-    is_end: bool = False
-    """Whether it is a look at the exception that ended the run, or at the step that raised it."""
-    outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
-    """Of the trials that rules asked for, by the rule's name and the trial's number."""
-    repaired: tuple[str, ...] = ()
-    """What the repairs do that have changed a call of the run."""
-
-    def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
-        """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
-        cut_off = Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-        return self.outcomes.get((rule.name, number), cut_off)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A repair that is to be in force in a run: of what a rule finds in the facts of a look."""
-
-    rule: str
-    does: str
-    looked: Looked
-
-    def find(self) -> Repair | None:
-        """The repair, which the rule makes anew."""
-        rules = (rule for rule in load_rules() if rule.name == self.rule)
-        found = (f.repair for rule in rules for f in ask_rule(rule, self.looked.facts, self.looked.answer))
-        return next((repair for repair in found if repair is not None and repair.does == self.does), None)
+    failure: Failure | None = None
+    """The exception that ended the script."""
+    update: int = 0
+    is_cut: bool = False
+    """Whether its time was over before the script's end."""
+    misuse: str = ""
+    """What is wrong with the command or the environment, so that nothing can be checked."""
+    hindrance: str = ""
+    """What the script needs that a rehearsal does not have, if that ended it."""
+    own_error: str = ""
+    """An exception of ours that ended the run: no report may blame the script for it."""
+    status: int | None = None
+    """The exit status, or minus the signal, of a process that died; None: it ended by itself."""

@@ -26,8 +26,6 @@ class Work:
     """Given whether the training under way is to end."""
     most_updates: int | None = None
     """Of a training that has no end of its own, and is ended behind so many; None: it has one."""
-    left_at: frozenset[str] = frozenset()
-    """Kinds of training at whose begin the run is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +50,16 @@ class Request:
     copies: dict[str, str] = field(default_factory=dict)
     """Texts that are run in the place of files, by their resolved paths."""
 
+    shows_output: bool = False
+    """Whether what the script prints is shown, until its training begins."""
+
+    ends_lines: bool = True
+    """Whether a line that it has left open then is ended."""
+
+    starter: int = 0
+    """The process that has started the check and those of the training's other processes, of which this run is one; 0: of
+    none."""
+
     @property
     def record(self) -> Path:
         """Where the record is written."""
@@ -61,18 +69,6 @@ class Request:
     def repairs(self) -> Path:
         """The repairs that are to be in force, if there are any."""
         return Path(self.folder, "repairs")
-
-    @property
-    def walked(self) -> Path:
-        """Holds how many trainings the walk has walked, once it is over."""
-        return Path(self.folder, "walked")
-
-    def count_walked(self) -> int:
-        """How many trainings need no trials here, since the walk has made them."""
-        try:
-            return int(self.walked.read_text("utf-8"))
-        except (OSError, ValueError):
-            return 0
 
     @property
     def progress(self) -> Path:

@@ -17,12 +17,16 @@ from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from trainwright.core import Failure
+from trainwright.errors import TrainwrightError, WalkFinished
+from trainwright.look.looked import Wanted
+from trainwright.open_lines import watching_lines
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
-from trainwright.rehearsal.record import Ended, Record
-from trainwright.rehearsal.record_rows import Wanted
+from trainwright.rehearsal.ranks import RankListening
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
@@ -36,8 +40,10 @@ from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.listening.hearing import Hearing, heard_by
 from trainwright.seams.listening.jax_patches import watching_gradients
 from trainwright.seams.listening.seen import told
+from trainwright.seams.requirements import versions
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
 
@@ -80,8 +86,6 @@ def run_script(
     if sandbox is not None:
         recorder.on_begin.append(_Once(_cut_network))
     recorder.on_update += [telling, *([LoopEnding(recorder)] if most is None else [])]
-    if work is not None and work.left_at:
-        recorder.on_begin.append(lambda: _leave_at(work.left_at, recorder))
     began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
@@ -91,39 +95,43 @@ def run_script(
         wanted: list[Wanted] = pickle.loads(request.repairs.read_bytes())  # written by the check
         LISTENING.repairs = [repair for one in wanted if (repair := one.find()) is not None]
         LISTENING.repaired_training = wanted[0].looked.training
-    LISTENING.count_walked = request.count_walked
+    rank = RankListening(request.starter) if request.starter else None
     if request.watched:
         install()
-        watch.watch(recorder)
+        watch.watch(recorder) if rank is None else None
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
-    began = time.process_time()
+    began, started, hearing = time.process_time(), time.monotonic(), Hearing()
     with (
-        _without_output(),
+        _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
         _without_input(),
         _without_leaving(),
         offline(tally),
         away,
+        heard_by(hearing),
         watching_gradients(began_unseen),
-        told(LISTENING) if request.watched else contextlib.nullcontext(),
+        told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
     ):
+        recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]
         left = _run_attempts(request, recorder, tally, work)
-    recorder.record.processor_seconds = time.process_time() - began
+    seen = recorder.record
+    seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
+    if rank is not None:
+        rank.note_failure(left[1])
+    looks, remarks = (rank.looks, rank.remarks) if rank is not None else LISTENING.compared
+    seen.looks, seen.remarks = [*seen.looks, *looks], (*seen.remarks, *remarks)
     telling.tell()
     if sandbox is not None:
         tally.files |= {str(path) for path in sandbox.list_written()}
-    recorder.record.kept_away = tally.said()
+    seen.kept_away = tally.said()
     _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
     _write(watch.finish(recorder), record)
-    if (more := watch.finish_behind(recorder)) is not None:
-        _write(more, record)
+    _write(watch.finish_behind(recorder), record)
     recorder.busy = True  # what watches on in a process that goes on sees nothing
     del left
 
 
-def _leave_at(kinds: Collection[str], recorder: Recorder) -> None:
-    """Leave the run where a training of these kinds begins."""
-    if recorder.training is not None and recorder.training.kind in kinds:
-        signal.raise_signal(TIME_OVER)
+def _note_start(record: Record, started: float) -> None:
+    record.start_seconds = time.monotonic() - started
 
 
 def _starting(request: Request, recorder: Recorder, work: Work | None) -> contextlib.AbstractContextManager[Any]:
@@ -153,6 +161,7 @@ def _run_attempts(request: Request, recorder: Recorder, tally: Tally, work: Work
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
                 _note_end(error, recorder, tally.uploads)
+                recorder.record.redirected, recorder.record.remarks = devices.seen, tuple(devices.remarks)
                 raised = _raised(error) if recorder.record.ended.failure is not None else None
                 for called in recorder.on_error:
                     called(raised)
@@ -178,7 +187,11 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     withheld = next((name for name in sorted(uploads) if _names(error, name)), None)
     ended = recorder.record.ended
     ended.update = recorder.record.updates
-    if isinstance(error, OutOfTime):
+    if isinstance(error, WalkFinished):  # of a training with several processes all is said
+        return
+    if misuse := _misuse(error):
+        ended.misuse = misuse
+    elif isinstance(error, OutOfTime):
         ended.is_cut = True
     elif isinstance(error, KeyboardInterrupt):
         ended.is_cut, ended.hindrance = True, INTERRUPTED
@@ -202,6 +215,13 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         ended.hindrance = f"behind a training that was cut short, which may be its cause, the script stopped with {failure_told(error)}"
     elif error is not None:
         ended.failure = failure_told(error)
+
+
+def _misuse(error: BaseException | None) -> str:
+    """What is wrong with the command or the environment; empty: nothing."""
+    if isinstance(error, ImportError) and failure_told(error).function.startswith("runpy."):
+        return f"-m needs the name of a module that can be run: {error}"
+    return str(error) if isinstance(error, TrainwrightError) else ""
 
 
 def _raised(error: BaseException | None) -> BaseException | None:
@@ -311,17 +331,28 @@ def _raise_at_line(frame: FrameType, event: str, argument: Any) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _without_output() -> Iterator[None]:
-    """Send what the script prints nowhere; the watchers have read its numbers before."""
-    sys.stdout.flush()
+def _output(*, is_shown: bool, ends_lines: bool) -> Iterator[Callable[[], None]]:
+    """Send what the script prints nowhere, which the watchers have read before; if it is shown, from the yielded call on."""
     nowhere, *kept = os.open(os.devnull, os.O_WRONLY), os.dup(1), os.dup(2)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    yield
-    for descriptor, before in enumerate(kept, 1):
-        os.dup2(before, descriptor)
-    for descriptor in (nowhere, *kept):
-        os.close(descriptor)
+
+    def hide() -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # it may be one of the script's own
+                lines.end(stream) if ends_lines and is_shown else None
+                stream.flush()
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+
+    with watching_lines() as lines:
+        hide() if not is_shown else None
+        try:
+            yield hide
+        finally:
+            hide()
+            for descriptor, before in enumerate(kept, 1):
+                os.dup2(before, descriptor)
+            for descriptor in (nowhere, *kept):
+                os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.resources import files
 
 from jinja2 import Environment
@@ -28,14 +27,7 @@ def fragment(report: Report) -> str:
 
 
 def _content(report: Report) -> str:
-    if not report.trainings:
-        return _one_training(report)
-    overview = _environment().from_string(_text("trainings.html")).render(trainings=report.trainings, words=words)
-    seen = next(
-        (one.sheet for one in (report, *report.trainings) if one.sheet is not None), None
-    )  # of the whole script
-    shown = [] if seen is None else [_sheet(seen)]
-    return "\n".join([overview, *shown, *(_one_training(replace(one, sheet=None)) for one in report.trainings)])
+    return _one_training(report)
 
 
 def _one_training(report: Report) -> str:

@@ -50,7 +50,7 @@ GROUPS = (
     (Stage.OVERFIT, Stage.BASELINE),
     (Stage.REHEARSAL,),
 )
-# Stages that the walk tries by itself, in place of what the run shows.
+# Stages that the check tries by itself, in place of what the run shows.
 TRIES = (Stage.EVALUATION, Stage.OVERFIT, Stage.BASELINE)
 MORE = "All that was measured: --verbose, or --html FILE."
 
@@ -58,15 +58,6 @@ MORE = "All that was measured: --verbose, or --html FILE."
 def show(report: Report, console: Console, *, verbose: bool = True) -> None:
     """Print a report; not verbose: in short, if nothing was found."""
     console.print(render(report, verbose=verbose))
-
-
-def show_trainings(reports: Sequence[Report], console: Console) -> None:
-    """Print an overview of a script's trainings, if there are several."""
-    if len(reports) > 1:
-        console.print(Text("Trainings of the script", style="bold"))
-        for one in reports:
-            mark, colour = _VERDICT[one.verdict.shown] if one.verdict else ("·", "dim")
-            console.print(Text(f"  {mark} {words.training(one)}: {words.outcome(one)}", style=colour))
 
 
 def render(report: Report, *, verbose: bool = True) -> RenderableType:

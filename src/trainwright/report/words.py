@@ -15,7 +15,6 @@ from trainwright.core import (
     Report,
     Severity,
     Shown,
-    Stage,
     StageRun,
     Status,
     Verdict,
@@ -25,7 +24,7 @@ from trainwright.core.misspelt import misspelt
 from trainwright.core.rule import knowing
 from trainwright.frameworks.messages import best
 
-VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"
+VERIFIED = "verified on an edited copy: a second check of the copy no longer finds the fault"
 
 # A number of a message: digits with separators of thousands, or with a point or an exponent.
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?%)?(?![\w])", re.IGNORECASE)
@@ -36,26 +35,15 @@ def headline(report: Report) -> str:
     counts = [(sum(f.severity == s for f in report.findings), s) for s in Severity]
     found = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
     if found:
-        return found if report.faulty else f"{found}{_unrehearsed(report)}"
+        return found
     if report.faulty:
         return "a stage failed"
     if report.is_interrupted:
         return "interrupted; nothing found so far"
     if not report.walked:
-        return "not walked"
+        return "nothing checked"
     cut = any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages)
-    return f"nothing found within the budget{_unrehearsed(report)}" if cut else f"nothing found{_unrehearsed(report)}"
-
-
-def _unrehearsed(report: Report) -> str:
-    """That a script's walk alone speaks: the rest of its training and its end were not seen."""
-    is_script = report.start_seconds is not None
-    is_rehearsed = any(run.stage == Stage.REHEARSAL for run in report.stages)
-    is_learning = report.verdict is not None and report.verdict.shown == Shown.LEARNS
-    if not is_script or is_rehearsed or (report.training or 1) > 1:  # the first stands for the run
-        return ""
-    unshown = "" if is_learning else "; whether it learns was not shown"
-    return f" in the stages walked{unshown}; the whole run was not tried (--no-rehearsal)"
+    return "nothing found within the budget" if cut else "nothing found"
 
 
 def training(report: Report) -> str:
@@ -63,13 +51,6 @@ def training(report: Report) -> str:
     if report.training is None:
         return ""
     return f"training {report.training}{f' ({report.begins})' if report.begins else ''}"
-
-
-def outcome(report: Report) -> str:
-    """A training's verdict and first cause in a few words."""
-    first = report.first_cause
-    shown = _VERDICTS[report.verdict.shown] if report.verdict else "Not walked"
-    return f"{shown}: {first.code} {first.name}" if first else shown
 
 
 def verdict(found: Verdict) -> str:
@@ -149,7 +130,7 @@ def unexplained(report: Report) -> str:
 
 
 def redirected(report: Report) -> str:
-    """The device of the walk, if it is not the one that the script asks for; otherwise empty."""
+    """The device of the check, if it is not the one that the script asks for; otherwise empty."""
     found = report.redirected
     if found is None:
         return ""
@@ -167,7 +148,7 @@ def timing(report: Report) -> str:
     """The durations, as a continuation of the headline."""
     if report.start_seconds is None:
         return f", {report.seconds:.1f} s"
-    return f"; {report.start_seconds:.1f} s to start the script, {report.seconds:.1f} s to walk it"
+    return f", {report.seconds:.1f} s, {report.start_seconds:.1f} s of it to start the script"
 
 
 def measured(finding: Finding) -> str:
@@ -289,7 +270,7 @@ class Row:
 
 
 def rows(stages: Iterable[StageRun]) -> list[Row]:
-    """The stages, one per row; neighboring stages that were not walked for the same reason share a row."""
+    """The stages, one per row; neighboring stages that were not measured for the same reason share a row."""
     parts: list[list[StageRun]] = []
     for run in stages:
         last = parts[-1][-1] if parts else None

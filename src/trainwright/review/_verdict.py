@@ -21,7 +21,6 @@ from trainwright.review._rows import (
     seen,
     trained_rows,
 )
-from trainwright.review._scores import BESIDE
 from trainwright.review._trials import whole_trials, without_cut_trials
 from trainwright.review.held_out_at_constant import FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES, rows_at_constant
 
@@ -103,15 +102,6 @@ def _by_heart(record: Record, one: OneBatch) -> str:
 def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:
     """The verdict of each training of a record, or of the first ones, by itself."""
     return [(training, _judged(record, training)) for training in record.trainings[:most]]
-
-
-def is_behind_constant(record: Record) -> bool:
-    """Whether the plan was run, and by no measure are held-out rows answered better than by a constant: shorter runs, at a
-    rate that the schedule has not lowered yet, cannot show more."""
-    held = held_out_rows(record)
-    scores = [score for one in held for score in one.scores if score.name != BESIDE]
-    is_behind = bool(scores) and all(score.errors <= 0 for score in scores)
-    return is_behind and all(len(one.labels) >= FEWEST_HELD_OUT for one in held) and had_its_chance(record)
 
 
 def _broken(record: Record, findings: Sequence[Finding]) -> Verdict | None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.core.misspelt import mend
-from trainwright.rehearsal.record import Ended, Record
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Ended
 
 
 @rule("TW1001", Severity.ERROR)

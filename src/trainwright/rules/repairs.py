@@ -32,7 +32,7 @@ def scale_learning_rate(factor: float) -> Repair:
         call.tensors.set_learning_rate(call["optimizer"], factor=factor)
         return call
 
-    return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change, rate_factor=factor)
+    return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change)
 
 
 def scale_parameters(factors: Mapping[str, float], seam: Seam) -> Repair:

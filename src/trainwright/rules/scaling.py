@@ -53,7 +53,7 @@ def rescale(key: str, scale: tuple[Any, Any], does: str) -> Repair:
 
 
 def keep_scaled(key: str, scale: tuple[Any, Any], does: str) -> Repair:
-    """The same for the rest of the walk."""
+    """The same for the rest of the check."""
 
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: _scaled(batch[key], scale, tensors)} if key in batch else batch

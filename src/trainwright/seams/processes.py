@@ -63,11 +63,6 @@ def _number(text: str | None) -> int | None:
 _started_by: dict[int, int] = {}
 
 
-def started_by(starter: int) -> None:
-    """Note which process counts as this one's starter, if not its parent."""
-    _started_by[os.getpid()] = starter
-
-
 def starter() -> int:
     """The process that started this one, and the other processes of its training."""
     return _started_by.get(os.getpid(), os.getppid())
@@ -119,20 +114,6 @@ def _started(process: int) -> str:
 
 
 @contextlib.contextmanager
-def group_kept() -> Iterator[None]:
-    """Keep a process group while the context lasts, because code after the epochs is also run by the walk."""
-    distributed: Any = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        yield
-        return
-    destroy, distributed.destroy_process_group = distributed.destroy_process_group, lambda group=None: None
-    try:
-        yield
-    finally:
-        distributed.destroy_process_group = destroy
-
-
-@contextlib.contextmanager
 def unconnected() -> Iterator[None]:
     """While the context lasts, collective calls return at once, as if every rank contributed what this one does.
 
@@ -153,7 +134,7 @@ def unconnected() -> Iterator[None]:
     kind: Any = torch.nn.parallel.DistributedDataParallel
     forward = kind.forward
     kind.forward = lambda self, *args, **kwargs: self.module(*args, **kwargs)
-    # Code after the epochs is also run by the walk.
+    # Code after the epochs is also run by the check.
     destroy, distributed.destroy_process_group = distributed.destroy_process_group, lambda group=None: None
     try:
         yield

@@ -1,4 +1,4 @@
-"""The oldest version of each framework that a walk supports, and the message for older ones.
+"""The oldest version of each framework that a check supports, and the message for older ones.
 
 Only packages that the script has imported are examined; others in the environment do not matter, and nothing is
 imported.
@@ -7,15 +7,20 @@ imported.
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from trainwright.errors import UnsupportedVersion
+from trainwright.frameworks.packages import SHOWN
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """The oldest version of a package that a walk supports; tests/environments pins it."""
+    """The oldest version of a package that a check supports; tests/environments pins it."""
 
     name: str
     """Its name as in its documentation."""
@@ -35,6 +40,33 @@ REQUIRED = {
     "tensorflow": Requirement(name="TensorFlow", least="2.16", distribution="tensorflow"),
     "tf_keras": Requirement(name="tf-keras", least="2.16", distribution="tf-keras"),
 }
+
+
+def require(*packages: str) -> None:
+    """Check that these packages are not too old for a check.
+
+    Raises:
+        UnsupportedVersion: with the required version, the installed one and what to do.
+    """
+    if why := shortfall(["numpy", *packages]):
+        raise UnsupportedVersion(why)
+
+
+def packages_of(built: Any) -> list[str]:
+    """The packages of an object's classes, by the names that they are imported by."""
+    return list(dict.fromkeys(k.__module__.partition(".")[0] for k in type(built).__mro__))
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the relevant packages that are loaded."""
+    return {"python": platform.python_version(), **{p: _installed(p) for p in SHOWN if p in sys.modules}}
+
+
+def _installed(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # tensorflow comes as tensorflow-cpu, too
+        return str(getattr(sys.modules[package], "__version__", ""))
 
 
 def shortfall(packages: Iterable[str]) -> str:

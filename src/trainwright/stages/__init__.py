@@ -47,7 +47,7 @@ from trainwright.stages.gradients import (
     KeptTensor,
     PlainList,
 )
-from trainwright.stages.learning import BaselineFacts, Information, LearningFacts, LearningLook, Longer, Station
+from trainwright.stages.learning import Information, LearningFacts, LearningLook, Station
 from trainwright.stages.loss import (
     CLASS_LOSSES,
     DISTANCES,
@@ -101,13 +101,13 @@ from trainwright.stages.words import Words
 
 __all__ = [
     "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
-    "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BaselineFacts", "BatchFacts",
+    "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BatchFacts",
     "BatchOrder", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
     "CutOff", "CutTexts", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
     "EvaluationFacts", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
     "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "IneffectiveFreeze", "Information",
     "KeptTensor", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource",
-    "LearningFacts", "LearningLook", "Longer", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
+    "LearningFacts", "LearningLook", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
     "MissingName", "MisspelledMethod", "ModuleFacts", "OddRow", "OddRowFacts", "OptimizerFacts",
     "Origin", "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList",
     "Quotient", "RankFacts", "Reading", "Rearranged", "RebuiltLayer", "RefusedCall", "Renormalised",

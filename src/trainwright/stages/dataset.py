@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -126,12 +125,6 @@ class LabelFacts:
     def majority_share(self) -> float:
         """Fraction of rows with the most frequent value."""
         return max(self.census.values()) / sum(self.census.values()) if self.census else 0.0
-
-    @property
-    def entropy_nats(self) -> float | None:
-        """The loss in nats of always predicting the class frequencies."""
-        total = sum(self.census.values())
-        return -sum(n / total * math.log(n / total) for n in self.census.values()) if total else None
 
 
 @dataclass(frozen=True, kw_only=True)

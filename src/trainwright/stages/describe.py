@@ -10,7 +10,6 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.learning import BaselineFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
@@ -218,12 +217,8 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    last = facts.longer or facts
-    more = f", {last.losses[-1]:.4g} in {len(last.losses)}" if facts.longer else ""
-    steps = (
-        f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps{more}: {_progress(last)}"
-    )
-    return f"{steps}{_by_heart(last)}{_of_its_rows(facts)}"
+    steps = f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
+    return f"{steps}{_by_heart(facts)}{_of_its_rows(facts)}"
 
 
 def _by_heart(facts: OverfitFacts) -> str:
@@ -262,9 +257,3 @@ def _progress(facts: OverfitFacts) -> str:
     if facts.unlearned:
         return "not learned"
     return f"{facts.share:.0%} learned" if not (facts.falling and facts.losses[-1] < facts.losses[0]) else "falling"
-
-
-@describe.register
-def _(facts: BaselineFacts) -> str:
-    constant = f", constant prediction {facts.constant:.4g}" if facts.constant is not None else ""
-    return f"loss {facts.first:.4g} to {facts.last:.4g} in {facts.steps} steps{constant}"

@@ -82,7 +82,7 @@ class ParameterFacts:
     module_kind: str = ""
 
     in_place_changes: int = 0
-    """How often it was changed in place before the walk: once per update, and a few times by its initialization."""
+    """How often it was changed in place before the check: once per update, and a few times by its initialization."""
 
     @property
     def units(self) -> int:

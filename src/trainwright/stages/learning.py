@@ -5,17 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainwright.core import Facts, Failure, Place, Repair, Stage
+from trainwright.core import Facts, Place, Stage
 
 # Fewer held-out rows show nothing short of a perfect prediction.
 FEWEST_HELD_ROWS = 16
 
-# Why nothing can be said.
-NO_CONSTANT = "its loss has no constant prediction to compare with"
-NO_ROWS = "its batches have no rows that could be held out"
-TOO_FEW_ROWS = f"too few rows to hold some out: fewer than {4 * FEWEST_HELD_ROWS}"
-TWO_LOSSES = "two losses are minimized in turn, each with its own optimizer"
-CARRIED = "the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
+# Why nothing can be said of a step.
 NO_LOSS = "no loss was seen in a step"
 
 # A shorter training may end before it learns anything.
@@ -149,7 +144,7 @@ class LearningLook:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningFacts(Facts):
-    """A training from the initial weights over fresh batches, looked at after 16, 32, 64, … updates."""
+    """A training from its initial weights, looked at before its first update and behind its last."""
 
     stage = Stage.BASELINE
     held_out: str = ""
@@ -163,19 +158,11 @@ class LearningFacts(Facts):
     is least below its constant."""
     trained: LearningLook | None = None
     """The last look at rows that were trained on."""
-    steps: tuple[float, float] | None = None
-    """What the first and the last steps minimized: the mean of eight each."""
     terms: int = 1
     """How many loss calls make up the loss of a batch."""
     information: Information | None = None
     """What the forward pass keeps of the label after the last update, if learning was not shown; None if there are
     several losses, each with labels of its own."""
-    cut: str = ""
-    """Why fewer updates than planned were made; empty: they were all made, or learning was shown before."""
-    unknown: str = ""
-    """Why nothing can be said of this training's loss; empty if something can."""
-    failure: Failure | None = None
-    """What a step raised; a step on the same batch from the initial weights raises it, too."""
 
     @property
     def last(self) -> LearningLook | None:
@@ -198,7 +185,7 @@ class LearningFacts(Facts):
     def had_its_chance(self) -> bool:
         """Whether all planned updates were made, or, of an unknown number, many; and they changed what is answered."""
         last = self.last
-        if last is None or last.updates < FEWEST_UPDATES or self.failure is not None:
+        if last is None or last.updates < FEWEST_UPDATES:
             return False
         if abs(last.loss - self.looks[0].loss) <= SAME_LOSS * abs(self.looks[0].loss):
             return False
@@ -208,45 +195,3 @@ class LearningFacts(Facts):
     def held_at_constant(self) -> bool:
         """Whether the held-out rows are predicted no better than by a constant; others may be known by heart."""
         return self.last is not None and self.last.held
-
-    @property
-    def at_constant(self) -> bool:
-        """Whether neither the held-out rows nor those that were trained on are predicted better than by a constant."""
-        last, trained = self.last, self.trained
-        return last is not None and trained is not None and last.held and trained.held
-
-    @property
-    def side(self) -> str:
-        """Where the cause lies, as far as the profile shows it, if the held-out rows stayed at the constant."""
-        found = self.information
-        if found is None or not self.had_its_chance or not self.held_at_constant:
-            return ""
-        if found.given.silent:
-            known = found.power >= POWER
-            return "nothing in the model's inputs tells the labels, though planted ones can be read" if known else ""
-        if found.stations and found.stations[-1].tells:
-            return "the label can be read up to the model's last result, so the loss or the optimizer is left"
-        return ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Longer:
-    """A rule's request for the training of LearningFacts with one thing changed; the answer is LearningFacts."""
-
-    change: Repair
-
-
-@dataclass(frozen=True, kw_only=True)
-class BaselineFacts(Facts):
-    """The losses of the model and of a constant prediction, in the script's unit, on the same rows."""
-
-    stage = Stage.BASELINE
-    first: float
-    """Mean loss over the first steps, before learning."""
-    last: float
-    """Mean loss over the last pass of the short run, after training on these rows."""
-    constant: float | None
-    """The loss of the best constant prediction (class frequencies, or the mean)."""
-    steps: int
-    predicted_classes: int | None = None
-    label_classes: int | None = None

@@ -55,7 +55,7 @@ class OptimizerFacts(Facts):
     foreign: int = 0
     """Number of tensors that the optimizer holds but that are not part of the model."""
     bound: bool = False
-    """It is bound to one model's weights for good, so the walk continues with a newly built optimizer."""
+    """It is bound to one model's weights for good, so the check continues with a newly built optimizer."""
     changed: Mapping[str, float] = field(default_factory=dict)
     """Relative change of each trainable parameter in one update."""
     schedule_kind: str = ""

@@ -48,8 +48,6 @@ class OverfitFacts(Facts):
     labels: Mapping[int, int] = field(default_factory=dict)
     """How many of its rows have each class; empty if rows have none."""
     class_names: tuple[str, ...] = ()
-    longer: OverfitFacts | None = None
-    """The same with more steps, if the loss was still falling and they cost little."""
 
     @property
     def final(self) -> float:
@@ -69,8 +67,6 @@ class OverfitFacts(Facts):
 
         Where all rows have one answer, giving it shows nothing.
         """
-        if self.longer is not None:
-            return self.longer.by_heart
         if self.learnt or self.hits is None:
             return self.learnt
         wrong, by_constant = (self.hits.answers - n for n in (self.hits.right, self.hits.by_constant))

@@ -1,1 +1,1 @@
-"""Turns the words of a command line into the program to walk."""
+"""Turns the words of a command line into the program to check."""

@@ -1,6 +1,6 @@
 """Parses commands that start a training: finds the script and its arguments, whatever comes before them.
 
-One of its processes is walked, in the Python that runs Trainwright. No launcher is imported for that: the options
+One of its processes is run, in the Python that runs Trainwright. No launcher is imported for that: the options
 without a value are listed here, and tests compare the lists with the launchers' own parsers.
 """
 
@@ -107,14 +107,14 @@ class _Reading:
         if self.launcher:
             several = self.processes if self.processes not in ("", "1") else ""
             many = f" would start {several} processes;" if several else ":"
-            said = f"{self.launcher}{many} Trainwright walks one process of {script}"
+            said = f"{self.launcher}{many} Trainwright checks one process of {script}"
             if self.unapplied:
                 said += f", without {', '.join(self.unapplied)}"
             said += f", with {sys.executable}." if self.elsewhere else "."
             if several and self.launcher == "torchrun":
                 said += f" To compare what all see: torchrun --nproc_per_node {several} -m trainwright check {script}"
         elif self.elsewhere:
-            said = f"{script} is walked with {sys.executable}, not with {self.elsewhere}."
+            said = f"{script} is checked with {sys.executable}, not with {self.elsewhere}."
         return Program(
             script=script,
             arguments=(*self.before, *arguments),

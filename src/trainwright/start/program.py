@@ -1,4 +1,4 @@
-"""The program to walk, as given by a command line."""
+"""The program to check, as given by a command line."""
 
 from __future__ import annotations
 

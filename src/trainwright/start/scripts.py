@@ -42,7 +42,7 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
 
 
 def check_script_file(script: str) -> None:
-    """Check that a file can be walked.
+    """Check that a file can be checked.
 
     Raises:
         UsageError: if it does not exist, or is neither a Python script nor a notebook.

@@ -1,4 +1,4 @@
-"""The adapter of a Keras model passed with its data, and what the script's source says about its compile call."""
+"""What the source says about the compile call of a Keras model that is passed with its data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.keras.adapter import KerasAdapter
 from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.places import place_of, show
 from trainwright.seams.source.written import assignment_place, last_name, names_of, syntax_tree
-
-
-def of_keras(seen: Seen, model: Any, given: Mapping[str, Any], frame: FrameType) -> KerasAdapter:
-    """The adapter of a Keras model, with fit's arguments; missing arguments count as unplanned."""
-    note_compiled(seen, model, frame)
-    return KerasAdapter(model, given, frame, seen, planned="epochs" in given)
 
 
 def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:

@@ -22,7 +22,7 @@ from trainwright.tensors.keras.which_keras import keras
 def failure_in_graph(fit: FitTraining) -> Failure | None:
     """What a step raises when run by fit's graph function.
 
-    None if the walk's own steps compile and the user's code adds nothing to them.
+    None if the check's own steps compile and the user's code adds nothing to them.
     """
     model, stream = fit.model, None
     beside = fit.own_step or any(map(_is_users_function, _given(fit.compiled, "metrics", "weighted_metrics")))

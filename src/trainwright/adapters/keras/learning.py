@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainwright.adapters.base import Received
 from trainwright.adapters.keras.constant import judged
-from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, named
+from trainwright.adapters.keras.input.nested_values import leaves, named
 from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import KerasState
-from trainwright.adapters.learning.learner import Judged, Learner, Passed
+from trainwright.adapters.learning.learner import Judged, Passed, Trained
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.layers import traced
@@ -23,17 +22,13 @@ if TYPE_CHECKING:
     from trainwright.adapters.keras.training import FitTraining
 
 
-class FitLearner(Learner):
+class FitLearner(Trained):
     """The batches of a model that is about to be fitted."""
 
     training: FitTraining
 
     def __init__(self, training: FitTraining) -> None:
         self.training = training
-
-    @property
-    def window(self) -> int:
-        return self.training.window
 
     def fresh(self, most: int, seconds: float) -> list[Batch]:
         with tolerated():  # data that raise are reported with the batches
@@ -67,11 +62,6 @@ class FitLearner(Learner):
             return None
         return [_digest([a[row] for a in arrays]) for row in range(batch.rows)]
 
-    def chosen_rows(self, batch: Batch, rows: Sequence[int]) -> Batch:
-        chosen = np.asarray(rows)
-        x, y, weight = (map_leaves(lambda a: np.asarray(a)[chosen], p) for p in (batch.x, batch.y, batch.sample_weight))
-        return Batch(x=x, y=y, sample_weight=weight)
-
     def passed(self, batch: Batch, chosen: frozenset[int] | None) -> Passed | None:
         training, rows = self.training, batch.rows
 
@@ -88,21 +78,6 @@ class FitLearner(Learner):
             return None
         return Passed(given=given, results=results, losses=judged_loss.calls)
 
-    def received(self, batch: Batch) -> Received | None:
-        if batch.is_row:
-            return None
-        judged_loss = self.judged(batch)
-        labels = leaves(batch.y)
-        return Received(
-            given={n: v for n, v in _arrays(batch, self._reads_tokens()) if v.ndim and len(v) == batch.rows},
-            losses=judged_loss.calls if judged_loss is not None else (),
-            labels=np.asarray(labels[0]) if len(labels) == 1 else None,
-        )
-
-    def _reads_tokens(self) -> bool:
-        """Whether the model looks whole numbers up in a table."""
-        return any("embedding" in type(layer).__name__.lower() for layer in self.training.model._flatten_layers())
-
     def judged(self, batch: Batch, *, training: bool = False) -> Judged | None:
         before = KerasState([self.training.model]) if training else None
         record, loss = self.training.look_at(batch, training=training)
@@ -112,14 +87,6 @@ class FitLearner(Learner):
             return None
         known = [judged(kept).rows for kept in record.kept_losses]
         return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
-
-
-def _arrays(batch: Batch, reads_tokens: bool) -> Iterator[tuple[str, np.ndarray]]:
-    """A batch's inputs by name; token ids that are given as floats are whole."""
-    for name, value in named(batch.x, X):
-        array = np.asarray(value)
-        is_whole = reads_tokens and array.ndim == 2 and array.dtype.kind == "f" and bool((array == array.round()).all())
-        yield name, array.astype(np.int64) if is_whole else array
 
 
 def _digest(parts: Sequence[np.ndarray]) -> int:

@@ -1,4 +1,4 @@
-"""Snapshots of a Keras model, its optimizer, metrics and losses, to restore after a walk; includes "not built yet"."""
+"""Snapshots of a Keras model, its optimizer, metrics and losses, to restore after a check; includes "not built yet"."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _refill(value: Any, content: Any) -> None:
     if isinstance(value, list):
         list.__setitem__(value, slice(None), content)
     elif isinstance(value, dict):
-        if list(value.items()) != list(content.items()) if len(value) == len(content) < 64 else True:
+        if list(value) != list(content) or [*map(id, value.values())] != [*map(id, content.values())]:
             dict.clear(value)
             dict.update(value, content)
     else:
@@ -109,7 +109,7 @@ def _copied(value: Any) -> Any:
         return None
     if keras.config.backend() == "torch":
         return value.detach().clone(), value.requires_grad, None if value.grad is None else value.grad.clone()
-    return np.array(value.numpy()) if keras.config.backend() == "tensorflow" else value
+    return np.array(value.numpy() if keras.config.backend() == "tensorflow" else value)
 
 
 def _write(variable: Any, kept: Any) -> None:
@@ -125,6 +125,8 @@ def _write(variable: Any, kept: Any) -> None:
         value.grad = kept[2]
     elif keras.config.backend() == "tensorflow":
         value.assign(kept)
+    else:  # the training may have given away the array
+        variable._value = keras.ops.convert_to_tensor(kept)
 
 
 class AllState:

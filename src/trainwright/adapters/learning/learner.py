@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainwright.adapters.base import Received, Training
 from trainwright.core.finding import Place
 from trainwright.probes.row_losses import LossRows
 
@@ -81,20 +80,3 @@ class Trained(Protocol):
         Args:
             training: in training mode instead of evaluation mode.
         """
-
-
-class Learner(Trained, Protocol):
-    """The same of one that is yet to be trained, beside its steps."""
-
-    training: Training
-
-    @property
-    def window(self) -> int:
-        """How many batches an update takes at most."""
-        return 1
-
-    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
-        """The same batch with only some of its rows."""
-
-    def received(self, batch: Any) -> Received | None:
-        """A batch as the model receives it, with its losses in evaluation mode; None if it has no rows."""

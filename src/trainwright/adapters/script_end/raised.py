@@ -12,6 +12,7 @@ from trainwright.core import Facts, Failure
 from trainwright.frameworks.error_texts import EMPTY_LIST, FROM_WORKER
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.seams.listening.seen import Seen
+from trainwright.seams.requirements import versions
 from trainwright.seams.source.places import scopes_of
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.stages.setup import SetupFacts
@@ -27,6 +28,7 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None, known: S
     facts = replace(
         known,
         failure=failure,
+        versions=versions(),
         refused=told if told is not None else refused_anywhere(error, failure),
         missing=missing_name(error, failure),
         accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else known.accelerators,

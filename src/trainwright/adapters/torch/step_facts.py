@@ -136,7 +136,7 @@ def with_origins(
     """The facts, with the line that froze each parameter and the standard deviation from the model's configuration.
 
     Args:
-        changes: how many times each parameter was changed in place before the walk, by id.
+        changes: how many times each parameter was changed in place before the check, by id.
     """
     held = dict(model.named_parameters())
     spread = getattr(getattr(model, "config", None), "initializer_range", None)

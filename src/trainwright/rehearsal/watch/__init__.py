@@ -10,9 +10,9 @@ from typing import Any
 import wrapt
 
 from trainwright.look.ending import measure_end
+from trainwright.look.looked import Looked
 from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Looked
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.numbers import watch_logging
 
@@ -44,11 +44,11 @@ def finish(recorder: Recorder) -> Record:
     return recorder.finish()
 
 
-def finish_behind(recorder: Recorder) -> Record | None:
-    """The record with what is seen once it was written; None: nothing more."""
+def finish_behind(recorder: Recorder) -> Record:
+    """The record with what is seen once it was written."""
     for part in recorder.on_written:
         recorder.guard(part)
-    return recorder.finish() if recorder.record.generated or recorder.record.looks else None
+    return recorder.finish()
 
 
 # What needs the watchers of torch: the file and the function that watch it, by the module.

@@ -32,6 +32,8 @@ def watch_keras(recorder: Recorder, keras: Any) -> None:
     _watch_evaluation(watch, model, "predict")
     _watch_files(watch, model)
     _watches.setdefault(recorder, []).append((watch, _watch_loops(watch)))
+    recorder.on_error.append(watch.note_end)
+    recorder.on_written.append(recorder.watching(watch.look_behind))
 
 
 def finish_keras(recorder: Recorder) -> None:

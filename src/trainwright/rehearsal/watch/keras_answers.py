@@ -28,6 +28,7 @@ from trainwright.rehearsal.watch.keras_rows import (
     spread,
 )
 from trainwright.rehearsal.watch.keras_weights import values_of
+from trainwright.seams.failures.blame import is_own
 
 # Rows that the model answers at once.
 CHUNK = 128
@@ -113,8 +114,13 @@ class Asking:
         rows = question.rows or rows_of_stream(question.stream)
         if rows is None or rows.y is None or not rows.count or question.loss is None:
             return
-        with self._weights(question):
-            heads = self._heads(question, self._part(rows, spread(rows.count, MOST_ROWS)))
+        try:
+            with self._weights(question):
+                heads = self._heads(question, self._part(rows, spread(rows.count, MOST_ROWS)))
+        except Exception as error:  # the model's own: it takes no such rows
+            if is_own(error):
+                raise
+            return
         same: Counter[tuple[Kind, int]] = Counter()
         at = spread(rows.count, MOST_ROWS)
         reads_tokens = self._reads_tokens(question.model)
@@ -306,7 +312,7 @@ class Asking:
                 classes = classes.reshape(-1)
                 kept = classes if head.expected.ignored is None else classes[classes != head.expected.ignored]
                 self.recorder.count_labels(output, kept)
-        elif right[:1].size == output.width:
+        elif len(right) and right[:1].size == output.width:
             wide = right.reshape(len(right), -1).astype(np.float64)
             self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.expected.is_hinge else wide)
 

@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,10 @@ from trainwright.rehearsal.watch.keras_rows import (
 )
 from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
-from trainwright.seams.source.places import user_place
+from trainwright.seams.source.places import user_frame, user_place
+
+if TYPE_CHECKING:
+    from trainwright.look.of_keras import FitLooks
 
 # Copies of weights for questions after the run, in all; the oldest questions go without.
 MOST_COPIES = 400_000_000
@@ -62,6 +65,29 @@ class KerasWatch:
         self.broken = BrokenRows(recorder)
         self.dense = DenseRows(recorder, lambda: ("y",))
         self.stored = StoredRows(recorder)
+        self.error: BaseException | None = None
+        """What ended the script."""
+
+    @functools.cached_property
+    def looks(self) -> FitLooks:
+        """The looks at each `fit`; measuring is imported once there is one."""
+        from trainwright.look.of_keras import FitLooks
+
+        return FitLooks()
+
+    def note_end(self, error: BaseException | None) -> None:
+        """The script is over."""
+        self.error = error
+
+    def look_behind(self) -> None:
+        """Look at each `fit`, once the record was written."""
+        model: Any = self.keras.Model
+        inherited = next(vars(kind)["__call__"] for kind in model.__mro__[1:] if "__call__" in vars(kind))
+        if getattr(vars(model).get("__call__"), "__wrapped__", None) is inherited:
+            del model.__call__  # ours: what looks at a step replaces the one that is inherited
+        record, looks = self.recorder.record, self.looks.look(self.error)
+        told, has_end = {one.training for one in looks}, any(one.is_end for one in looks)
+        record.looks = [one for one in record.looks if not (has_end if one.is_end else one.training in told)] + looks
 
     # Training
 
@@ -90,6 +116,9 @@ class KerasWatch:
         )
         if given.get("x") is not None and not is_arrays(given["x"]):
             self.stored.begin(given["x"], None)
+        if not self.fits and (user := user_frame(frame)) is not None:
+            kept = dict(given)
+            recorder.guard(lambda: given.update(self.looks.begin_fit(model, kept, user, training.number)))
         given["callbacks"] = with_callbacks(callbacks, *callbacks_of(self.keras, fit))
         self.fits.append(fit)
         return fit
@@ -98,6 +127,8 @@ class KerasWatch:
         """Keep what is to be asked about after the run."""
         self.fits.remove(fit)
         weights = fit.end()
+        made = self.recorder.record.updates - fit.begins
+        self.looks.end_fit(fit.model, fit.training.number, made, fit.training.planned)
         if weights is None:
             return
         given, model = fit.given, fit.model

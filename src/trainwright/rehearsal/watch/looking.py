@@ -17,12 +17,12 @@ from trainwright.look import trials
 from trainwright.look.ending import measure_end
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.look import Looking
+from trainwright.look.looked import Looked
 from trainwright.look.repairs import Repairing
 from trainwright.look.sets import Given, add_sets, places_of_held
 from trainwright.look.sliced_rows import Evaluated
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record import Kind
-from trainwright.rehearsal.record_rows import Looked
 from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
 from trainwright.rehearsal.watch.state import Batch, Call, State
 from trainwright.seams.listening.torch_patches import loader_of, watch_clips
@@ -55,9 +55,7 @@ def watch_closely(state: State) -> None:
     state.note_answered = functools.partial(_note_evaluated, looking)
 
     def look_behind() -> None:
-        walked = LISTENING.count_walked()
-        looks = [one for one in looking.done if one.training > walked or not walked]
-        found = trials.try_changes(looks, state.recorder.seconds)
+        found = trials.try_changes(looking.done, state.recorder.seconds)
         if (failed := looking.failed) is not None:
             replay = failed.replay if trials.is_faithful(failed) else None
             for end in (one for one in record.looks if one.is_end):

@@ -130,7 +130,7 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
 
 
 def _unstacked(batch: BatchFacts, setup: SetupFacts) -> Finding:
-    """NumPy refused to stack the rows, in code that the walk does not run itself."""
+    """NumPy refused to stack the rows, in code that the check does not run itself."""
     made = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAIN_CALL)
     return Finding(
         message=f"{batch.collator or 'the script'} stacks unequal rows into one array, without padding",

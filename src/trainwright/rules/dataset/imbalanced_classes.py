@@ -20,12 +20,8 @@ import numpy as np
 from trainwright.core import Call, Diagnosis, Finding, Fix, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.core.thresholds import DOMINATES
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
-from trainwright.stages import BaselineFacts, DatasetFacts, LabelFacts, LearningFacts, LossFacts, SetupFacts
+from trainwright.stages import DatasetFacts, LabelFacts, LearningFacts, LossFacts, SetupFacts
 
-# With a loss above this share of the class frequencies' loss, hardly any rows have been told apart.
-AT_CONSTANT = 0.9
-# If a loader draws the rare class more often, the batches' entropy differs from the set's.
-RESAMPLED = 1.5
 # Twelve passes over the same four batches: by then, a model that can tell the classes apart knows the rare rows.
 STEPS = 48
 BATCHES = 4
@@ -42,7 +38,6 @@ _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 def imbalanced_classes(
     dataset: DatasetFacts,
     loss: LossFacts,
-    baseline: BaselineFacts | None,
     setup: SetupFacts,
     learning: LearningFacts | None,
 ) -> Diagnosis:
@@ -53,10 +48,7 @@ def imbalanced_classes(
     if not _dominated(labels) or not loss.targets_are_labels:
         return
     trained = learning.trained if learning is not None else None
-    if baseline is not None and _predicts_one(baseline, labels):
-        alone = f"after {baseline.steps} steps the model predicts nothing else"
-        measured = {"steps": baseline.steps, "loss": baseline.last, "loss_of_constant": baseline.constant or 0.0}
-    elif trained is not None and trained.answers_only(_major(labels)):
+    if trained is not None and trained.answers_only(_major(labels)):
         alone = f"after {trained.updates:,} updates the model answers nothing else"
         measured = {"updates": trained.updates, "loss": trained.loss, "loss_of_constant": trained.constant}
     else:
@@ -92,14 +84,6 @@ def _major(labels: LabelFacts) -> int | float | str:
 
 def _dominated(labels: LabelFacts) -> bool:
     return labels.kind == "class" and labels.classes > 1 and labels.majority_share >= DOMINATES
-
-
-def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
-    """Whether the short run ends with one predicted class for all rows, at the loss of the class frequencies."""
-    constant, entropy = baseline.constant, labels.entropy_nats
-    if baseline.predicted_classes != 1 or (baseline.label_classes or 0) < 2 or constant is None or not entropy:
-        return False
-    return constant <= RESAMPLED * entropy and baseline.last >= AT_CONSTANT * constant
 
 
 def _finding(

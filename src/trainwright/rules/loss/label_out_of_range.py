@@ -50,6 +50,7 @@ def label_out_of_range(
             "needed_outputs": classes,
         },
         where=where,
+        is_silent=loss.failure is None and loss.call is not None and (loss.call.targets.maximum or 0) >= labels.width,
         proof=rows_not_finite(loss),
         repair=_widen(classes) if seen[0] >= 0 else None,
         fix=_fix(classes, where, setup.place(Role.CONFIG), forward),

@@ -229,18 +229,6 @@ def own_errors() -> list[BaseException]:
     return found
 
 
-def own_lines(error: BaseException, most: int = 6) -> list[str]:
-    """Our lines in an exception's traceback, the innermost last: `walk/drive.py:34 in _answer`."""
-    found, link = [], error.__traceback__
-    while link is not None:
-        code = link.tb_frame.f_code
-        if is_ours(code.co_filename):
-            file = code.co_filename.rpartition("trainwright/")[2]
-            found.append(f"{file}:{link.tb_lineno} in {code.co_name}")
-        link = link.tb_next
-    return found[-most:]
-
-
 def _frames(error: BaseException) -> Iterator[tuple[CodeType, int, int]]:
     """Code, instruction and line of each frame, the innermost last."""
     link = error.__traceback__

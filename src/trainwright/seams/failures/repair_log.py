@@ -33,16 +33,5 @@ def mended(repair: Repair, call: Call) -> Call:
 
 
 def was_made(repair: Repair) -> bool:
-    """Whether a repair changed a call of this walk, and never failed to change one."""
+    """Whether a repair changed a call of this check, and never failed to change one."""
     return repair.does in _made and repair.does not in _failed
-
-
-def failed_repairs() -> dict[str, Exception]:
-    """The exceptions of failed repairs inside the pipeline, by what the repairs do."""
-    return dict(_failed)
-
-
-def begin() -> None:
-    """Begin a walk: no repair has been applied yet."""
-    _made.clear()
-    _failed.clear()

@@ -1,4 +1,4 @@
-"""A time limit for script code run by the walk: code that does not return is interrupted."""
+"""A time limit for script code run by the check: code that does not return is interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGAIN_SECONDS = 1.0
 
 
 class OutOfTime(BaseException):
-    """Code run by the walk did not finish in time.
+    """Code run by the check did not finish in time.
 
     Not an Exception, so that the user's `except Exception` does not catch it.
     """

@@ -1,1 +1,1 @@
-"""Keeps user code that the walk runs from writing, sending, starting processes and printing."""
+"""Keeps user code that the check runs from writing, sending, starting processes and printing."""

@@ -150,7 +150,7 @@ def _resolving(original: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[
 
 
 def _again(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`write_dataset`; a walk writes several times what a run writes once, so that existing files are no error."""
+    """`write_dataset`; a check writes several times what a run writes once, so that existing files are no error."""
 
     def write(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("existing_data_behavior", "error") == "error":

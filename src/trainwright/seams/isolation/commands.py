@@ -1,4 +1,4 @@
-"""Commands that the user's code starts: during the walk, only read-only queries are run."""
+"""Commands that the user's code starts: during the check, only read-only queries are run."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def aside() -> Iterator[None]:
         stack.enter_context(muted())
         for owner, name in _REFUSED:
             stack.enter_context(replaced(owner, name, _refuse))
-        # A worker of `datasets.map(num_proc=2)` that could not end would walk on as a second check.
+        # A worker of `datasets.map(num_proc=2)` that could not end would go on as a second check.
         stack.enter_context(replaced(os, "_exit", _refused_here(os._exit)))
         stack.enter_context(replaced(time, "sleep", _nothing))
         stack.enter_context(replaced(subprocess, "Popen", _unread(subprocess.Popen)))
@@ -49,7 +49,7 @@ def onward_aside(tally: Tally) -> Iterator[None]:
 
 
 def _refuse(*args: Any, **kwargs: Any) -> Any:
-    raise of_pipeline(NotForALook("Trainwright does not allow this during a walk"))
+    raise of_pipeline(NotForALook("Trainwright does not allow this during a check"))
 
 
 def _refused_here(original: Callable[..., Any]) -> Callable[..., Any]:

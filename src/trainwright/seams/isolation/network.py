@@ -1,4 +1,4 @@
-"""Blocks connections to other machines while the walk runs the user's code.
+"""Blocks connections to other machines while the check runs the user's code.
 
 Training may stream data over the network, so read requests from a dataset's code are allowed.
 """
@@ -28,7 +28,7 @@ _DATA = ("torch.utils.data", "datasets.", "webdataset", "streaming", "fsspec", "
 
 
 class Refused(ConnectionRefusedError):
-    """A connection to another machine that was blocked during the walk."""
+    """A connection to another machine that was blocked during the check."""
 
 
 Passes = Callable[..., bool]
@@ -100,7 +100,7 @@ def _connecting(original: Callable[..., Any], passes: Passes, status: int | None
         if isinstance(address, tuple) and not passes(address[0]):
             if status is not None:
                 return status
-            raise of_pipeline(Refused(111, "not connected during a Trainwright walk"))
+            raise of_pipeline(Refused(111, "not connected during a Trainwright check"))
         return passed_on(original, self, address)
 
     return connect

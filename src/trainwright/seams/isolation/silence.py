@@ -1,4 +1,4 @@
-"""Keeps the user's code from printing, writing, logging or sending while the walk runs it."""
+"""Keeps the user's code from printing, writing, logging or sending while the check runs it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _silent_calls(module: str) -> Iterator[Change]:
 
 @contextlib.contextmanager
 def muted() -> Iterator[None]:
-    """One run of the user's step without side effects: like `away`, inside which it runs during a walk."""
+    """One run of the user's step without side effects: like `away`, inside which it runs during a check."""
     global _in_step
     was, _in_step = _in_step, True
     try:

@@ -1,4 +1,4 @@
-"""Disables a script's trackers while the walk runs its code; their own queues are unchanged."""
+"""Disables a script's trackers while the check runs its code; their own queues are unchanged."""
 
 from __future__ import annotations
 

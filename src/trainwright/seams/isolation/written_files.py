@@ -1,4 +1,4 @@
-"""Redirects what the user's code writes during the walk to a folder of ours, and returns it when it is read."""
+"""Redirects what the user's code writes during the check to a folder of ours, and returns it when it is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITING = frozenset("wax+")
 _MAKING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 # Devices and kernel tables are not the user's files.
 _NO_FILES = ("/dev/", "/proc/", "/sys/")
-# Native saves are really written up to this size, so that they can be read back; a walk saves a few dozen times.
+# Native saves are really written up to this size, so that they can be read back; a check saves a few dozen times.
 MOST_BYTES = 64 * 2**20
 
 _open, _mkdir, _stat, _listdir, _unlink = open, os.mkdir, os.stat, os.listdir, os.unlink
@@ -57,7 +57,7 @@ class Desk:
         """The real location of a path.
 
         Raises:
-            FileNotFoundError: it was deleted since the walk began.
+            FileNotFoundError: it was deleted since the check began.
         """
         if not isinstance(path, (str, bytes, os.PathLike)):
             return path

@@ -6,9 +6,9 @@ its callers finds the same frames as without us. What a filter or a level suppre
 and to hear it would mean to change `warnings.warn`, the filters or the levels. Nor is what `catch_warnings(record=True)`
 took, because nobody was shown it.
 
-The walk makes many calls that the training would not make, with other rows, weights and rates, and what those provoke is
-no fact about the script. Heard is what comes before the walk takes over and, during it, the first run of the training
-step: with the script's own rows and weights, before any repair. Evaluations in the walk are not heard, because they run
+The check makes many calls that the training would not make, with other rows, weights and rates, and what those provoke is
+no fact about the script. Heard is what comes before the check takes over and, during it, the first run of the training
+step: with the script's own rows and weights, before any repair. Evaluations in the check are not heard, because they run
 on few rows with an untrained model, where a metric is undefined for no fault of the script.
 """
 
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class _Silence:
-    """What the script had set before the walk suppressed all warnings."""
+    """What the script had set before the check suppressed all warnings."""
 
     filters: tuple[Any, ...]
     levels: tuple[tuple[logging.Logger, int], ...]
@@ -68,7 +68,7 @@ class Hearing:
         return tuple(self._kept.values())
 
     def show(self, message: warnings.WarningMessage, original: Callable[[Any], None], frame: FrameType) -> None:
-        """Hear a warning that Python is about to show, and show it unless it is the walk's step that is heard."""
+        """Hear a warning that Python is about to show, and show it unless it is the check's step that is heard."""
         shown_by = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
         if not self.paused and shown_by is self.prints:
             said = message.message.args[0] if isinstance(message.message, Warning) and message.message.args else ""
@@ -136,7 +136,7 @@ def heard_by(hearing: Hearing) -> Iterator[None]:
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Hear nothing while a training is walked, its first step aside."""
+    """Hear nothing while a training is checked, its first step aside."""
     if _now is None:
         yield
         return
@@ -170,7 +170,7 @@ def silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def step_heard() -> Iterator[None]:
-    """Hear what a walk's first run of the training step warns of, as far as the script's own settings show it."""
+    """Hear what a check's first run of the training step warns of, as far as the script's own settings show it."""
     now = _now
     if now is None or now.silence is None or now.step_heard:
         yield
@@ -179,7 +179,7 @@ def step_heard() -> Iterator[None]:
     quiet = [(logger, logger.level) for logger, _ in now.silence.levels]
     with warnings.catch_warnings():
         warnings.resetwarnings()
-        # "always" leaves no entry in a module's registry, and an exception would end the walk's step.
+        # "always" leaves no entry in a module's registry, and an exception would end the check's step.
         found: list[Any] = [(f[0] if f[0] == "ignore" else "always", *f[1:]) for f in now.silence.filters]
         warnings.filters.extend(found)  # type: ignore[attr-defined]
         warnings.simplefilter("always", append=True)

@@ -1,4 +1,4 @@
-"""What a script differentiates with JAX itself: the training of a loop that cannot be walked, in which no update is seen."""
+"""What a script differentiates with JAX itself: the training of a loop that cannot be checked, in which no update is seen."""
 
 from __future__ import annotations
 

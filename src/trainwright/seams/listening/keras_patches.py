@@ -82,7 +82,7 @@ def patch_layers(module: Any) -> None:
 
 
 def patch_optimizers(module: Any) -> None:
-    """Record the line that built each optimizer, and what `train_on_batch` or manual steps trained before the walk."""
+    """Record the line that built each optimizer, and what `train_on_batch` or manual steps trained before the check."""
     owner = module.BaseOptimizer
     keep_constructions(owner, "optimizers")
     original = owner.apply

@@ -149,7 +149,7 @@ class Listener(Protocol):
         """A call on the trainer before training (evaluate, predict) raised."""
 
     def unsupported(self, why: str) -> None:
-        """The script starts something to be walked with a framework that is too old for it."""
+        """The script starts something to be checked with a framework that is too old for it."""
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started for training."""
@@ -189,11 +189,19 @@ class Seen:
     unmatched: WeakIdentityDictionary[UnmatchedCheckpoint] = field(default_factory=WeakIdentityDictionary)
     """What the last load of a state dict into each model matched, if that was hardly anything."""
     trained_earlier: WeakIdentityDictionary[bool] = field(default_factory=WeakIdentityDictionary)
-    """Parameters that a training before the walked one has trained, and the loaders that it drew from."""
+    """Parameters that a training before the checked one has trained, and the loaders that it drew from."""
     refused: tuple[Exception, Any] | None = None
     """What a framework's constructor raised last for its arguments, and the facts of that call."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
+
+    def copy(self) -> Seen:
+        """The record as it is now."""
+        copied = Seen()
+        for name, value in vars(self).items():
+            held = getattr(copied, name)
+            held.update(value) if isinstance(held, MutableMapping) else setattr(copied, name, value)
+        return copied
 
     def frozen_at(self, parameter: Any) -> Place | None:
         """The line that froze a parameter."""
@@ -267,7 +275,7 @@ def told(to: Listener) -> Iterator[Seen]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide all calls inside: they are the walk's own."""
+    """Hide all calls inside: they are the check's own."""
     global _quiet
     before, _quiet = _quiet, True
     try:

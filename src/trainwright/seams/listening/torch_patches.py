@@ -275,7 +275,7 @@ def patch_processes(module: Any) -> None:
 
 def _join(original: Any, *args: Any, **kwargs: Any) -> Any:
     is_over = original(*args, **kwargs)
-    listener().children_ended()  # a process that walked returns nothing, which launchers wait for in vain
+    listener().children_ended()  # a process that checked returns nothing, which launchers wait for in vain
     return is_over
 
 

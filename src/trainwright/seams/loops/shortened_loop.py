@@ -44,8 +44,6 @@ class ShortenedLoop:
 
     def __init__(self, loops: Sequence[Loop], seconds: float, left: Callable[[], None]) -> None:
         self.runs = True
-        self.was_ended = False
-        """Whether the loops were ended before their own end."""
         self._top = loops[-1]
         self._between = {id(one.node) for one in loops[1:-1]}
         self._until = now() + seconds
@@ -88,7 +86,6 @@ class ShortenedLoop:
         """A loader's next batch; once the time is over, each of its passes gives one more."""
         if self.is_over:
             if any(one is iterator for one in self._begun):
-                self.was_ended = True
                 raise StopIteration
             self._begun.append(iterator)
         return draw()
@@ -121,7 +118,6 @@ class ShortenedLoop:
                     warnings.simplefilter("ignore", RuntimeWarning)  # names that are unbound become None
                     frame.f_lineno = way or line  # type: ignore[misc]  # writable in a trace function
                     frame.f_lineno = line  # type: ignore[misc]
-                    self.was_ended = True
                     if frame is self._top.frame and not self._is_inside(frame):
                         self.end()
                     return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from types import FrameType, TracebackType
+from types import FrameType
 
 from trainwright.seams.loops.found_loops import (
     TRAINING_CALLS,
@@ -42,17 +42,6 @@ def _counts(loop: Loop) -> bool:
         return True
     calls = [n.func for n in ast.walk(loop.node.iter) if isinstance(n, ast.Call)]
     return any(getattr(f, "id", getattr(f, "attr", "")) in ("range", "trange", "count") for f in calls)
-
-
-def loop_of_error(error: BaseException) -> Loop | None:
-    """The training loop that an exception ended."""
-    link: TracebackType | None = error.__traceback__
-    links = []
-    while link is not None:
-        links.append(link)
-        link = link.tb_next
-    users = [one for one in reversed(links) if is_users(one.tb_frame.f_code.co_filename)]
-    return _chosen([loop for one in users for loop in loops_at(one.tb_frame, one.tb_lineno)])
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -194,7 +194,7 @@ def _as_long(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _plain(line: str) -> str:
-    """`%time statement` as the statement itself, so that it is walked as well."""
+    """`%time statement` as the statement itself, so that it is checked as well."""
     found = _MAGIC_CALL.search(line)
     if not found:
         return line

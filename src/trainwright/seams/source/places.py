@@ -39,7 +39,7 @@ _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lig
 _UNMISTAKABLE = ("torch", "transformers", "accelerate", "pytorch_lightning", "keras", "tensorflow", "tf_keras", "jax")
 # Folders of installed packages, and those in which Hugging Face's libraries keep copies of code that they load.
 _INSTALLED = ("site-packages", "dist-packages", "evaluate_modules", "datasets_modules", "transformers_modules")
-# Folders of the package whose module is being walked, wherever it is installed.
+# Folders of the package whose module is being checked, wherever it is installed.
 _walked: tuple[str, ...] = ()
 
 

@@ -42,7 +42,7 @@ def undefined_in(text: str, file: str, there: set[str]) -> Iterator[UndefinedNam
         file: as a report shows it.
         there: names that are set elsewhere.
     """
-    from pyflakes import checker, messages  # it takes a moment: only where a training is walked
+    from pyflakes import checker, messages  # it takes a moment: only where a training is checked
 
     try:
         tree = ast.parse(text)

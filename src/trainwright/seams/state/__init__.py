@@ -1,1 +1,1 @@
-"""Snapshots of the user's objects that a walk changes, and their restoration."""
+"""Snapshots of the user's objects that a check changes, and their restoration."""

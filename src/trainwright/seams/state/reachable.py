@@ -1,8 +1,8 @@
-"""The parts of a script's own objects that the walk can change by calling its code, and how to restore each.
+"""The parts of a script's own objects that the check can change by calling its code, and how to restore each.
 
 Starting from the datasets, collators, functions and the Trainer, it follows attributes, closures and the globals that
 functions name, to random generators, counters, caches, open streams and further models. All of these are saved before
-the walk and restored after it.
+the check and restored after it.
 """
 
 from __future__ import annotations

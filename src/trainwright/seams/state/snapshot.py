@@ -1,4 +1,4 @@
-"""Snapshots of what a walk disturbs: random state and Python objects."""
+"""Snapshots of what a check disturbs: random state and Python objects."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _seed_torch(torch: Any, seed: int) -> None:
     """Without an accelerator, seed only the CPU generator.
 
     `torch.manual_seed` stores each seed, with its stack, for every accelerator that may still be initialized. This
-    takes 1.6 ms each time, and a walk seeds hundreds of times.
+    takes 1.6 ms each time, and a check seeds hundreds of times.
     """
     if is_accelerated(torch):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Keras 2 (the package tf_keras), under the Keras 3 names that the walk uses."""
+"""Keras 2 (the package tf_keras), under the Keras 3 names that the check uses."""
 
 from __future__ import annotations
 

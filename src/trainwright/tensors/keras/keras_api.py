@@ -24,7 +24,7 @@ class Version(Protocol):
 
     @property
     def module(self) -> Any:
-        """The package with the Keras 3 names that the walk uses, including `ops` and `tree`."""
+        """The package with the Keras 3 names that the check uses, including `ops` and `tree`."""
 
     def settings(self) -> dict[str, Any]:
         """Keras's process-wide counters and settings, by name; changing the dictionary changes Keras."""

@@ -1,4 +1,4 @@
-"""Which Keras is walked: Keras 3 (here), or Keras 2 (the package tf_keras; `keras2.py`)."""
+"""Which Keras is checked: Keras 3 (here), or Keras 2 (the package tf_keras; `keras2.py`)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _now: Version = _Keras3()
 
 
 def version() -> Version:
-    """The Keras that is walked."""
+    """The Keras that is checked."""
     return _now
 
 
@@ -125,7 +125,7 @@ def package_of(value: Any) -> str:
 
 
 class _Walked:
-    """The walked Keras, under Keras 3 names."""
+    """The checked Keras, under Keras 3 names."""
 
     def __init__(self, *inner: str) -> None:
         self._inner = inner

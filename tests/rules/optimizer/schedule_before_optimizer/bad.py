@@ -12,5 +12,5 @@ class Mine(Trainer):
 
 config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
 model = DistilBertForSequenceClassification(config)
-args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16, lr_scheduler_type="constant")
 Mine(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer()).train()

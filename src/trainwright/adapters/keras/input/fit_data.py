@@ -244,12 +244,12 @@ class FitData:
         return np.asarray(flat, dtype=np.float32).reshape(labels.shape)
 
     def for_training(self) -> dict[str, Any]:
-        """Replacements for fit's arguments from which measuring has consumed data."""
+        """Replacements for fit's arguments that can be read only once."""
         changed: dict[str, Any] = {}
         if isinstance(self.source, Drawn):
-            changed["x"] = self.source.again()
+            changed["x"] = self.source.pass_on()
         if self.validation is not None and isinstance(self.validation.source, Drawn):
-            changed["validation_data"] = self.validation.source.again()
+            changed["validation_data"] = self.validation.source.pass_on()
         return changed
 
     def put_back(self) -> None:

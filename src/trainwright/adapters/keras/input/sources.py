@@ -18,6 +18,8 @@ from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_
 
 # fit's batch size for arrays if none was given.
 DEFAULT_BATCH = 32
+# Of a generator, batches of so many bytes are kept while it trains.
+MOST_KEPT = 500_000_000
 
 
 class Source(Protocol):
@@ -191,7 +193,7 @@ class Stream:
 
 
 class Drawn:
-    """A generator: batches drawn for looking are kept, and yielded again in every pass and in training."""
+    """A generator: batches drawn from it are kept, and yielded again in every pass."""
 
     kind = "generator"
     endless, batches_repeated = False, None  # unknown until it ends
@@ -203,6 +205,7 @@ class Drawn:
     def __init__(self, generator: Iterator[Any]) -> None:
         self.generator = generator
         self._drawn: list[Any] = []
+        self._kept_bytes = 0
 
     @property
     def drawn(self) -> int:
@@ -218,13 +221,17 @@ class Drawn:
                     return
             yield self._drawn[position]
 
-    def again(self) -> Iterator[Any]:
-        """A generator of the drawn batches, then the rest."""
+    def pass_on(self) -> Iterator[Any]:
+        """A generator for training, of which the first batches are kept."""
         yield from self._drawn
-        yield from self.generator
+        for batch in self.generator:
+            if self._kept_bytes < MOST_KEPT:
+                self._kept_bytes += sum(int(getattr(leaf, "nbytes", 0)) for leaf in leaves(batch))
+                self._drawn.append(batch)
+            yield batch
 
     def put_back(self) -> None:
-        """Does nothing: drawn batches cannot be returned; training must use `again`."""
+        """Does nothing: drawn batches cannot be returned; training must use `pass_on`."""
 
 
 class ChangedRows:

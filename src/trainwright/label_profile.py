@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from trainwright.core import Facts
 from trainwright.core.report import ProfilePoint
 from trainwright.stages import DatasetFacts, LearningFacts, Station
-
-if TYPE_CHECKING:
-    from trainwright.walk.walk import Walk
 
 # A longer forward pass is shown where something changes, and else in even steps.
 MOST_SHOWN = 14
 CHANGE = 0.1
 
 
-def profile_of(walk: Walk) -> tuple[ProfilePoint, ...]:
+def profile_of(facts: Mapping[type[Facts], Facts]) -> tuple[ProfilePoint, ...]:
     """The points of the profile; empty if it was not measured."""
-    learning, dataset = walk.facts.get(LearningFacts), walk.facts.get(DatasetFacts)
+    learning, dataset = facts.get(LearningFacts), facts.get(DatasetFacts)
     found = learning.information if isinstance(learning, LearningFacts) else None
     if found is None:
         return ()

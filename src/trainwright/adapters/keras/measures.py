@@ -1,4 +1,4 @@
-"""Walks a Keras model that is about to be fitted, on TensorFlow, torch or JAX."""
+"""Measures a `fit` of a Keras model, on TensorFlow, torch or JAX."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Learn, Looked, ReceivedRows, Run, Train
+from trainwright.adapters.base import Run, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
@@ -18,13 +18,10 @@ from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
 from trainwright.adapters.keras.later_predictions import reshuffled_predictions
-from trainwright.adapters.keras.learning import FitLearner
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.worst_rows import try_rows
-from trainwright.adapters.learning.certificate import learn
-from trainwright.adapters.learning.received import receive_first
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.seams.listening.seen import Seen, quiet
@@ -33,31 +30,25 @@ from trainwright.stages import (
     DatasetFacts,
     EpochFacts,
     EvaluationFacts,
-    LearningFacts,
     OddRowFacts,
     OptimizerFacts,
     SetupFacts,
 )
-from trainwright.tensors.keras.which_keras import walk_version_of
 
 
-class KerasAdapter:
-    """One `fit` that is about to train, measured on the model itself, which is restored after each measurement.
+class FitMeasures:
+    """One `fit`, measured on the model itself, which is restored after each measurement.
 
     Args:
         planned: the script trains with these arguments; False: they only say what to measure.
     """
 
-    framework = "keras"
-
     def __init__(
         self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen, *, planned: bool = True
     ) -> None:
-        walk_version_of(model)
         self._planned = planned
         self.fit_call = FitCall(model=model, given=given, frame=frame)
         self._epochs: EpochFacts | None = None
-        self._shown: list[ReceivedRows] = []
         with quiet():
             self.fit = FitTraining(self.fit_call, seen)
 
@@ -186,13 +177,6 @@ class KerasAdapter:
             ),
         }
 
-    def learn(self, request: Learn) -> LearningFacts:
-        return learn(FitLearner(self.fit), request, self._shown)
-
-    def look_at_rows(self, seconds: float) -> Looked:
-        rows = self._shown or receive_first(FitLearner(self.fit), seconds)
-        return Looked(rows=rows, scope={**self.fit.scope, "": self.fit.model})
-
     def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
         with quiet():
             return try_rows(self.fit, dataset, seconds)
@@ -206,5 +190,5 @@ class KerasAdapter:
             self.fit.put_back()
 
     def for_training(self) -> dict[str, Any]:
-        """Replacements for fit's arguments from which measuring has consumed data."""
+        """Replacements for fit's arguments that can be read only once."""
         return self.fit.data.for_training()

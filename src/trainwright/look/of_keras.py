@@ -1,0 +1,281 @@
+"""The look at each `fit` of a Keras model: what it was given is kept when it begins, and measured once the script is over.
+
+Keras's steps are compiled, and show nothing of themselves. So the model is given back what it had when its `fit` began, behind
+the end of the script, and its first step is taken again, by itself. The script has run as it would without.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import process_time
+from types import CodeType, FrameType
+from typing import Any
+
+from trainwright.adapters.base import Train
+from trainwright.adapters.from_objects import MOST_EPOCHS
+from trainwright.adapters.keras.calls import callbacks_of
+from trainwright.adapters.keras.learning import FitLearner
+from trainwright.adapters.keras.measures import FitMeasures
+from trainwright.adapters.keras.state import KerasState
+from trainwright.adapters.learning.certificate import measure_trained
+from trainwright.adapters.script_end.raised import failure_in, raised_facts
+from trainwright.core import Facts, Finding, Severity
+from trainwright.look.judging import judge_facts
+from trainwright.look.looked import Looked
+from trainwright.look.tried import Outcomes, Trials
+from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
+from trainwright.seams.failures.repair_log import was_made
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.hearing import silenced
+from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.loops.found_loops import callers
+from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
+from trainwright.seams.source.undefined_names import undefined_names
+from trainwright.stages import (
+    DatasetFacts,
+    ForwardFacts,
+    GradientFacts,
+    LearningFacts,
+    LossFacts,
+    OverfitFacts,
+    SetupFacts,
+)
+from trainwright.stages.learning import FEWEST_UPDATES
+from trainwright.tensors.keras.which_keras import walk_version_of
+
+# Trainings of a script that are looked at, and the values of a model of which copies are kept.
+MOST_LOOKS, MOST_VALUES = 4, 100_000_000
+# As many faults of a training are mended one after the other.
+MOST_REPAIRS = 6
+# For one measurement, for reading rows of a set, and for all looks together.
+STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 20.0, 1.0, 60.0
+EVALUATED_BATCHES = 2
+
+Held = dict[type[Facts], Facts]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptFrame:
+    """A frame as it was: its script goes on."""
+
+    f_code: CodeType
+    f_lineno: int
+    f_lasti: int
+    f_globals: Mapping[str, Any]
+    f_locals: Mapping[str, Any]
+    f_back: KeptFrame | None
+
+
+def keep_frame(frame: FrameType) -> KeptFrame:
+    """A frame of the script as it is now, with those that called it."""
+    names, back = dict(frame.f_globals), next(callers(frame), None)
+    inner = names if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+    called = keep_frame(back) if back is not None else None
+    return KeptFrame(frame.f_code, frame.f_lineno, frame.f_lasti, names, inner, called)
+
+
+@dataclass(eq=False)
+class _Fit:
+    """One `fit` that was made."""
+
+    measures: FitMeasures
+    training: int
+    is_written_wrongly: dict[str, Any]
+    """What the setup's facts say of the script's names."""
+    trained: KerasState | None = None
+    """The weights at its end."""
+    updates: int = 0
+    planned: int | None = None
+
+
+class FitLooks:
+    """The looks at a script's calls of `fit`."""
+
+    def __init__(self) -> None:
+        self._fits: list[_Fit] = []
+        self._main = sys.modules["__main__"]
+
+    def begin_fit(self, model: Any, given: Mapping[str, Any], frame: FrameType, training: int) -> dict[str, Any]:
+        """Keep what a `fit` was given; returns what it is to be given instead.
+
+        Args:
+            training: its number.
+        """
+        walk_version_of(model)
+        place, self._main = (frame.f_code, frame.f_lineno), sys.modules["__main__"]
+        known = [(f.measures.fit.model, f.measures.fit_call.frame) for f in self._fits]
+        is_known = any(one is model and (at.f_code, at.f_lineno) == place for one, at in known)
+        if is_known or len(self._fits) >= MOST_LOOKS or (model.built and model.count_params() > MOST_VALUES):
+            return {}
+        found = seen().copy()
+        given = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else given
+        is_planned = given.get("epochs") != MOST_EPOCHS
+        measures = FitMeasures(model, given, keep_frame(frame), found, planned=is_planned)  # type: ignore[arg-type]
+        wrong = {"misspelled": misspelled_methods(user_scopes(), found.modules), "undefined": undefined_names()}
+        self._fits.append(_Fit(measures, training, wrong))
+        return measures.for_training()
+
+    def end_fit(self, model: Any, training: int, updates: int, planned: int | None) -> None:
+        """A `fit` is over, after so many updates."""
+        for variable in model.trainable_variables:
+            seen().trained_earlier[variable] = True
+        for fit in self._fits:
+            if fit.training == training:
+                fit.trained, fit.updates, fit.planned = KerasState([model]), updates, planned
+
+    def look(self, error: BaseException | None) -> list[Looked]:
+        """Look at each `fit`, once the script is over.
+
+        Args:
+            error: what ended it.
+        """
+        found: list[Looked] = []
+        until = process_time() + MOST_SECONDS
+        raised = error if isinstance(error, Exception) and _is_of_fit(error) else None
+        now, sys.modules["__main__"] = sys.modules["__main__"], self._main  # whose lines are looked up
+        try:
+            with quiet(), silenced():
+                for fit in self._fits:
+                    ended = raised if fit is self._fits[-1] else None
+                    found += _look_at(fit, ended, until)
+        finally:
+            sys.modules["__main__"] = now
+        return found
+
+
+def _is_of_fit(error: Exception) -> bool:
+    """Whether a `fit` was under way."""
+    frames = frames_of(error)
+    return any(f.f_code.co_name == "fit" and "keras" in str(f.f_globals.get("__name__", "")) for f in frames)
+
+
+def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
+    """The look at one training, and the looks with repairs in force."""
+    measures = fit.measures
+    walk_version_of(measures.fit.model)
+    measures.put_back()
+    failure = failure_of(error) if error is not None else None
+    looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
+    mended: list[Finding] = []
+    try:
+        while len(mended) < MOST_REPAIRS and process_time() < until:
+            facts = _measure(fit, until)
+            is_raised = failure_in(facts.values()) is not None
+            if is_raised and failure is None and not mended:  # the run itself has met no such thing
+                facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
+            elif is_raised and error is not None and not mended:
+                setup = facts.get(SetupFacts)
+                setup = raised_facts(
+                    error,
+                    failure_of(error),
+                    measures.fit.seen,
+                    setup if isinstance(setup, SetupFacts) else SetupFacts(),
+                )
+                facts[SetupFacts] = setup
+            found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
+            looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
+            fault = next((f for f in found if f.severity != Severity.NOTE), None)
+            if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
+                break
+            try:
+                measures.apply(fault.repair)
+            except Exception as wrong:  # the training has no such part: the repair is not made
+                if is_own(wrong, measuring=True):
+                    raise
+                break
+            mended.append(fault)
+    finally:
+        measures.put_back()
+    own = next(iter(own_errors()), None)
+    if own is not None:
+        raise own
+    is_end = error is not None and failure_in(looks[0][0].values()) is not None
+    last: Looked | None = None
+    for facts, outcomes, made in reversed(looks):
+        is_first_end = is_end and not made
+        number = 0 if is_first_end else fit.training
+        last = Looked(number, facts, is_end=is_first_end, outcomes=outcomes, repaired=made, mended=last)
+    return [last] if last is not None else []
+
+
+def _measure(fit: _Fit, until: float) -> Held:
+    """The facts of a training, stage by stage, as far as its code goes."""
+    measures, facts = fit.measures, Held()
+
+    def ask(measure: Callable[[], Any]) -> bool:
+        try:
+            with stopped_after(min(STAGE_SECONDS, max(1.0, until - process_time()))):
+                found = measure()
+        except OutOfTime:
+            return False
+        except Exception as error:  # the script's: its data or its model raise
+            if is_own(error, measuring=True):
+                raise
+            return False
+        facts.update({type(one): one for one in (found if isinstance(found, tuple) else (found,)) if one is not None})
+        return failure_in(facts.values()) is None
+
+    ask(lambda: replace(measures.measure_setup(), **fit.is_written_wrongly))
+    ask(measures.measure_dataset)
+    if not ask(measures.measure_batch):
+        return facts
+    is_whole = ask(measures.measure_step)
+    if is_whole:
+        ask(measures.measure_optimizer)
+    if all(getattr(facts.get(kind), "failure", None) is None for kind in (ForwardFacts, LossFacts)):
+        ask(lambda: measures.measure_evaluation(EVALUATED_BATCHES))
+    return facts
+
+
+def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[list[Finding], Outcomes, Held]:
+    """What the rules find, the outcomes of their trials, and the facts with what was tried."""
+    measures, found = fit.measures, list[Finding]()
+    trials: Trials | None = None
+    if failure_in(facts.values()) is None and GradientFacts in facts:
+        timed = measures.train(Train(steps=3, batches=1, seed=0))
+        seconds = max(timed.seconds / max(1, len(timed.losses)), 1e-3)
+        trials = Trials(measures.train, lambda batches, changes: True, seconds, until, process_time)
+        if (overfit := trials.memorize()) is not None:
+            facts = {**facts, OverfitFacts: overfit}
+    answer = trials.answer if trials is not None else Looked(0, {}).answer
+    judge_facts(facts, answer, found)
+    if not any(f.severity != Severity.NOTE for f in found):
+        learned = {} if is_mended else _measure_learning(fit)
+        facts = {**facts, **learned, **_try_rows(fit, facts, until)}
+        found.clear()
+        judge_facts(facts, answer, found)
+    return found, trials.outcomes if trials is not None else {}, facts
+
+
+def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:
+    """Steps on the extreme rows of the sets."""
+    dataset, seconds = facts.get(DatasetFacts), min(STAGE_SECONDS, until - process_time()) / 4
+    is_compiled = bool(fit.measures.fit.model.jit_compile)  # whose steps do not raise as these would
+    if not isinstance(dataset, DatasetFacts) or seconds <= 0 or is_compiled:
+        return {}
+    tried = fit.measures.try_rows(dataset=dataset, seconds=seconds)
+    return {type(tried): tried}
+
+
+def _measure_learning(fit: _Fit) -> Held:
+    """What the training shows on rows that it was not trained on, with its last weights and with its first ones."""
+    measures = fit.measures
+    if fit.trained is None or fit.updates < FEWEST_UPDATES:
+        return {}
+    fit.trained.put_back()
+    try:
+        with stopped_after(STAGE_SECONDS):
+            found = measure_trained(
+                FitLearner(measures.fit),
+                updates=fit.updates,
+                planned=fit.planned,
+                seconds=READING_SECONDS,
+                reset=measures.fit.reset,
+            )
+    except OutOfTime:
+        return {}
+    finally:
+        measures.fit.reset()
+    return {LearningFacts: found} if found is not None else {}

@@ -35,6 +35,7 @@ def with_training(report: Report, looks: Sequence[Looked], record: Record) -> Re
     facts = first.facts if first is not None else {}
     measured = {kind.stage: fact for kind, fact in facts.items()}
     mended = {name for finding in report.findings for name in finding.after_repair}
+    mended |= {finding.name for finding in report.findings if finding.fix is not None and finding.fix.tried}
     return replace(
         report,
         framework=report.framework or getattr(facts.get(SetupFacts), "framework", None),

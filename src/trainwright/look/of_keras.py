@@ -50,7 +50,7 @@ MOST_LOOKS, MOST_VALUES = 4, 100_000_000
 # As many faults of a training are mended one after the other.
 MOST_REPAIRS = 6
 # For one measurement, for reading rows of a set, and for all looks together.
-STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 20.0, 1.0, 60.0
+STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 40.0, 1.0, 120.0
 EVALUATED_BATCHES = 2
 
 Held = dict[type[Facts], Facts]
@@ -107,7 +107,7 @@ class FitLooks:
         place, self._main = (frame.f_code, frame.f_lineno), sys.modules["__main__"]
         known = [(f.measures.fit.model, f.measures.fit_call.frame) for f in self._fits]
         is_known = any(one is model and (at.f_code, at.f_lineno) == place for one, at in known)
-        if is_known or len(self._fits) >= MOST_LOOKS or (model.built and model.count_params() > MOST_VALUES):
+        if is_known or len(self._fits) >= MOST_LOOKS or not _has_room(model):
             return {}
         found = seen().copy()
         given = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else given
@@ -143,6 +143,12 @@ class FitLooks:
         finally:
             sys.modules["__main__"] = now
         return found
+
+
+def _has_room(model: Any) -> bool:
+    """Whether a model can be trained, and its weights copied."""
+    is_compiled = getattr(model, "compiled", False) or getattr(model, "_is_compiled", False)
+    return is_compiled and not (model.built and model.count_params() > MOST_VALUES)
 
 
 def _is_of_fit(error: Exception) -> bool:

@@ -28,7 +28,7 @@ from trainwright.rehearsal.sandbox import remove_scratch
 _POLL_SECONDS = 0.1
 SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
 # A process that was told to end has as many seconds to write what it saw.
-_LAST_SECONDS = 60.0
+_LAST_SECONDS = 120.0
 # It is told again after so many.
 _AGAIN_SECONDS = 5.0
 

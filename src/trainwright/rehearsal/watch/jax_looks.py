@@ -67,7 +67,8 @@ class Looks:
         """The shapes of weights, in the order in which they are passed."""
         self.weights: set[bytes] = set()
         self.most_rows = 0
-        jax.tree_util.register_dataclass(_Meeting, ["answer", "target", "inputs"], ["form"])
+        with contextlib.suppress(ValueError):  # another run in this process has registered it
+            jax.tree_util.register_dataclass(_Meeting, ["answer", "target", "inputs"], ["form"])
 
     def look(self, calls: Iterable[Held], trains: bool) -> None:
         """Look at calls, and keep what they show if they give what they gave: what they use may have changed since."""

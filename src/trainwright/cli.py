@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import traceback
 from dataclasses import replace
@@ -17,7 +16,7 @@ from trainwright import __version__
 from trainwright.checking import check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
-from trainwright.errors import DeviceLost, TrainwrightError, UsageError
+from trainwright.errors import TrainwrightError, UsageError
 from trainwright.output import Targets, progress, tell
 from trainwright.start.command_line import Option, arranged
 from trainwright.start.program import Program
@@ -302,16 +301,12 @@ def rules() -> int:
 def main() -> None:
     """The entry point: sets the exit status and shows our own errors as one line."""
     take_everything()
-    folder = str(Path.cwd())
     try:
         words, said = arranged(sys.argv[1:], options_of)
         tell(said)
         status = app(words, exit_on_error=False)
     except CycloptsError:  # shown by cyclopts
         sys.exit(2)
-    except DeviceLost as error:
-        tell(f"{error}\nThe check begins anew on the CPU, where the cause shows.")
-        sys.exit(_check_on_cpu(folder))
     except TrainwrightError as error:
         Console(stderr=True).print(Text.assemble(("trainwright: ", "bold red"), str(error)), soft_wrap=True)
         sys.exit(2)
@@ -326,13 +321,6 @@ def main() -> None:
         )
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _check_on_cpu(folder: str) -> int:
-    """Begin the check anew on the CPU, in the folder where it began; returns its exit status."""
-    begun = sys.orig_argv.index("check") + 1
-    words = [sys.executable, *sys.orig_argv[1:begun], "--device", "cpu", *sys.orig_argv[begun:]]
-    return subprocess.call(words, cwd=folder)
 
 
 def options_of(command: str) -> list[Option]:

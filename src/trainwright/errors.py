@@ -6,7 +6,7 @@ TrainwrightError
 ├── ReadError           a report or a settings file that cannot be read: exit status 2
 └── WriteError          an output file cannot be written, for example because the disk is full: exit status 2
 
-WalkFinished (BaseException)   unwinds the user's script once its walk is done; not an error
+ScriptLeft (BaseException)   leaves the user's script where its training begins; not an error
 """
 
 from __future__ import annotations
@@ -32,9 +32,5 @@ class WriteError(TrainwrightError):
     """An output file cannot be written."""
 
 
-class DeviceLost(TrainwrightError):
-    """An assertion on the GPU ended the check and hides its cause, which a check on the CPU would show."""
-
-
-class WalkFinished(BaseException):
-    """Raised through the user's script once the check is done; its `except Exception` does not catch it."""
+class ScriptLeft(BaseException):
+    """Leaves the user's script where its training begins; its `except Exception` does not catch it."""

@@ -38,6 +38,8 @@ from trainwright.start.program import Program
 STOPPED = "script-stopped"
 # How the sheet names an evaluation.
 EVALUATED = "evaluated"
+# A script may take so long until its training begins.
+START_SECONDS = 1_800.0
 # A script that stops more often is not followed to its end.
 MOST_COPIES = 6
 CUT_OFF = "Interrupted: the report shows the results so far."
@@ -66,7 +68,7 @@ class Rehearsing:
             repairs: whether anything of the script may be changed.
         """
         self._rehearsal.start()
-        record = self._wait(3 * self._seconds)
+        record = self._wait(3 * self._seconds, start=START_SECONDS)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
         if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):
@@ -102,10 +104,20 @@ class Rehearsing:
         self._rehearsal.start_again(repairs=wanted)
         return self._wait(left)
 
-    def _wait(self, seconds: float) -> Record:
-        limit = time.monotonic() + seconds
+    def _wait(self, seconds: float, *, start: float = 0.0) -> Record:
+        """The record of the run under way, which is ended after so many seconds, or later where no training has begun.
+
+        Args:
+            start: seconds that the script may take until then.
+        """
+        began = time.monotonic()
+
+        def is_over() -> bool:
+            most = seconds if self._rehearsal.progress.began is not None else max(seconds, start)
+            return time.monotonic() - began >= most
+
         try:
-            return self._rehearsal.wait(self._say, until=lambda: time.monotonic() >= limit)
+            return self._rehearsal.wait(self._say, until=is_over)
         except KeyboardInterrupt:  # what was seen so far is reported
             self.is_interrupted = True
             self._rehearsal.end()
@@ -249,7 +261,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
 def tell_unreached(record: Record) -> str:
     """Why nothing was checked, if no training was reached."""
     ended = record.ended
-    if record.updates or record.trainings or record.looks:
+    if record.updates or record.trainings or (record.looks and ended.failure is None):
         return ""
     if ended.own_error or ended.hindrance:
         return (

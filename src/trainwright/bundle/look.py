@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.bundle.values import expression
-from trainwright.errors import WalkFinished
+from trainwright.errors import ScriptLeft
 
 # The first statement of a script whose values are wanted.
 HAND_OVER = "__import__('trainwright.bundle.look', fromlist=['x']).names.append(globals())"
@@ -43,7 +43,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
         redirected(tally),
         offline(tally),
         starting(script, request["arguments"], module=False) as start,
-        contextlib.suppress(Exception, SystemExit, WalkFinished),  # the script's own end: its values are what is wanted
+        contextlib.suppress(Exception, SystemExit, ScriptLeft),  # the script's own end: its values are what is wanted
         telling(RankListening(os.getppid())),
     ):
         start()

@@ -124,7 +124,7 @@ class LibraryWarning:
     where: Place | None
     """The innermost line of the user's code at that moment."""
     phase: str
-    """`before training`, or the stage of the check."""
+    """`before training`, or `training`."""
     means: str = ""
     """What it means for training, if its text is known."""
     rule: str = ""

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.core import Call, Repair, Seam
-from trainwright.errors import UnsupportedVersion, WalkFinished
+from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
 from trainwright.rehearsal.ranks import compared_by_children, work_as_rank
 from trainwright.seams.failures.blame import frames_of
@@ -104,11 +104,11 @@ class Listening:
         """The processes have ended; if they have told, the script is left.
 
         Raises:
-            WalkFinished: they have.
+            ScriptLeft: they have.
         """
         if (told := compared_by_children()) is not None:
             self.compared = told
-            raise WalkFinished
+            raise ScriptLeft
 
 
 LISTENING = Listening()

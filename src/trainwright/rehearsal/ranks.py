@@ -10,7 +10,7 @@ from dataclasses import asdict
 from types import FrameType
 from typing import Any, NoReturn
 
-from trainwright.errors import WalkFinished
+from trainwright.errors import ScriptLeft
 from trainwright.look.looked import Looked
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.hearing import silenced
@@ -47,7 +47,7 @@ class RankListening:
 
     def on_model_fit(self, model: Any, frame: FrameType, given: Any, original: Callable[[Any], Any]) -> Any:
         """A model of Keras's trains: its processes share nothing."""
-        raise WalkFinished
+        raise ScriptLeft
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """A loop of the script's trains."""
@@ -74,7 +74,7 @@ class RankListening:
     def note_failure(self, error: BaseException | None) -> None:
         """The script has ended before its training."""
         here = position()
-        if here is not None and here.rank and not isinstance(error, WalkFinished):
+        if here is not None and here.rank and not isinstance(error, ScriptLeft):
             failure = str(failure_of(error)) if isinstance(error, Exception) else "it ended without training"
             self._put(RankFacts(rank=here.rank, world_size=here.world_size, believed=here.believed, failure=failure))
 
@@ -83,7 +83,7 @@ class RankListening:
 
         here = position()
         if here is None:
-            raise WalkFinished
+            raise ScriptLeft
         with unconnected(), silenced():
             own = trainer_rank(trainer, here) if trainer is not None else loop_rank(frame, seen(), here)
             if here.rank:
@@ -93,7 +93,7 @@ class RankListening:
                 setup = rank_setup(seen(), frame, trainer)
                 self.looks = [Looked(0, {SetupFacts: setup})]
                 self.remarks = tuple(remarks(setup.ranks, setup.words))
-        raise WalkFinished
+        raise ScriptLeft
 
     def _put(self, facts: RankFacts) -> None:
         self._exchange.put(f"rank-{facts.rank}", asdict(facts))
@@ -117,7 +117,7 @@ def work_as_rank(work: Callable[[], Any]) -> NoReturn:
     try:
         with told(listening):
             work()
-    except WalkFinished:
+    except ScriptLeft:
         pass
     except Exception as error:  # the script's: the first process says so
         listening.note_failure(error)

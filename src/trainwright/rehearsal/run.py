@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from trainwright.core import Failure
-from trainwright.errors import TrainwrightError, WalkFinished
+from trainwright.errors import ScriptLeft, TrainwrightError
 from trainwright.look.looked import Wanted
 from trainwright.open_lines import watching_lines
 from trainwright.rehearsal import watch
@@ -100,7 +100,7 @@ def run_script(
         install()
         watch.watch(recorder) if rank is None else None
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
-    began, started, hearing = time.process_time(), time.monotonic(), Hearing()
+    began, started, hearing = time.process_time(), time.monotonic(), Hearing(lambda: bool(recorder.record.trainings))
     with (
         _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
         _without_input(),
@@ -187,7 +187,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     withheld = next((name for name in sorted(uploads) if _names(error, name)), None)
     ended = recorder.record.ended
     ended.update = recorder.record.updates
-    if isinstance(error, WalkFinished):  # of a training with several processes all is said
+    if isinstance(error, ScriptLeft):  # of a training with several processes all is said
         return
     if misuse := _misuse(error):
         ended.misuse = misuse

@@ -27,7 +27,6 @@ from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.seams.listening.hearing import step_heard
 from trainwright.seams.source.written import configured_labels
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
 from trainwright.tensors.keras import objects as tensors
@@ -41,8 +40,7 @@ def measure_step(fit: FitTraining) -> StepFacts:
     batches = fit.take(2, seed=0)
     fit.reset()
     with fit.ready(0):
-        with step_heard():
-            record = _observed(fit, batches[0])
+        record = _observed(fit, batches[0])
         memory = _memory(fit, batches[0]) if is_out_of_memory(record.error) else None
         loss = loss_facts(fit, record, batches[0])
         if loss is not None and loss.failure is None:

@@ -6,10 +6,7 @@ its callers finds the same frames as without us. What a filter or a level suppre
 and to hear it would mean to change `warnings.warn`, the filters or the levels. Nor is what `catch_warnings(record=True)`
 took, because nobody was shown it.
 
-The check makes many calls that the training would not make, with other rows, weights and rates, and what those provoke is
-no fact about the script. Heard is what comes before the check takes over and, during it, the first run of the training
-step: with the script's own rows and weights, before any repair. Evaluations in the check are not heard, because they run
-on few rows with an untrained model, where a metric is undefined for no fault of the script.
+What we call ourselves provokes is no fact about the script, and is not heard.
 """
 
 from __future__ import annotations
@@ -20,16 +17,15 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from trainwright.core import LibraryWarning, Stage
+from trainwright.core import LibraryWarning
 from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.failures.blame import is_own_call
 from trainwright.seams.source.places import is_ours, is_users, place_of
 
-BEFORE = "before training"
+BEFORE, TRAINING = "before training", "training"
 # A script that warns in ever new words is not heard forever, and no text is kept at any length.
 MOST_WARNINGS = 500
 MOST_CHARACTERS = 2000
@@ -42,24 +38,17 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True)
-class _Silence:
-    """What the script had set before the check suppressed all warnings."""
-
-    filters: tuple[Any, ...]
-    levels: tuple[tuple[logging.Logger, int], ...]
-
-
 class Hearing:
-    """The warnings heard so far, each once."""
+    """The warnings heard so far, each once.
 
-    def __init__(self) -> None:
+    Args:
+        has_begun: whether the script trains, or has trained.
+    """
+
+    def __init__(self, has_begun: Callable[[], bool] = lambda: False) -> None:
         self._kept: dict[tuple[str, str], LibraryWarning] = {}
         self.paused = False
-        self.silence: _Silence | None = None
-        self.step_heard = False
-        self.in_step: Callable[..., Any] | None = None
-        """While the step is heard: what would print its warnings."""
+        self._has_begun = has_begun
         self.prints: Callable[..., Any] = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
 
     @property
@@ -68,22 +57,19 @@ class Hearing:
         return tuple(self._kept.values())
 
     def show(self, message: warnings.WarningMessage, original: Callable[[Any], None], frame: FrameType) -> None:
-        """Hear a warning that Python is about to show, and show it unless it is the check's step that is heard."""
+        """Hear a warning that Python is about to show, and show it."""
         shown_by = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
         if not self.paused and shown_by is self.prints:
             said = message.message.args[0] if isinstance(message.message, Warning) and message.message.args else ""
             if isinstance(said, str):
                 self._keep(said, message.category.__name__, "warning", frame)
-        if self.in_step is None or shown_by is not self.in_step:
-            original(message)
+        original(message)
 
-    def passes(self, logger: logging.Logger, record: logging.LogRecord, frame: FrameType) -> bool:
-        """Hear a record that passed its logger's filters; returns whether it goes on to the handlers."""
-        if self.paused or record.name == _CAPTURED:
-            return True
-        if _reaches_handler(logger, record) and _origin(frame)[0]:
+    def note(self, logger: logging.Logger, record: logging.LogRecord, frame: FrameType) -> None:
+        """Hear a record that passed its logger's filters."""
+        is_heard = not self.paused and record.name != _CAPTURED
+        if is_heard and _reaches_handler(logger, record) and _origin(frame)[0]:
             self._keep(_text_of(record), record.name, record.levelname.lower(), frame)
-        return self.in_step is None or record.name.partition(".")[0] not in LOGGING
 
     def _keep(self, text: str, category: str, level: str, frame: FrameType) -> None:
         text = _COLOR.sub("", text).strip()[:MOST_CHARACTERS]
@@ -97,7 +83,7 @@ class Hearing:
             category=category,
             level=level,
             where=None if users is None else place_of(users),
-            phase=BEFORE if self.in_step is None else Stage.FORWARD.label,
+            phase=TRAINING if self._has_begun() else BEFORE,
         )
 
 
@@ -115,8 +101,8 @@ def heard_by(hearing: Hearing) -> Iterator[None]:
 
     def filter_heard(self: logging.Logger, record: logging.LogRecord) -> Any:
         passed = filter_(self, record)
-        if passed and record.levelno >= logging.WARNING and not hearing.passes(self, record, sys._getframe(1)):
-            return False
+        if passed and record.levelno >= logging.WARNING:
+            hearing.note(self, record, sys._getframe(1))
         return passed
 
     before, _now = _now, hearing
@@ -136,13 +122,11 @@ def heard_by(hearing: Hearing) -> Iterator[None]:
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Hear nothing while a training is checked, its first step aside."""
+    """Hear nothing while the context lasts."""
     if _now is None:
         yield
         return
     was, _now.paused = _now.paused, True
-    if not was:
-        _now.step_heard = False
     try:
         yield
     finally:
@@ -153,43 +137,13 @@ def paused() -> Iterator[None]:
 def silenced() -> Iterator[None]:
     """Suppress frameworks' warnings and records while the context lasts."""
     levels = tuple((logger, logger.level) for logger in map(logging.getLogger, LOGGING))
-    now, silence = _now, _Silence(tuple(warnings.filters), levels)
     _set_levels((logger, logging.CRITICAL) for logger, _ in levels)
-    before = now.silence if now else None
-    if now is not None and before is None:
-        now.silence = silence
     try:
         with paused(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         _set_levels(levels)
-        if now is not None:
-            now.silence = before
-
-
-@contextlib.contextmanager
-def step_heard() -> Iterator[None]:
-    """Hear what a check's first run of the training step warns of, as far as the script's own settings show it."""
-    now = _now
-    if now is None or now.silence is None or now.step_heard:
-        yield
-        return
-    now.step_heard = True
-    quiet = [(logger, logger.level) for logger, _ in now.silence.levels]
-    with warnings.catch_warnings():
-        warnings.resetwarnings()
-        # "always" leaves no entry in a module's registry, and an exception would end the check's step.
-        found: list[Any] = [(f[0] if f[0] == "ignore" else "always", *f[1:]) for f in now.silence.filters]
-        warnings.filters.extend(found)  # type: ignore[attr-defined]
-        warnings.simplefilter("always", append=True)
-        _set_levels(now.silence.levels)
-        now.paused, now.in_step = False, warnings._showwarnmsg_impl  # type: ignore[attr-defined]
-        try:
-            yield
-        finally:
-            now.paused, now.in_step = True, None
-            _set_levels(quiet)
 
 
 def _set_levels(levels: Iterable[tuple[logging.Logger, int]]) -> None:

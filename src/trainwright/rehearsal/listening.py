@@ -10,7 +10,8 @@ from typing import Any
 from trainwright.core import Call, Repair, Seam
 from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
-from trainwright.rehearsal.ranks import compared_by_children, work_as_rank
+from trainwright.look.ending import measure_end
+from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
@@ -52,8 +53,8 @@ class Listening:
     repairs: Sequence[Repair] = ()
     """Those in force in this run, and the number of the training that they are for."""
     repaired_training = 1
-    compared: tuple[list[Any], tuple[str, ...]] = [], ()
-    """What processes that the script has started begin to train with: the look at it, and remarks."""
+    compared = Compared()
+    """What processes that the script has started begin to train with."""
     on_train, on_fit = _pass_to("trainer", *TRAINER), _pass_to("lightning", *LIGHTNING)
     on_model_fit = _pass_keras()
     _is_required = False
@@ -98,7 +99,7 @@ class Listening:
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """The process tells with what it begins to train; the script's own end is the parent's."""
-        work_as_rank(work)
+        work_as_rank(work, lambda error: measure_end(error, self.looking))
 
     def children_ended(self) -> None:
         """The processes have ended; if they have told, the script is left.

@@ -189,6 +189,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     ended = recorder.record.ended
     ended.update = recorder.record.updates
     if isinstance(error, ScriptLeft):  # of a training with several processes all is said
+        ended.misuse = LISTENING.misuse
         return
     if misuse := _misuse(error):
         ended.misuse = misuse

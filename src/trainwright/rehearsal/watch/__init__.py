@@ -15,7 +15,6 @@ from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.numbers import watch_logging
-from trainwright.seams.requirements import shortfall
 
 _FOLDER = "trainwright.rehearsal.watch"
 
@@ -86,9 +85,7 @@ class _Frameworks:
         getattr(_part(file), function)(self._torch, module)
 
     def begin_keras(self, module: Any) -> None:
-        """Keras was imported; one that is too old says so when it trains."""
-        if shortfall([module.__name__]):
-            return
+        """Keras was imported."""
         _part("keras").watch_keras(self._recorder, module)
         self._has_keras = True
 

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from trainwright.causes import with_causes_first, with_known_remedy
@@ -30,7 +31,7 @@ from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import verdict_of, verdicts
 from trainwright.seams.devices.release import hides_cause
-from trainwright.seams.processes import position, starter
+from trainwright.seams.processes import Exchange, position, starter
 from trainwright.start.launchers import variables_of_one
 from trainwright.start.program import Program
 
@@ -154,17 +155,27 @@ def rehearsing(
 
 def compare_ranks(program: Program, options: Options, say: Callable[[str], None]) -> Record:
     """What this process and the launcher's other ones begin to train with: of the first of them, compared."""
-    limit = time.monotonic() + options.budget
-    with Rehearsal(
-        program.script,
-        program.arguments,
-        module=program.module,
-        device=options.device,
-        seconds=options.budget,
-        shows_output=True,
-        starter=starter(),
-    ) as rehearsal:
+    limit, exchange = time.monotonic() + options.budget, Exchange(starter()).folder
+    exchange.mkdir(mode=0o700, exist_ok=True)  # what is written there lasts, in a process that is isolated
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove_empty, exchange)
+        rehearsal = stack.enter_context(
+            Rehearsal(
+                program.script,
+                program.arguments,
+                module=program.module,
+                device=options.device,
+                seconds=options.budget,
+                shows_output=True,
+                starter=starter(),
+            )
+        )
         return rehearsal.wait(say, until=lambda: time.monotonic() >= limit)
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it holds what other processes have put there
+        folder.rmdir()
 
 
 def rehearse_work(

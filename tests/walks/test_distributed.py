@@ -50,7 +50,7 @@ def test_the_first_of_two_processes_is_run_alone(tmp_path: Path) -> None:
     """A run of a process group would wait for the others for ever."""
     status, out, report = checked(tmp_path, "ddp_digits.py")
     assert status == 0 and out.count("trainwright ") == 1, out
-    assert report["verdict"]["shown"] == "learns" and report["sheet"]["updates"]
+    assert report["verdict"]["shown"] == "not shown" and report["sheet"]["updates"]  # it evaluates nothing
     assert report["verdict"]["why"].endswith("; this is one process of 2, run alone")
 
 
@@ -73,13 +73,10 @@ def test_two_processes_that_believe_to_be_alone_are_told(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("arguments", [(), ("elastic",)], ids=["spawn", "elastic"])
-def test_processes_of_the_scripts_own_are_walked_by_the_first_of_them(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_what_stops_processes_of_the_scripts_own_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
     status, out, report = checked(tmp_path, "spawned.py", *arguments, launcher=[])
     assert status == 1
     assert names(report) == ["label-out-of-range"]
-    assert report["message"].startswith("All 2 ranks begin with the same batch")
     assert "after" not in out.splitlines()
 
 
@@ -91,7 +88,7 @@ def test_a_rank_that_ends_early_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_run_walks_several_processes_and_leaves_their_training_to_the_launcher(tmp_path: Path) -> None:
     status, _, report = checked(tmp_path, "ddp_digits.py", command="run")
-    assert status == 0
+    assert status == 1  # it has not trained
     assert report["message"] == "`run` does not start a training with several processes: launch the script yourself."
 
 

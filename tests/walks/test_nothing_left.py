@@ -43,7 +43,7 @@ def ran(script: str, folder: Path, *before: str, **variables: str) -> subprocess
 def checked(script: str, folder: Path) -> dict[str, object]:
     """The report of a check, with all its findings in the message of a failure."""
     done = ran(script, folder, "-m", "trainwright", "check", "--json", str(folder.parent / "report.json"))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.returncode in (0, 1), done.stdout[-3000:] + done.stderr[-3000:]  # some of them learn nothing
     report: dict[str, object] = json.loads((folder.parent / "report.json").read_text("utf-8"))
     return report
 

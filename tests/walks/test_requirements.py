@@ -65,7 +65,7 @@ def test_an_old_package_that_is_imported_and_not_trained_with_is_nobodys_matter(
     script = tmp_path / "train.py"
     script.write_text("import keras\n" + _TORCH_LOOP.replace('torch.__version__ = "2.1.0"\n', ""))
     ended = check(script)
-    assert "a check needs" not in ended.stderr and "9 baseline" in ended.stdout
+    assert "a check needs" not in ended.stderr and "nothing found" in " ".join(ended.stdout.split())
 
 
 def test_objects_of_an_old_framework_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

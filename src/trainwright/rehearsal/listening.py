@@ -10,7 +10,8 @@ from typing import Any
 from trainwright.core import Call, Repair, Seam
 from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
-from trainwright.rehearsal.ranks import compared_by_children, work_as_rank
+from trainwright.look.ending import measure_end
+from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
@@ -19,7 +20,7 @@ from trainwright.seams.requirements import packages_of, require
 def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
     def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
         original = more[-1]
-        require(*packages, *packages_of(trainer))
+        self.require(*packages, *packages_of(trainer))
         if self.looking is None:
             return original()
         self.looking.begin_training(frame, **{name: trainer})
@@ -38,7 +39,7 @@ def _pass_keras() -> Callable[..., Any]:
     def passed_on(
         self: Listening, model: Any, frame: FrameType, given: Any, original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
-        require(*packages_of(model))
+        self.require(*packages_of(model))
         return original({})
 
     return passed_on
@@ -52,8 +53,10 @@ class Listening:
     repairs: Sequence[Repair] = ()
     """Those in force in this run, and the number of the training that they are for."""
     repaired_training = 1
-    compared: tuple[list[Any], tuple[str, ...]] = [], ()
-    """What processes that the script has started begin to train with: the look at it, and remarks."""
+    misuse = ""
+    """Which framework is too old for a check."""
+    compared = Compared()
+    """What processes that the script has started begin to train with."""
     on_train, on_fit = _pass_to("trainer", *TRAINER), _pass_to("lightning", *LIGHTNING)
     on_model_fit = _pass_keras()
     _is_required = False
@@ -81,24 +84,32 @@ class Listening:
         """The other doors tell."""
         if not self._is_required:
             self._is_required = True
-            require(*LOOP)
+            self.require(*LOOP)
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
         if self.looking is not None and not self.looking.done:
             self.looking.begin_training(frame, trainer=trainer)
 
+    def require(self, *packages: str) -> None:
+        """Leave the script if one of these packages is too old."""
+        try:
+            require(*packages)
+        except UnsupportedVersion as error:
+            self.unsupported(str(error))
+
     def unsupported(self, why: str) -> None:
-        """It is not trained.
+        """Leave the script, past its own handlers.
 
         Raises:
-            UnsupportedVersion: saying why.
+            ScriptLeft: always.
         """
-        raise UnsupportedVersion(why)
+        self.misuse = why
+        raise ScriptLeft
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """The process tells with what it begins to train; the script's own end is the parent's."""
-        work_as_rank(work)
+        work_as_rank(work, lambda error: measure_end(error, self.looking))
 
     def children_ended(self) -> None:
         """The processes have ended; if they have told, the script is left.

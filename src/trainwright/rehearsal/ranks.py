@@ -6,10 +6,11 @@ import base64
 import os
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
 
+from trainwright.core import Failure
 from trainwright.errors import ScriptLeft
 from trainwright.look.looked import Looked
 from trainwright.seams.failures.blame import failure_of
@@ -111,31 +112,47 @@ class RankListening:
         return (own, *(RankFacts(**found.get(f"rank-{rank}", {"rank": rank, **late})) for rank in others))
 
 
-def work_as_rank(work: Callable[[], Any]) -> NoReturn:
-    """Do the work of a process that the script has started up to its training, tell what it begins with, and end."""
-    listening = RankListening(os.getppid())
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What the first of several processes tells of all of them."""
+
+    looks: list[Looked] = field(default_factory=list)
+    remarks: tuple[str, ...] = ()
+    failure: Failure | None = None
+    """What it has raised before its training."""
+
+
+def work_as_rank(work: Callable[[], Any], measure: Callable[[Exception], Any]) -> NoReturn:
+    """Do the work of a process that the script has started up to its training, tell what it begins with, and end.
+
+    Args:
+        measure: gives the facts of an exception.
+    """
+    listening, failure = RankListening(os.getppid()), None
     try:
         with told(listening):
             work()
     except ScriptLeft:
         pass
-    except Exception as error:  # the script's: the first process says so
+    except Exception as error:  # the script's
         listening.note_failure(error)
+        here, failure = position(), failure_of(error)
+        if here is None or not here.rank:
+            listening.looks = [Looked(0, measure(error), is_end=True)]
     if listening.looks:
-        said = base64.b64encode(pickle.dumps((listening.looks, listening.remarks))).decode()
+        compared = Compared(looks=listening.looks, remarks=listening.remarks, failure=failure)
+        said = base64.b64encode(pickle.dumps(compared)).decode()
         Exchange(os.getppid()).put(_COMPARED, {"said": said})
     os._exit(0)  # past the handlers of the script that was copied
 
 
-def compared_by_children() -> tuple[list[Looked], tuple[str, ...]] | None:
-    """What the first of the processes that this one has started has compared, if it has."""
+def compared_by_children() -> Compared | None:
+    """What the first of the processes that this one has started has told, if it has."""
     exchange = Exchange(os.getpid())
     if (kept := exchange.get(_COMPARED)) is None:
         return None
     exchange.clear()
-    found: tuple[list[Looked], tuple[str, ...]] = pickle.loads(
-        base64.b64decode(kept["said"])
-    )  # a fork's of this process
+    found: Compared = pickle.loads(base64.b64decode(kept["said"]))  # by a fork of this process
     return found
 
 

@@ -24,7 +24,7 @@ from trainwright.rehearsal import watch
 from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
-from trainwright.rehearsal.ranks import RankListening
+from trainwright.rehearsal.ranks import Compared, RankListening
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.recorder import Recorder
@@ -117,8 +117,9 @@ def run_script(
     seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
     if rank is not None:
         rank.note_failure(left[1])
-    looks, remarks = (rank.looks, rank.remarks) if rank is not None else LISTENING.compared
-    seen.looks, seen.remarks = [*seen.looks, *looks], (*seen.remarks, *remarks)
+    compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
+    seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
+    seen.ended.failure = seen.ended.failure or compared.failure
     telling.tell()
     if sandbox is not None:
         tally.files |= {str(path) for path in sandbox.list_written()}
@@ -188,6 +189,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
     ended = recorder.record.ended
     ended.update = recorder.record.updates
     if isinstance(error, ScriptLeft):  # of a training with several processes all is said
+        ended.misuse = LISTENING.misuse
         return
     if misuse := _misuse(error):
         ended.misuse = misuse

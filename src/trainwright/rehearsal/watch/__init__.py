@@ -15,6 +15,7 @@ from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.numbers import watch_logging
+from trainwright.seams.requirements import shortfall
 
 _FOLDER = "trainwright.rehearsal.watch"
 
@@ -85,7 +86,9 @@ class _Frameworks:
         getattr(_part(file), function)(self._torch, module)
 
     def begin_keras(self, module: Any) -> None:
-        """Keras was imported."""
+        """Keras was imported; one that is too old says so when it trains."""
+        if shortfall([module.__name__]):
+            return
         _part("keras").watch_keras(self._recorder, module)
         self._has_keras = True
 

@@ -113,16 +113,18 @@ def _name_of(words: list[str]) -> str:
 
 
 def watch_logging(recorder: Recorder) -> None:
-    """Read the numbers of what is logged. No handler is added: the root logger's first one decides what `basicConfig` does."""
-    original = logging.Logger.callHandlers
+    """Read the numbers of what is logged. No handler is added: the root logger's first one decides what `basicConfig` does. A
+    filter has returned before the handlers are called, which find the callers that they find without us."""
+    original = logging.Logger.filter
     reader = Tee(recorder, io.StringIO())
     read = recorder.watching(logging.LogRecord.getMessage)
 
     @functools.wraps(original)
-    def passed_on(self: Any, record: Any) -> None:
-        if record.levelno >= logging.INFO and not recorder.busy:
+    def passed_on(self: Any, record: Any) -> Any:
+        passed = original(self, record)
+        if passed and record.levelno >= logging.INFO and not recorder.busy:
             for line in (read(record) or "").split("\n"):
                 reader.read(line)
-        original(self, record)
+        return passed
 
-    logging.Logger.callHandlers = passed_on  # type: ignore[method-assign]
+    logging.Logger.filter = passed_on  # type: ignore[method-assign]

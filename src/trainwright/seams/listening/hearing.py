@@ -23,6 +23,7 @@ from typing import Any
 from trainwright.core import LibraryWarning
 from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.failures.blame import is_own_call
+from trainwright.seams.listening.seen import is_quiet
 from trainwright.seams.source.places import is_ours, is_users, place_of
 
 BEFORE, TRAINING = "before training", "training"
@@ -57,9 +58,11 @@ class Hearing:
         return tuple(self._kept.values())
 
     def show(self, message: warnings.WarningMessage, original: Callable[[Any], None], frame: FrameType) -> None:
-        """Hear a warning that Python is about to show, and show it."""
+        """Hear a warning that Python is about to show, and show it, with the script's line where one of ours passes its call on."""
+        if is_ours(message.filename) and (users := _origin(frame)[1]) is not None:
+            message.filename, message.lineno, message.line = users.f_code.co_filename, users.f_lineno, None
         shown_by = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
-        if not self.paused and shown_by is self.prints:
+        if not (self.paused or is_quiet()) and shown_by is self.prints:
             said = message.message.args[0] if isinstance(message.message, Warning) and message.message.args else ""
             if isinstance(said, str):
                 self._keep(said, message.category.__name__, "warning", frame)
@@ -67,7 +70,7 @@ class Hearing:
 
     def note(self, logger: logging.Logger, record: logging.LogRecord, frame: FrameType) -> None:
         """Hear a record that passed its logger's filters."""
-        is_heard = not self.paused and record.name != _CAPTURED
+        is_heard = not (self.paused or is_quiet()) and record.name != _CAPTURED
         if is_heard and _reaches_handler(logger, record) and _origin(frame)[0]:
             self._keep(_text_of(record), record.name, record.levelname.lower(), frame)
 

@@ -262,6 +262,11 @@ def active() -> bool:
     return _listener is not None and not _quiet
 
 
+def is_quiet() -> bool:
+    """Whether what is called just now is the check's own."""
+    return _quiet
+
+
 @contextmanager
 def told(to: Listener) -> Iterator[Seen]:
     """Report scripts' calls to a listener while the context lasts, with a new record of what they build."""

@@ -68,8 +68,7 @@ class Rehearsing:
         Args:
             repairs: whether anything of the script may be changed.
         """
-        self._rehearsal.start()
-        record = self._wait(3 * self._seconds, start=START_SECONDS)
+        record = self._run(self._rehearsal.start, 3 * self._seconds, patience=START_SECONDS)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
         if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):
@@ -78,8 +77,7 @@ class Rehearsing:
 
     def _run_on_cpu(self, record: Record) -> Record:
         """The record of a run on the CPU, which names the cause; the given one, of an accelerator, where that run has none."""
-        self._rehearsal.start_again(device="cpu")
-        again = self._wait(2 * self._seconds)
+        again = self._run(lambda: self._rehearsal.start_again(device="cpu"), 2 * self._seconds)
         return again if again.ended.failure is not None else record
 
     def _run_copies(self, record: Record) -> Record:
@@ -88,8 +86,7 @@ class Rehearsing:
         for _ in range(MOST_COPIES):
             if record.ended.failure is None or is_mendable(record) or not copies.go_past(record.ended.failure):
                 break
-            self._rehearsal.start_again(copies.texts)
-            again = self._wait(limit - time.monotonic())
+            again = self._run(lambda: self._rehearsal.start_again(copies.texts), limit - time.monotonic())
             if again.updates < record.updates or again.ended.own_error or again.ended.hindrance or again.ended.status:
                 break
             again.earlier, again.changed = [*record.earlier, record.ended], tuple(copies.changes)
@@ -102,22 +99,22 @@ class Rehearsing:
         self._repaired_until = self._repaired_until or time.monotonic() + self._seconds
         if (left := self._repaired_until - time.monotonic()) <= 0 or self.is_interrupted:
             return None
-        self._rehearsal.start_again(repairs=wanted)
-        return self._wait(left)
+        return self._run(lambda: self._rehearsal.start_again(repairs=wanted), left)
 
-    def _wait(self, seconds: float, *, start: float = 0.0) -> Record:
-        """The record of the run under way, which is ended after so many seconds, or later where no training has begun.
+    def _run(self, start: Callable[[], None], seconds: float, *, patience: float = 0.0) -> Record:
+        """The record of a run, which is ended after so many seconds, or later where no training has begun.
 
         Args:
-            start: seconds that the script may take until then.
+            patience: seconds that the script may take until then.
         """
         began = time.monotonic()
 
         def is_over() -> bool:
-            most = seconds if self._rehearsal.progress.began is not None else max(seconds, start)
+            most = seconds if self._rehearsal.progress.began is not None else max(seconds, patience)
             return time.monotonic() - began >= most
 
         try:
+            start()
             return self._rehearsal.wait(self._say, until=is_over)
         except KeyboardInterrupt:  # what was seen so far is reported
             self.is_interrupted = True

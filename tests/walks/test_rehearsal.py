@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from trainwright.core import Shown
+from trainwright.rehearsal.imported import Imported
 from trainwright.rehearsal.limits import PATIENCE, TRAINING_SHARE, Limits
 from trainwright.rehearsal.memory import MemoryGuard, read_memory
-from trainwright.rehearsal.process import Rehearsal
+from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
 from trainwright.review._review import review
@@ -98,6 +99,42 @@ def test_a_process_that_dies_is_an_observation(here: Path) -> None:
 def test_a_script_that_leaves_by_itself_is_recorded(here: Path) -> None:
     record = rehearse(write(here, "import os\nif os.fork():\n    os.wait()\n    os._exit(3)\nos._exit(0)\n"))
     assert record.ended.failure is not None and record.ended.failure.message == "3" and record.ended.status is None
+
+
+SETTING = """
+import os
+
+import table
+
+assert "SET_BY_SCRIPT" not in os.environ
+os.environ["SET_BY_SCRIPT"] = "1"
+import torch
+
+open("notes.txt", "a").write("once")
+raise LookupError(f"{torch.ones(2).sum()} {table.MINE} {open('notes.txt').read()} {os.getppid()}")
+"""
+
+
+def test_a_further_run_is_forked_from_a_process_that_has_imported_the_same(here: Path) -> None:
+    write(here, SETTING)
+    (here / "table.py").write_text("MINE = 1\n")
+    with Rehearsal("train.py", seconds=30.0) as rehearsal:
+        first = rehearsal.wait()
+        rehearsal.start_again()
+        again = rehearsal.wait()
+    assert first.imported is not None and "torch" in first.imported.libraries
+    assert (first.imported.own, first.imported.environment["SET_BY_SCRIPT"]) == (("table",), "1")
+    assert first.ended.failure is not None and again.ended.failure is not None
+    *seen, parent = first.ended.failure.message.split()
+    assert seen == ["2.0", "1", "once"] and int(parent) == os.getpid()
+    *seen_again, other = again.ended.failure.message.split()
+    assert seen_again == seen and other != parent
+
+
+def test_a_module_of_the_scripts_is_never_taken_from_a_library() -> None:
+    imported = Imported(libraries=("doctest",), own=("doctest",), environment={})
+    with pytest.raises(RuntimeError, match="has ended"), Server((), imported=imported):
+        pass
 
 
 def test_a_script_that_hangs_is_ended(here: Path) -> None:

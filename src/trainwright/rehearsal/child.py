@@ -1,8 +1,9 @@
 """The process of a rehearsal: isolates itself, runs the script, and writes the record.
 
     python -m trainwright.rehearsal.child REQUEST
-    python -m trainwright.rehearsal.child --serve MODULE...    imports the modules, then forks a run for each request whose
-                                                               file it is told on standard input; answers with its status
+    python -m trainwright.rehearsal.child --serve              imports the modules of the first line on standard input, then
+                                                               forks a run for the request in the file that each further
+                                                               line names, and answers with its status
 
 It is isolated before anything else is imported, or right after the fork: only a process of one thread can be. A server only
 imports: a process that has computed with several threads cannot be forked.
@@ -10,8 +11,10 @@ imports: a process that has computed with several threads cannot be forked.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
+import json
 import os
 import signal
 import sys
@@ -66,7 +69,7 @@ def fork(folder: str, file: str, work: Work | None = None) -> int:
         for descriptor in (0, 1, 2):
             os.dup2(silent, descriptor)
         sys.stdout = sys.stderr = os.fdopen(silent, "w", encoding="utf-8")  # a notebook's have a thread of their own
-        if torch := sys.modules.get("torch"):
+        if work is not None and (torch := sys.modules.get("torch")):
             torch.set_num_threads(1)  # a further thread of OpenMP would wait for those that the fork has left behind
         os.chdir(folder)
         main(file, work)
@@ -76,22 +79,39 @@ def fork(folder: str, file: str, work: Work | None = None) -> int:
         os._exit(status)  # what called this is the other process's
 
 
-def serve(modules: list[str]) -> None:
+def serve() -> None:
     """Fork a run for each request, so that none pays for its imports."""
     end_with_parent()
-    for name in modules:
-        importlib.import_module(name)
+    answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # imports may print
+    os.dup2(2, 1)
+    told = json.loads(sys.stdin.readline())
+    _import_all(told["modules"], told["environment"])
     importlib.import_module("trainwright.rehearsal.run")
-    print("ready", flush=True)
+    if any(name in sys.modules for name in told["own"]):
+        sys.exit(1)  # the script's module of this name would not be found
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         folder, file = line.rstrip("\n").split("\t")
         child = fork(folder, file)
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        print(child, file=answers, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)
+
+
+def _import_all(modules: list[str], environment: dict[str, str]) -> None:
+    """Import modules with the variables that a script has set before it imported them; those that imports set stay."""
+    before = dict(os.environ)
+    os.environ.update(environment)
+    given = dict(os.environ)
+    for name in modules:
+        with contextlib.suppress(Exception):  # a run that needs it imports it by itself
+            importlib.import_module(name)
+    made = {name: value for name, value in os.environ.items() if given.get(name) != value}
+    os.environ.clear()
+    os.environ.update({**before, **made})
 
 
 if __name__ == "__main__" and sys.argv[1] == "--serve":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve(sys.argv[2:])
+    serve()
 elif __name__ == "__main__":
     main(sys.argv[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import pickle
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from trainwright.look.looked import Wanted
 from trainwright.rehearsal.child import fork
+from trainwright.rehearsal.imported import Imported
 from trainwright.rehearsal.in_place import run_in_place
 from trainwright.rehearsal.memory import MemoryGuard
 from trainwright.rehearsal.record import Record
@@ -41,15 +43,29 @@ def child_command() -> list[str]:
 
 
 class Server:
-    """A process that has imported modules and forks runs, one at a time. Use it as a context."""
+    """A process that has imported modules and forks runs, one at a time. Use it as a context.
 
-    def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        self._command = [*child_command(), "--serve", *modules]
+    Args:
+        environment: variables that runs find besides this process's.
+        imported: what a script's run imported, with the variables that it had set.
+
+    Raises:
+        RuntimeError: if it ends.
+    """
+
+    def __init__(
+        self, modules: Sequence[str], environment: Mapping[str, str] | None = None, imported: Imported | None = None
+    ) -> None:
         self._environment = {**os.environ, **(environment or {})}
+        self._told = {
+            "modules": [*modules, *(imported.libraries if imported is not None else ())],
+            "environment": dict(imported.environment) if imported is not None else {},
+            "own": imported.own if imported is not None else (),
+        }
 
     def __enter__(self) -> Server:
         self._process = subprocess.Popen(
-            self._command,
+            [*child_command(), "--serve"],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,7 +73,12 @@ class Server:
             text=True,
             start_new_session=True,
         )
-        self._read()
+        try:
+            self._write(json.dumps(self._told))
+            self._read()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -66,16 +87,19 @@ class Server:
 
     def fork(self, folder: Path, request: Path) -> Forked:
         """Start a run."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{folder}\t{request}\n")
-        self._process.stdin.flush()
+        self._write(f"{folder}\t{request}")
         return Forked(int(self._read()), self._read)
+
+    def _write(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
 
     def _read(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the process that imports {', '.join(self._command[5:])} has ended")
+            raise RuntimeError("the process that forks runs has ended")
         return line.strip()
 
 
@@ -179,6 +203,9 @@ class Rehearsal:
         self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()
         self._server = server
+        self._own_server = contextlib.ExitStack()
+        self._imported: Imported | None = None
+        """What the last run imported."""
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._told_to_end: float | None = None
         self._told = 0
@@ -194,6 +221,7 @@ class Rehearsal:
             self._memory.stop()
         if self._process is not None:
             self._kill()
+        self._own_server.close()
         remove_scratch(self._request.scratch)
         for file in Path(self._folder).glob("*"):
             file.unlink(missing_ok=True)
@@ -238,6 +266,9 @@ class Rehearsal:
             self._request = replace(self._request, copies=dict(copies))
         self._request = replace(self._request, device=device or self._request.device, shows_output=False)
         self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
+        if self._server is None and self._imported is not None:
+            with contextlib.suppress(RuntimeError, OSError):  # without it, each run imports by itself
+                self._server = self._own_server.enter_context(Server((), self._environment, self._imported))
         self.start()
 
     def run_here(self, work: Work) -> Record:
@@ -318,6 +349,7 @@ class Rehearsal:
         try:
             with self._request.record.open("rb") as file:
                 record: Record = pickle.load(file)  # written by our own process
+            self._imported = record.imported
         except (OSError, EOFError, pickle.UnpicklingError):
             progress = self.progress
             record = Record(updates=progress.updates, seconds=progress.seconds, isolation=self._request.isolation)

@@ -16,6 +16,7 @@ from trainwright.core.guess import Guess
 from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
 from trainwright.look.looked import Looked
+from trainwright.rehearsal.imported import Imported
 from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Ended, Generated, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
@@ -388,6 +389,8 @@ class Record(Facts):
     """Until its first training began."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of Python and the frameworks that it has loaded."""
+    imported: Imported | None = None
+    """None: further runs begin anew."""
     redirected: Redirected | None = None
     remarks: tuple[str, ...] = ()
     """Sentences on its devices and on the processes that it trains with."""

@@ -21,6 +21,7 @@ from trainwright.errors import ScriptLeft, TrainwrightError
 from trainwright.look.looked import Wanted
 from trainwright.open_lines import watching_lines
 from trainwright.rehearsal import watch
+from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
@@ -101,6 +102,7 @@ def run_script(
         watch.watch(recorder) if rank is None else None
     away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
     began, started, hearing = time.process_time(), time.monotonic(), Hearing(lambda: bool(recorder.record.trainings))
+    environment = dict(os.environ)
     with (
         _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
         _without_input(),
@@ -115,6 +117,7 @@ def run_script(
         left = _run_attempts(request, recorder, tally, work)
     seen = recorder.record
     seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
+    seen.imported = list_imported(environment) if work is None else None
     if rank is not None:
         rank.note_failure(left[1])
     compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared

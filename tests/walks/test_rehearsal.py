@@ -91,6 +91,28 @@ def test_a_long_training_is_cut_and_the_script_goes_on_to_its_end(here: Path) ->
     assert sorted(path.name for path in here.iterdir()) == ["train.py"]
 
 
+ENDLESS = """
+import torch
+
+rows = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randint(2, (64,)))
+sampler = torch.utils.data.RandomSampler(rows, replacement=True, num_samples=10**9)
+batches = iter(torch.utils.data.DataLoader(rows, sampler=sampler, batch_size=8))
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+while True:
+    x, y = next(batches)
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+def test_a_loader_that_is_asked_by_next_ends_the_script_and_is_no_fault(here: Path) -> None:
+    record = rehearse(write(here, ENDLESS), seconds=2.0)
+    assert record.trainings[0].is_cut and record.ended.is_cut
+    assert record.ended.failure is None and not record.ended.own_error
+
+
 def test_a_process_that_dies_is_an_observation(here: Path) -> None:
     record = rehearse(write(here, "import os\nos.kill(os.getpid(), 9)\n"))
     assert record.ended.status == -9 and record.ended.failure is None

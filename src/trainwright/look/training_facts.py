@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,7 +43,6 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
     if measured is None or not is_made:
         return
     own = [o for o in measured.optimizers if o.param_groups]
-    calls = [call for call in measured.passed.calls if call in ("step", "schedule")]
     is_given = all(is_rate_written(o, found) for o in own)
     if not had_own:
         from trainwright.adapters.trainer.setup import rate_is_written
@@ -53,11 +53,17 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
         look.model,
         look.before,
         user_built=had_own,
-        schedule_first=calls[:1] == ["schedule"] or look.is_schedule_first,
+        schedule_first=_is_schedule_first(measured.passed.calls) or look.is_schedule_first,
         rate_given=is_given,
         rate_position=found.position_given(own[0], "lr") if own else None,
     )
     look.scope, look.before = {}, {}
+
+
+def _is_schedule_first(calls: Sequence[str]) -> bool:
+    """Whether the schedule is stepped before the optimizer; not where each micro-batch steps it, and the update is behind the last."""
+    before = calls[: calls.index("step")] if "step" in calls else calls
+    return before.count("schedule") >= max(1, before.count("backward"))
 
 
 def _measure_setup(look: Look, looking: Looking) -> None:

@@ -36,7 +36,7 @@ from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import is_own
 from trainwright.seams.failures.blame import told as failure_told
-from trainwright.seams.failures.watchdog import OutOfTime
+from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import onward_aside
 from trainwright.seams.isolation.offline import offline
@@ -196,7 +196,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         return
     if misuse := _misuse(error):
         ended.misuse = misuse
-    elif isinstance(error, OutOfTime):
+    elif isinstance(error, (OutOfTime, NoMoreBatches)):
         ended.is_cut = True
     elif isinstance(error, KeyboardInterrupt):
         ended.is_cut, ended.hindrance = True, INTERRUPTED

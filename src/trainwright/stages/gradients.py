@@ -138,6 +138,8 @@ class GradientFacts(Facts):
     wiped_passes: int = 0
     """Number of backward passes that one line makes per step, each cleared before the next."""
     wiped_at: Place | None = None
+    unscaled_late: tuple[GradientChange, GradientChange] | None = None
+    """The clipping of the first update's gradients, and the division by a power of two behind it, as a gradient scaler makes it."""
     accumulation: int = 1
     user_loss: bool = False
     """User code called a loss function itself, or none was called because the loss is handwritten."""

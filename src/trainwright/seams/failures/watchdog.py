@@ -23,6 +23,10 @@ class OutOfTime(BaseException):
     """
 
 
+class NoMoreBatches(StopIteration):
+    """A loader gives no more batches, since the training's time is over; ends a script that asks for one by `next`."""
+
+
 @contextlib.contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
     """Raise OutOfTime inside the context after this many seconds.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from trainwright.seams.failures.watchdog import NoMoreBatches
 from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.trainings_behind import way_to
 from trainwright.timing import now
@@ -86,7 +87,7 @@ class ShortenedLoop:
         """A loader's next batch; once the time is over, each of its passes gives one more."""
         if self.is_over:
             if any(one is iterator for one in self._begun):
-                raise StopIteration
+                raise NoMoreBatches
             self._begun.append(iterator)
         return draw()
 

@@ -13,12 +13,16 @@ from torch import nn
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import user_place
-from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, STEP, GradientChange
+from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP, GradientChange
 
 # Two gradients that are equal up to a factor have a cosine of 1 up to rounding.
 PARALLEL_WITHIN = 1e-4
 # As many values of each show it.
 MOST_COMPARED = 1_000_000
+# Clipping that leaves more of a gradient changes nothing.
+CLIPS_BELOW = 0.99
+# The scale of a gradient scaler is a power of two; a smaller one hardly changes what clipping does.
+LEAST_POWER = 2
 # Two norms of the same gradients are equal up to rounding.
 _SAME_WITHIN = 1e-4
 
@@ -95,6 +99,17 @@ def cleared_between(passed: Passed) -> tuple[int, Place | None]:
     same = [i for i in backwards if calls[i][1] is not None and calls[i][1] == calls[backwards[-1]][1]]
     between = [[line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in itertools.pairwise(same)]
     return (len(same), between[0][0]) if between and all(between) else (0, None)
+
+
+def unscaled_late(changes: Sequence[GradientChange]) -> tuple[GradientChange, GradientChange] | None:
+    """Of the changes up to the first step: the clipping, and the division by a gradient scaler's scale right behind it."""
+    if len(changes) < 3 or changes[-1].kind != STEP:
+        return None
+    clip, divided = changes[-3:-1]
+    if clip.kind != CLIPPED or clip.left > CLIPS_BELOW or divided.kind != BY_HAND or not divided.after:
+        return None
+    power = math.log2(divided.before / divided.after)
+    return (clip, divided) if round(power) >= LEAST_POWER and abs(power - round(power)) < _SAME_WITHIN else None
 
 
 class Gates:

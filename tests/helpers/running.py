@@ -50,7 +50,7 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         samples=asked.samples,
     )
     try:
-        running = Rehearsing(rehearsal, _PATIENCE / 3, lambda text: None)
+        running = Rehearsing(rehearsal, options.get("budget", _PATIENCE / 3), lambda text: None)
         record = running.run(repairs=asked.repair)
         assert not record.ended.misuse, record.ended.misuse
         return judge_run(Report(script=str(script)), record, asked, running.run_repaired)

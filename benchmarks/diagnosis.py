@@ -208,8 +208,10 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_note(name: str) -> bool:
-    rules = list((ROOT / "src/trainwright/rules").glob(f"*/{name.replace('-', '_')}.py"))
-    return bool(rules) and "Severity.NOTE" in rules[0].read_text(encoding="utf-8")
+    """Whether some of a rule's findings may be notes: between its declaration and the next one stands the word."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "src/trainwright/rules").rglob("*.py"))
+    declared = (part for text in texts for part in text.split("\n@rule("))
+    return any("Severity.NOTE" in part for part in declared if f"\ndef {name.replace('-', '_')}(" in part)
 
 
 def _planted(script: Path) -> list[tuple[str, int]]:

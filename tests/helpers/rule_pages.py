@@ -66,7 +66,7 @@ def _stage_page(stage: Stage, tests: Path) -> str:
 
 def _body(rule: Rule) -> str:
     """A rule's docstring in Markdown: headings in bold, its errors as a list, a link at the safety of its fix."""
-    text = re.sub(r"^Error: `.+`\n", "", rule.page.split("\n", 1)[-1], flags=re.MULTILINE)
+    text = re.sub(r"^Error: `.+`\n", "", rule.page.split("\n\n", 1)[-1], flags=re.MULTILINE)
     text = re.sub(r"\n(?=(?:Evidence|Fix)\b)", "\n\n", text)
     text = re.sub(r"^(Why it matters|Evidence):", r"**\1:**", text, flags=re.MULTILINE)
     text = re.sub(

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from trainwright.probes.labels.alignment import measure_alignment
-from trainwright.rules.dataset.misaligned_labels import misaligned_labels
+from trainwright.rules.dataset.pairing import misaligned_labels
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.rows import Alignment
 from trainwright.stages.setup import SetupFacts

@@ -7,10 +7,10 @@ from trainwright.adapters.keras.input.batch import _kind
 from trainwright.adapters.keras.input.fit_data import fit_data
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Failure, Place, Severity
-from trainwright.rules.batch.all_labels_masked import all_labels_masked
-from trainwright.rules.batch.mismatched_mask import mismatched_mask
+from trainwright.rules.batch.masked_labels import all_labels_masked
+from trainwright.rules.batch.masks import mismatched_mask
 from trainwright.rules.batch.mostly_padding import mostly_padding
-from trainwright.rules.batch.ragged_batch import ragged_batch
+from trainwright.rules.batch.unequal_lengths import ragged_batch
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts

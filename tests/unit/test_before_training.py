@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, IterableDataset
 from trainwright.core.finding import Place
 from trainwright.core.fix import RenameFunction
 from trainwright.fixes.rewriting import apply
-from trainwright.rules.optimizer.empty_parameter_list import empty_parameter_list
+from trainwright.rules.optimizer.parameters import empty_parameter_list
 from trainwright.seams.source.special_methods import misspelled_methods
 from trainwright.stages.setup import EmptyParameters, MisspelledMethod, SetupFacts
 

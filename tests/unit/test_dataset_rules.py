@@ -6,18 +6,14 @@ import pytest
 
 from trainwright.core.finding import Failure, Severity
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.dataset.destroyed_labels import destroyed_labels
-from trainwright.rules.dataset.duplicate_examples import duplicate_examples
-from trainwright.rules.dataset.empty_dataset import empty_dataset
-from trainwright.rules.dataset.garbled_text import garbled_text
-from trainwright.rules.dataset.imbalanced_classes import imbalanced_classes
-from trainwright.rules.dataset.misaligned_labels import misaligned_labels
-from trainwright.rules.dataset.missing_classes import missing_classes
-from trainwright.rules.dataset.non_finite_data import non_finite_data
-from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
-from trainwright.rules.dataset.string_labels import string_labels
-from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
-from trainwright.rules.dataset.untokenized_dataset import untokenized_dataset
+from trainwright.rules.dataset.classes import imbalanced_classes, missing_classes
+from trainwright.rules.dataset.label_values import destroyed_labels, string_labels
+from trainwright.rules.dataset.lengths import empty_dataset
+from trainwright.rules.dataset.pairing import misaligned_labels
+from trainwright.rules.dataset.rows import duplicate_examples, non_finite_data
+from trainwright.rules.dataset.sorted_rows import split_of_sorted_data
+from trainwright.rules.dataset.texts import garbled_text, untokenized_dataset
+from trainwright.rules.dataset.two_sets import train_eval_overlap
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import (
     ColumnFacts,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from trainwright.core.finding import Place
-from trainwright.rules.best_metric import right_direction
-from trainwright.rules.evaluation.wrong_divisor import wrong_divisor
+from trainwright.rules.evaluation.best_metric import right_direction
+from trainwright.rules.evaluation.counts import wrong_divisor
 from trainwright.rules.metrics import greater_by_name
 from trainwright.stages.evaluation import EvaluationFacts, Quotient, Watcher
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainwright.core.finding import Severity
-from trainwright.rules.baseline.few_distinct_rows import few_distinct_rows
+from trainwright.rules.baseline.learning import few_distinct_rows
 from trainwright.stages.dataset import ColumnFacts, DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.learning import LearningFacts, LearningLook
 from trainwright.stages.rows import Alignment

@@ -7,27 +7,26 @@ import pytest
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Failure, Finding, Place
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.forward.bounded_regression_output import bounded_regression_output
-from trainwright.rules.forward.constant_output import constant_output
-from trainwright.rules.forward.crossed_samples import crossed_samples
-from trainwright.rules.forward.dead_units import dead_units
-from trainwright.rules.forward.extreme_dropout import extreme_dropout
-from trainwright.rules.forward.fixed_batch_size import fixed_batch_size
-from trainwright.rules.forward.future_leak import future_leak
-from trainwright.rules.forward.identical_units import identical_units
-from trainwright.rules.forward.ignored_input import ignored_input
-from trainwright.rules.forward.inactive_training_mode import inactive_training_mode
-from trainwright.rules.forward.index_beyond_embedding import index_beyond_embedding
-from trainwright.rules.forward.layer_size_mismatch import layer_size_mismatch
-from trainwright.rules.forward.linear_stack import linear_stack
-from trainwright.rules.forward.non_finite_activation import non_finite_activation
-from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
+from trainwright.rules.forward.activations import (
+    bounded_regression_output,
+    dead_units,
+    linear_stack,
+    non_finite_activation,
+    one_unit_softmax,
+    rectified_logits,
+    saturated_units,
+)
+from trainwright.rules.forward.dependencies import constant_output, crossed_samples, future_leak, ignored_input
+from trainwright.rules.forward.failed_calls import (
+    fixed_batch_size,
+    index_beyond_embedding,
+    layer_size_mismatch,
+    wrong_number_of_axes,
+)
+from trainwright.rules.forward.initial_weights import identical_units, oversized_initialisation
+from trainwright.rules.forward.layers import extreme_dropout, inactive_training_mode
 from trainwright.rules.forward.out_of_memory import out_of_memory
-from trainwright.rules.forward.oversized_initialisation import oversized_initialisation
-from trainwright.rules.forward.rectified_logits import rectified_logits
-from trainwright.rules.forward.saturated_units import saturated_units
-from trainwright.rules.forward.wrong_number_of_axes import wrong_number_of_axes
-from trainwright.rules.optimizer.frozen_untrained_layers import frozen_untrained_layers
+from trainwright.rules.optimizer.parameters import frozen_untrained_layers
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts
 from trainwright.stages.loss import LossCall, LossFacts

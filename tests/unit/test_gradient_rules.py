@@ -3,13 +3,9 @@
 import pytest
 
 from trainwright.core.finding import Failure, Place, Severity
-from trainwright.rules.gradients.in_place_change import in_place_change
-from trainwright.rules.gradients.no_gradient import no_gradient
-from trainwright.rules.gradients.severed_graph import severed_graph
-from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
-from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
-from trainwright.rules.gradients.unscaled_loss import unscaled_loss
-from trainwright.rules.optimizer.schedule_in_wrong_unit import schedule_in_wrong_unit
+from trainwright.rules.gradients.accumulation import uncleared_gradients, unscaled_accumulation, unscaled_loss
+from trainwright.rules.gradients.graph import in_place_change, no_gradient, severed_graph
+from trainwright.rules.optimizer.schedules import schedule_in_wrong_unit
 from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace

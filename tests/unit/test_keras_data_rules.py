@@ -15,10 +15,9 @@ from trainwright.adapters.keras.input.sources import Stream
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
-from trainwright.rules.batch.labels_inside_inputs import labels_inside_inputs
-from trainwright.rules.batch.missing_targets import missing_targets
-from trainwright.rules.dataset.exhausted_data import exhausted_data
-from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
+from trainwright.rules.batch.columns import labels_inside_inputs, missing_targets
+from trainwright.rules.dataset.lengths import exhausted_data
+from trainwright.rules.dataset.sorted_rows import sorted_without_shuffle
 from trainwright.stages.batch import BatchFacts, measure_images
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts

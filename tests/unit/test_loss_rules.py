@@ -8,23 +8,18 @@ import pytest
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Seam
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.loss.binary_targets_out_of_range import binary_targets_out_of_range
-from trainwright.rules.loss.broadcast_loss import broadcast_loss
-from trainwright.rules.loss.class_loss_of_one_score import class_loss_of_one_score
-from trainwright.rules.loss.constant_loss import constant_loss
-from trainwright.rules.loss.double_activation import double_activation
-from trainwright.rules.loss.label_out_of_range import label_out_of_range
-from trainwright.rules.loss.labels_shifted_twice import labels_shifted_twice
-from trainwright.rules.loss.misnumbered_labels import misnumbered_labels
-from trainwright.rules.loss.missing_activation import missing_activation
-from trainwright.rules.loss.non_finite_loss import non_finite_loss
-from trainwright.rules.loss.outputs_per_step import outputs_per_step
-from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
-from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
-from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
-from trainwright.rules.loss.unflattened_scores import unflattened_scores
-from trainwright.rules.loss.unignored_labels import unignored_labels
-from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
+from trainwright.rules.loss.activations import double_activation, missing_activation
+from trainwright.rules.loss.label_range import (
+    binary_targets_out_of_range,
+    class_loss_of_one_score,
+    label_out_of_range,
+    misnumbered_labels,
+    unignored_labels,
+)
+from trainwright.rules.loss.shapes_at_call import broadcast_loss, outputs_per_step, unflattened_scores
+from trainwright.rules.loss.target_form import softmax_on_multilabel, wrong_target_dtype
+from trainwright.rules.loss.tokens import labels_shifted_twice
+from trainwright.rules.loss.values import constant_loss, non_finite_loss, surprising_initial_loss, unequal_loss_terms
 from trainwright.stages.batch import BatchFacts, LabelMaskFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.describe import describe

@@ -5,7 +5,7 @@ import pytest
 
 from trainwright.core.finding import Place
 from trainwright.core.role import Role
-from trainwright.rules.loss.wrong_head import wrong_head
+from trainwright.rules.loss.tokens import wrong_head
 from trainwright.stages.batch import BatchFacts, measure_label_mask
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts

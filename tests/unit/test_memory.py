@@ -11,7 +11,7 @@ from gpu_driver import functions
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Severity
 from trainwright.rules.forward.out_of_memory import out_of_memory
-from trainwright.rules.setup.accelerator_held_by_others import accelerator_held_by_others
+from trainwright.rules.setup.processes import accelerator_held_by_others
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.stages.forward import ForwardFacts, MemoryFacts
 from trainwright.stages.setup import SetupFacts

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from trainwright.core.finding import Place, Severity
-from trainwright.rules.dataset.missing_classes import missing_classes
-from trainwright.rules.loss.label_out_of_range import label_out_of_range
+from trainwright.rules.dataset.classes import missing_classes
+from trainwright.rules.loss.label_range import label_out_of_range
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts

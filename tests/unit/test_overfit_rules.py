@@ -4,7 +4,7 @@ import pytest
 
 from trainwright.core.finding import Finding, Place
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.optimizer.excessive_weight_decay import excessive_weight_decay
+from trainwright.rules.optimizer.rates import excessive_weight_decay
 from trainwright.rules.overfit.unlearnable_batch import unlearnable_batch
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts, measure_overfit

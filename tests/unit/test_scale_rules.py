@@ -6,14 +6,14 @@ import pytest
 
 from trainwright.core.finding import Place
 from trainwright.core.trial import Outcome, Trial
-from trainwright.rules.dataset.inputs_scaled_twice import inputs_scaled_twice
-from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
-from trainwright.rules.dataset.unscaled_inputs import unscaled_inputs
-from trainwright.rules.dataset.unscaled_targets import unscaled_targets
-from trainwright.rules.optimizer.excessive_learning_rate import excessive_learning_rate
-from trainwright.rules.optimizer.hidden_default_rate import hidden_default_rate
-from trainwright.rules.optimizer.negligible_learning_rate import negligible_learning_rate
-from trainwright.rules.rates import set_rate
+from trainwright.rules.dataset.scales import inputs_scaled_twice, unscaled_inputs, unscaled_targets
+from trainwright.rules.dataset.sorted_rows import sorted_without_shuffle
+from trainwright.rules.optimizer.rates import (
+    excessive_learning_rate,
+    hidden_default_rate,
+    negligible_learning_rate,
+    set_rate,
+)
 from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts

@@ -5,7 +5,7 @@ import pytest
 from trainwright.core.finding import Failure, Place
 from trainwright.core.fix import RenameKeyword
 from trainwright.frameworks.removed_names import replacement
-from trainwright.rules.setup.renamed_argument import renamed_argument
+from trainwright.rules.setup.names import renamed_argument
 from trainwright.stages.setup import RefusedCall, SetupFacts
 
 

@@ -10,7 +10,7 @@ from trainwright.adapters.data.labels import alignment_of
 from trainwright.adapters.data.reading import read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.probes.splits.census import measure_split
-from trainwright.rules.dataset.duplicate_examples import duplicate_examples
+from trainwright.rules.dataset.rows import duplicate_examples
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, Split
 from trainwright.stages.setup import SetupFacts
 

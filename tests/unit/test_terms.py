@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.core.finding import Severity
-from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
+from trainwright.rules.loss.values import unequal_loss_terms
 from trainwright.seams.failures.blame import own_errors
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.watch import Observer

@@ -7,8 +7,8 @@ from sklearn.datasets import load_digits, make_friedman1, make_regression
 from trainwright.core.finding import Severity
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.transfer import transfer_of
-from trainwright.rules.dataset.differently_prepared_sets import differently_prepared_sets
-from trainwright.rules.dataset.misaligned_labels import misaligned_labels
+from trainwright.rules.dataset.pairing import misaligned_labels
+from trainwright.rules.dataset.two_sets import differently_prepared_sets
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, Scaling, Split, SplitFacts
 from trainwright.stages.rows import Rearranged, Transfer
 from trainwright.stages.setup import SetupFacts

@@ -11,15 +11,10 @@ from trainwright.core.report import Status
 from trainwright.core.stage import Stage
 from trainwright.fixes.rewriting import apply
 from trainwright.probes.metrics import others, undone
-from trainwright.rules.evaluation.argmax_of_one_column import argmax_of_one_column
-from trainwright.rules.evaluation.broadcast_metric import broadcast_metric
-from trainwright.rules.evaluation.crashing_metrics import crashing_metrics
-from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
-from trainwright.rules.evaluation.mismatched_metric import mismatched_metric
-from trainwright.rules.evaluation.retained_logits import retained_logits
-from trainwright.rules.evaluation.undirected_metric import undirected_metric
-from trainwright.rules.evaluation.unknown_best_metric import unknown_best_metric
-from trainwright.rules.evaluation.wrong_metric_direction import wrong_metric_direction
+from trainwright.rules.evaluation.best_metric import undirected_metric, unknown_best_metric, wrong_metric_direction
+from trainwright.rules.evaluation.metric_functions import crashing_metrics, metrics_on_logits, mismatched_metric
+from trainwright.rules.evaluation.metric_shapes import argmax_of_one_column, broadcast_metric
+from trainwright.rules.evaluation.passes import retained_logits
 from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts

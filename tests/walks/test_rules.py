@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rule_pages import as_markdown
+from trainwright import rules
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report
 from trainwright.core.rule import load_rules
@@ -86,6 +87,15 @@ def test_every_rule_page_has_its_four_parts(rule) -> None:
     assert page.startswith(f"{rule.code} {rule.name}: ")
     for part in ("Why it matters:", "Evidence:", "Fix ("):
         assert part in page, part
+
+
+def test_every_page_is_of_a_rule_and_no_code_has_two() -> None:
+    files = Path(rules.__file__).parent.glob("*/pages.md")
+    codes = [
+        line.split()[1] for file in files for line in file.read_text("utf-8").split("\n") if line.startswith("## ")
+    ]
+    assert len(codes) > 100
+    assert set(codes) <= {rule.code for rule in load_rules()} and len(set(codes)) == len(codes)
 
 
 def test_the_documentation_holds_the_pages_of_all_rules() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.quotations import fixed_length, flat, quoted_in
@@ -87,13 +88,15 @@ class Rule:
     @property
     def title(self) -> str:
         """What is wrong, in one line."""
-        first = (inspect.getdoc(importlib.import_module(self.module)) or "").split("\n")[0]
+        first = " ".join(self.page.split("\n\n", 1)[0].split())
         return first.split(": ", 1)[-1].rstrip(".")
 
     @property
     def page(self) -> str:
-        """The rule's documentation, which is the docstring of its module."""
-        return inspect.getdoc(importlib.import_module(self.module)) or ""
+        """The rule's documentation: its part of the folder's pages.md, or else the docstring of its module."""
+        module = importlib.import_module(self.module)
+        pages = _read_pages(Path(module.__file__ or "").with_name("pages.md"))
+        return pages.get(self.code) or inspect.getdoc(module) or ""
 
     @property
     def quotations(self) -> tuple[str, ...]:
@@ -165,27 +168,33 @@ def _parameters(function: RuleFunction, where: str) -> Iterator[tuple[str, type[
 
 
 @cache
+def _read_pages(file: Path) -> dict[str, str]:
+    """The pages in a file, by their rules' codes: each is a heading "## TW101 name: title." with its text."""
+    text = file.read_text("utf-8") if file.exists() else ""
+    return {page.split(" ", 1)[0]: page.strip() for page in re.split(r"^## ", text, flags=re.MULTILINE) if page}
+
+
+@cache
 def load_rules() -> tuple[Rule, ...]:
     """All rules in `trainwright.rules`, and the questions in `trainwright.review`, ordered by code. The folders are the
     registry.
 
     Raises:
-        RuleError: if a module declares no rule or several, is not named after its rule, or a code occurs twice.
+        RuleError: if a module declares no rule, a rule is in another stage's folder, or a code occurs twice.
     """
     found: dict[str, Rule] = {}
     for name in _modules():
         module = importlib.import_module(name)
         declared = [v for v in vars(module).values() if isinstance(v, Rule) and v.module == name]
-        if len(declared) != 1:
-            raise RuleError(f"{name} must declare one rule; it declares {len(declared)}.")
-        one = declared[0]
-        file = one.name.replace("-", "_")
-        named = f"review.{file}" if one.stage == Stage.REHEARSAL else f"rules.{one.stage.label}.{file}"
-        if name != f"trainwright.{named}":
-            raise RuleError(f"{one.code} {one.name} must be {named.replace('.', '/')}.py")
-        if one.code in found:
-            raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
-        found[one.code] = one
+        if not declared:
+            raise RuleError(f"{name} declares no rule.")
+        for one in declared:
+            folder = "review" if one.stage == Stage.REHEARSAL else f"rules.{one.stage.label}"
+            if name.rpartition(".")[0] != f"trainwright.{folder}":
+                raise RuleError(f"{one.code} {one.name} must be in {folder.replace('.', '/')}/")
+            if one.code in found:
+                raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
+            found[one.code] = one
     return tuple(sorted(found.values(), key=lambda one: int(one.code[2:])))
 
 

@@ -1,1 +1,1 @@
-"""The rules, one per file: `<stage>/<name>.py`. The folder is the registry."""
+"""The rules, in files of one family each: `<stage>/<family>.py`, with their pages beside them. The folders are the registry."""

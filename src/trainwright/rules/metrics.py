@@ -69,10 +69,11 @@ def is_class_metric(name: str) -> bool:
 def take_first_output() -> Repair:
     """Pass only the first output to the metric function."""
 
-    def change(call: Call) -> Call:
-        return call.replace(predictions=call["predictions"][0])
-
-    return Repair("pass only the first output to the metrics", Seam.METRICS, change)
+    return Repair(
+        "pass only the first output to the metrics",
+        Seam.METRICS,
+        lambda call: call.replace(predictions=call["predictions"][0]),
+    )
 
 
 def align() -> Repair:
@@ -91,7 +92,8 @@ def align() -> Repair:
 def fill_ignored() -> Repair:
     """Pass 0 instead of -100 as labels to the metric function."""
 
-    def change(call: Call) -> Call:
-        return call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"]))
-
-    return Repair("pass 0 to the metrics for labels of -100", Seam.METRICS, change)
+    return Repair(
+        "pass 0 to the metrics for labels of -100",
+        Seam.METRICS,
+        lambda call: call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"])),
+    )

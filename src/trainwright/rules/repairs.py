@@ -9,6 +9,31 @@ from trainwright.core import Call, Repair, Role, Seam
 from trainwright.stages import LossCall
 
 
+def acting(does: str, seam: Seam, act: Callable[[Call], object]) -> Repair:
+    """Change the objects of every call at a seam in place."""
+
+    def change(call: Call) -> Call:
+        act(call)
+        return call
+
+    return Repair(does, seam, change)
+
+
+def on_model(does: str, act: Callable[[Any, Any], object], seam: Seam = Seam.TRAINER) -> Repair:
+    """Change the model in place; `act` takes the tensor operations and the model."""
+    return acting(does, seam, lambda call: act(call.tensors, call["model"]))
+
+
+def on_optimizer(does: str, act: Callable[[Any, Any], object]) -> Repair:
+    """Change the optimizer in place; `act` takes the tensor operations and the optimizer."""
+    return acting(does, Seam.OPTIMIZER, lambda call: act(call.tensors, call["optimizer"]))
+
+
+def at_loss(does: str, function: str, change: Callable[[Call], Call]) -> Repair:
+    """Change the calls of one loss function; those of others, of another head for example, stay as they are."""
+    return Repair(does, Seam.LOSS, lambda call: change(call) if call["function"] == function else call)
+
+
 def use_from_scope(roles: Mapping[Role, str]) -> Repair:
     """Use objects from the script's scope, given by expressions, in these roles of the Trainer."""
 
@@ -27,32 +52,26 @@ def reach(scope: Mapping[str, Any], expression: str) -> Any:
 
 def scale_learning_rate(factor: float) -> Repair:
     """Multiply the learning rate of every group."""
-
-    def change(call: Call) -> Call:
-        call.tensors.set_learning_rate(call["optimizer"], factor=factor)
-        return call
-
-    return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change)
+    return on_optimizer(
+        f"{factor:.2g} times the learning rate",
+        lambda tensors, optimizer: tensors.set_learning_rate(optimizer, factor=factor),
+    )
 
 
 def scale_parameters(factors: Mapping[str, float], seam: Seam) -> Repair:
     """Multiply these parameters, by name: once, or in a trial before its first step (Seam.OPTIMIZER)."""
-
-    def change(call: Call) -> Call:
-        call.tensors.scale_parameters(call["model"], dict(factors))
-        return call
-
-    return Repair("scale the weights to the framework's own standard deviation", seam, change)
+    return on_model(
+        "scale the weights to the framework's own standard deviation",
+        lambda tensors, model: tensors.scale_parameters(model, dict(factors)),
+        seam,
+    )
 
 
 def set_weight_decay(value: float) -> Repair:
     """Set the weight decay of every group."""
-
-    def change(call: Call) -> Call:
-        call.tensors.set_weight_decay(call["optimizer"], value)
-        return call
-
-    return Repair(f"a weight decay of {value:g}", Seam.OPTIMIZER, change)
+    return on_optimizer(
+        f"a weight decay of {value:g}", lambda tensors, optimizer: tensors.set_weight_decay(optimizer, value)
+    )
 
 
 def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Repair:
@@ -103,22 +122,12 @@ def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) ->
 
 def unfreeze(names: Sequence[str], does: str) -> Repair:
     """Let the existing optimizer train these parameters."""
-
-    def change(call: Call) -> Call:
-        call.tensors.unfreeze(call["model"], call["optimizer"], names)
-        return call
-
-    return Repair(does, Seam.OPTIMIZER, change)
+    return acting(does, Seam.OPTIMIZER, lambda call: call.tensors.unfreeze(call["model"], call["optimizer"], names))
 
 
 def unfreeze_model() -> Repair:
     """Make all parameters trainable."""
-
-    def change(call: Call) -> Call:
-        call.tensors.unfreeze(call["model"], None)
-        return call
-
-    return Repair("make all parameters trainable", Seam.TRAINER, change)
+    return on_model("make all parameters trainable", lambda tensors, model: tensors.unfreeze(model, None))
 
 
 def rename_column(old: str, new: str) -> Repair:

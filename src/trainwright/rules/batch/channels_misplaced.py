@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core import Finding, Fix, Place, Proof, Repair, Role, Safety, Severity, Tensors, rule
+from trainwright.core import Finding, Place, Proof, Repair, Role, Severity, Tensors, rule
+from trainwright.rules.fixes import safe
 from trainwright.rules.repairs import change_batches
 from trainwright.stages import BatchFacts, ForwardFacts, ImageFacts, ParameterFacts, SetupFacts
 
@@ -52,7 +53,7 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
                 where=_place(setup, forward, first),
                 proof=Proof(f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"),
                 repair=_permute(key, axes),
-                fix=Fix(does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE),
+                fix=safe(f"move the channels to the front of each row: {_moved(axes)}"),
             )
             return
 
@@ -84,18 +85,17 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
         ),
         # A model that accepts this shape was built for it, and would have to be rebuilt.
         repair=_move_channels(images.key, order, taken) if forward.failure is not None else None,
-        fix=Fix(
-            does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input accordingly",
-            safety=Safety.SAFE,
+        fix=safe(
+            f"move the channels of the images, np.transpose(images, {order}), and declare the model's input accordingly"
         ),
     )
 
 
 def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-        return {**batch, key: tensors.permute(batch[key], order)}
-
-    return change_batches(f"move the channels of {key} to dimension {axis}", change)
+    return change_batches(
+        f"move the channels of {key} to dimension {axis}",
+        lambda batch, tensors: {**batch, key: tensors.permute(batch[key], order)},
+    )
 
 
 def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
@@ -113,9 +113,8 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
             f"as {other}"
         ),
         repair=_reread(images.key, images.taken_at),
-        fix=Fix(
-            does=f"write {'permute(2, 0, 1) (or np.transpose)' if images.taken_at == 1 else 'np.transpose'} where the images are reshaped",
-            safety=Safety.SAFE,
+        fix=safe(
+            f"write {'permute(2, 0, 1) (or np.transpose)' if images.taken_at == 1 else 'np.transpose'} where the images are reshaped"
         ),
     )
 
@@ -133,10 +132,10 @@ def _moved(axes: int) -> str:
 
 
 def _permute(key: str, axes: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-        return {**batch, key: tensors.permute(batch[key], (0, axes - 1, *range(1, axes - 1)))}
-
-    return change_batches(f"move the channels of {key} to dimension 1", change)
+    return change_batches(
+        f"move the channels of {key} to dimension 1",
+        lambda batch, tensors: {**batch, key: tensors.permute(batch[key], (0, axes - 1, *range(1, axes - 1)))},
+    )
 
 
 def _reread(key: str, taken_at: int) -> Repair:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
+from trainwright.rules.fixes import unsafe
 from trainwright.stages import ForwardFacts, MemoryFacts, SetupFacts
 
 
@@ -67,7 +68,7 @@ def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
     rows = 2 ** (memory.largest_rows.bit_length() - 1)
     steps = ceil(memory.batch_rows * setup.accumulation / rows)
     smaller = setup.words.smaller_batches.format(rows=rows, steps=steps)
-    return Fix(does=f"{smaller} for the same update{others}", safety=Safety.UNSAFE)
+    return unsafe(f"{smaller} for the same update{others}")
 
 
 def _size(count: int) -> str:
@@ -75,7 +76,8 @@ def _size(count: int) -> str:
 
 
 def _cut(rows: int) -> Repair:
-    def change(call: Call) -> Call:
-        return call.replace(**call.tensors.take_rows(call.given, rows))
-
-    return Repair(f"keep {rows} rows of a batch", Seam.BATCH, change)
+    return Repair(
+        f"keep {rows} rows of a batch",
+        Seam.BATCH,
+        lambda call: call.replace(**call.tensors.take_rows(call.given, rows)),
+    )

@@ -17,7 +17,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from trainwright.core import Call, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
+from trainwright.core import Call, Finding, Place, Proof, Repair, Role, Seam, Severity, rule
+from trainwright.rules.fixes import unsafe
 from trainwright.stages import DatasetFacts, LabelFacts, LossCall, LossFacts, SetupFacts
 
 # Weights made from counts of all rows differ from those of the training rows by some hundredths, of rare classes by more.
@@ -78,7 +79,7 @@ def _judged(
         if proven
         else None,
         repair=_weigh(call, classes, right) if proven and call is not None and not call.own_name else None,
-        fix=Fix(does=_advice(call, right), safety=Safety.UNSAFE),
+        fix=unsafe(_advice(call, right)),
     )
 
 

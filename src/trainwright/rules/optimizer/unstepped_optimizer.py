@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import Fate, Finding, Fix, Proof, Role, Safety, SetKeyword, Severity, rule
+from trainwright.core import Fate, Finding, Fix, Proof, Role, Severity, rule
+from trainwright.rules.fixes import set_keyword, unsafe
 from trainwright.stages import GradientFacts, OptimizerFacts, SetupFacts
 
 _IN_PLACE = "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
@@ -71,7 +72,7 @@ def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts)
 
 def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
     where, end = setup.place(Role.EPOCHS, Role.TRAIN_CALL), epochs.start + max(epochs.stop, 1)
-    edits = (SetKeyword(where.file, where.line, "epochs", str(end), "fit"),) if where else ()
+    edits = set_keyword(where, "epochs", str(end), "fit")
     return Finding(
         message=f"fit starts at epoch {epochs.start} (initial_epoch) and ends at {epochs.stop} (epochs), so it makes no update",
         measured={"initial_epoch": epochs.start, "epochs": epochs.stop, "updates": 0},
@@ -79,7 +80,7 @@ def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
         proof=Proof(
             f"epochs is the number of the last epoch, not a count: there is none from {epochs.start} to {epochs.stop}"
         ),
-        fix=Fix(does=f"set epochs={end}, counted from the first training on", safety=Safety.UNSAFE, edits=edits),
+        fix=unsafe(f"set epochs={end}, counted from the first training on", edits),
     )
 
 

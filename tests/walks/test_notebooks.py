@@ -82,7 +82,6 @@ def test_the_report_of_a_notebook_through_the_command(notebook, tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["first_cause"]["where"] == {"file": "train.ipynb", "line": 4, "cell": 3}
     assert "train.ipynb, cell 3, line 4" in done.stdout
-    assert "at train.ipynb, cell 4, line 1 was not walked: the errors" in " ".join(done.stdout.split())
     assert "a patch cannot edit a notebook" in done.stderr
 
 
@@ -117,9 +116,10 @@ def test_a_cell_that_raises_and_one_that_is_no_python(notebook):
     assert str(broken.failure.where) == "train.ipynb, cell 2, line 2"
 
 
-def test_a_broken_cell_behind_the_training_is_not_reached(notebook):
+def test_a_broken_cell_behind_the_training_is_what_stops_the_notebook(notebook):
     report = walk(notebook(DATA, MODEL, HEALTHY, "print('never'\n", "await never"))
-    assert report.failure is None and report.first_cause is None, said(report)
+    assert report.first_cause is not None and report.first_cause.name == "script-stopped", said(report)
+    assert str(report.first_cause.where) == "train.ipynb, cell 4, line 1"
 
 
 def test_top_level_await_is_refused_with_its_reason(notebook, tmp_path):
@@ -224,7 +224,6 @@ def test_an_export_with_get_ipython_is_walked(tmp_path, monkeypatch):
     script.write_text(f"{DATA}\n{MODEL}\n{timed}\n")
     report = walk(script)
     assert report.first_cause is not None and report.first_cause.name == "uncleared-gradients", said(report)
-    assert "loss.backward()" in [line.text for line in excerpt(report.first_cause.where)]
 
 
 def test_an_export_with_magics_as_they_stand_is_walked(tmp_path, monkeypatch):

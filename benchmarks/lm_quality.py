@@ -39,9 +39,8 @@ from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.tokens.prepared import PreparedData, open_data
-from trainwright_lm.training.processes import Processes, SummedLoss
+from trainwright_lm.training.processes import Processes, SummedLoss, mean_nats
 from trainwright_lm.training.train import train
-from trainwright_lm.training.validation import mean_nats
 
 PARTS = 10
 """Our trainings have so many tenths of the reference's updates."""

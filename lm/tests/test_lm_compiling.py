@@ -10,8 +10,8 @@ import torch
 from lm_material import small_recipe, write_data
 from trainwright.errors import UsageError
 from trainwright_lm.config import ModelConfig
-from trainwright_lm.network import gradients
 from trainwright_lm.network import loss as losses
+from trainwright_lm.network import model as network
 from trainwright_lm.network.loss import linear_cross_entropy
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import open_run
@@ -58,8 +58,8 @@ def test_right_gradients_are_kept_compiled(architecture: str, dropout: float) ->
 
 
 def test_wrong_gradients_are_found_and_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    rotated = gradients.rotated
-    monkeypatch.setattr(gradients, "rotated", lambda x, c, s: rotated(x, c, -s if torch.compiler.is_compiling() else s))
+    rotated = network.rotated
+    monkeypatch.setattr(network, "rotated", lambda x, c, s: rotated(x, c, -s if torch.compiler.is_compiling() else s))
     loss, inputs, targets = loss_and_windows()
     said = compile_loss(loss, inputs, targets, "fp32", CPU)
     assert said.startswith("Nothing is compiled: compiled by torch ") and ".attention." in said

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from lm_evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
 from lm_material import small_recipe
 from trainwright.errors import ReadError, UsageError, WriteError
-from trainwright_lm.commands.evaluate import evaluate as command
+from trainwright_lm.commands.run import as_table
+from trainwright_lm.commands.run import evaluate as command
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import prepare
 from trainwright_lm.evaluation.baselines import line_completer
@@ -27,7 +26,6 @@ from trainwright_lm.evaluation.evaluate import (
     open_data_of,
     save,
 )
-from trainwright_lm.evaluation.table import as_table
 from trainwright_lm.runs.folder import open_run, read_manifest
 from trainwright_lm.tokens.prepared import documents, open_data
 from trainwright_lm.training.train import train
@@ -56,15 +54,6 @@ def test_the_loss_is_that_of_every_token_predicted_once(tmp_path, texts) -> None
     assert found.tokens == len(file.tokens) == sum(len(TOKENIZER.encode(text)) + 1 for text in texts)
     assert found.nats_per_token == pytest.approx(nats / found.tokens, rel=1e-5)
     assert found.perplexity == pytest.approx(math.exp(nats / found.tokens), rel=1e-4)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from([1, 3, 16, 31]))
-def test_the_loss_is_the_same_whatever_the_batches(tmp_path, lines, at_once, context) -> None:
-    file = tokens_of(tmp_path / "validation.bin", ["x = 1\n" * lines, "y"], TOKENIZER)
-    model = tiny_model(TOKENIZER, context)
-    found = measure_loss(model, file, TOKENIZER, at_once=at_once)
-    assert found.nats_per_token == pytest.approx(measure_loss(model, file, TOKENIZER).nats_per_token, rel=1e-6)
 
 
 def test_the_loss_in_bf16_differs_by_rounding_alone(tmp_path) -> None:
@@ -193,7 +182,7 @@ def test_data_that_was_moved_is_asked_for(evaluated, tmp_path) -> None:
 
 def test_an_evaluation_that_cannot_be_saved_is_told_of(evaluated, tmp_path) -> None:
     with pytest.raises(WriteError, match=r"evaluation\.json"):
-        save(evaluated[2], tmp_path / "absent")
+        save(evaluated[2], tmp_path / "absent" / "evaluation.json")
 
 
 @pytest.fixture

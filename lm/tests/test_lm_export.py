@@ -16,8 +16,8 @@ from safetensors.torch import load_file
 from lm_runs import SOURCE, config, model, run, tokenizer
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.config import recipe_from
-from trainwright_lm.exchange import card, layout
-from trainwright_lm.exchange.export import export_run, import_folder
+from trainwright_lm.exchange import layout
+from trainwright_lm.exchange.export import export_run, import_folder, licence, written_card
 from trainwright_lm.network.decoder import Decoder
 from trainwright_lm.runs.folder import open_run
 
@@ -290,7 +290,7 @@ def test_an_export_does_not_touch_a_folder_that_holds_something(runs: dict[str, 
 @pytest.mark.parametrize(
     ("place", "error"),
     [
-        ("trainwright_lm.exchange.card.written", OSError(28, "No space left on device")),
+        ("trainwright_lm.exchange.export.written_card", OSError(28, "No space left on device")),
         ("trainwright_lm.exchange.export.save_file", SafetensorError("No space left on device")),
         ("trainwright_lm.exchange.export._move", OSError(28, "No space left on device")),
     ],
@@ -316,7 +316,7 @@ def test_what_is_no_run_is_not_exported(tmp_path: Path) -> None:
 def test_the_command_exports_where_it_stands(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trainwright_lm.commands.exchange import export as command
+    from trainwright_lm.commands.run import export as command
 
     monkeypatch.chdir(tmp_path)
     command(runs["modern"], Path("out"))
@@ -331,7 +331,7 @@ def header(text: str) -> dict[str, Any]:
 def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(runs["modern"], tmp_path / "run")
     (tmp_path / "run" / "evaluation.json").write_text(json.dumps(EVALUATION))
-    text = card.written(open_run(tmp_path / "run"), "me/tiny")
+    text = written_card(open_run(tmp_path / "run"), "me/tiny")
     head = header(text)
     assert head["license"] == "other"
     assert head["language"] == ["code"]
@@ -357,15 +357,15 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
 def test_results_of_another_checkpoint_are_not_in_the_card(runs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(runs["modern"], tmp_path / "run")
     (tmp_path / "run" / "evaluation.json").write_text(json.dumps(EVALUATION | {"step": 6}))
-    assert "Not evaluated." in card.written(open_run(tmp_path / "run"), "x")
+    assert "Not evaluated." in written_card(open_run(tmp_path / "run"), "x")
     (tmp_path / "run" / "evaluation.json").write_text('{"step": 7}')
-    with pytest.raises(ReadError, match="Evaluate again"):
-        card.written(open_run(tmp_path / "run"), "x")
+    with pytest.raises(ReadError, match="evaluate again"):
+        written_card(open_run(tmp_path / "run"), "x")
 
 
 def test_a_card_of_an_import_says_so(exports: dict[str, Path], tmp_path: Path) -> None:
     import_folder(exports["gpt2"], tmp_path / "run")
-    text = card.written(open_run(tmp_path / "run"), "x")
+    text = written_card(open_run(tmp_path / "run"), "x")
     assert "imported" in text
     assert header(text)["license"] == "other"
 
@@ -381,4 +381,4 @@ def test_a_card_of_an_import_says_so(exports: dict[str, Path], tmp_path: Path) -
     ],
 )
 def test_the_cards_licence_is_the_one_of_all_files(licences: dict[str, Any], wanted: str) -> None:
-    assert card.licence(licences) == wanted
+    assert licence(licences) == wanted

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainwright_lm.network.gradients import RmsNorm, query_key_value
+from trainwright_lm.network.model import RmsNorm, query_key_value
 
 
 def drawn(*shape: int) -> torch.Tensor:

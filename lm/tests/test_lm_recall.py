@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_runs import model, tokenizer
-from trainwright_lm.completion import healing as recalling
-from trainwright_lm.completion.complete import Completer
+from trainwright_lm.completion import complete as recalling
+from trainwright_lm.completion.complete import MOST_TAKEN_BACK, WEIGHTS, Completer, Recall
 from trainwright_lm.completion.endings import line_end
-from trainwright_lm.completion.healing import LONGEST, WEIGHTS, Recall
 
 TOKENS = st.lists(st.integers(0, 3), max_size=40)
 
@@ -72,7 +71,7 @@ def test_an_untrained_network_repeats_what_the_file_says_over_and_over() -> None
 def test_the_prompt_s_own_end_and_what_lies_too_far_above_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a = 1\nb = 2\n" * 9
     ids = tokenizer().encode(text)
-    assert Recall(tokenizer(), text)._ids.tolist() == ids[:-LONGEST]
+    assert Recall(tokenizer(), text)._ids.tolist() == ids[:-MOST_TAKEN_BACK]
     monkeypatch.setattr(recalling, "FAR_CHARACTERS", 20)
-    assert Recall(tokenizer(), text)._ids.tolist() == tokenizer().encode("b = 2\na = 1\nb = 2\n")[:-LONGEST]
-    assert Recall(tokenizer(), "x" * 99)._ids.tolist() == tokenizer().encode("x" * 20)[:-LONGEST]
+    assert Recall(tokenizer(), text)._ids.tolist() == tokenizer().encode("b = 2\na = 1\nb = 2\n")[:-MOST_TAKEN_BACK]
+    assert Recall(tokenizer(), "x" * 99)._ids.tolist() == tokenizer().encode("x" * 20)[:-MOST_TAKEN_BACK]

@@ -19,39 +19,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from lm_material import SMALL, small_recipe, small_tokenizer, write_data
+from lm_material import SMALL, small_recipe, small_tokenizer
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright_lm.config import Recipe
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import claimed, open_run
 from trainwright_lm.tokens.pack import Windows
-from trainwright_lm.tokens.prepared import PreparedData, open_data
+from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.training import assembly
 from trainwright_lm.training import log as logs
-from trainwright_lm.training import rehearsal
 from trainwright_lm.training import train as training_module
 from trainwright_lm.training.arithmetic import Arithmetic
 from trainwright_lm.training.assembly import assembled, with_vocabulary
 from trainwright_lm.training.live import Live, duration
 from trainwright_lm.training.plan import Plan, seed_of
-from trainwright_lm.training.processes import Processes, SummedLoss
+from trainwright_lm.training.processes import Processes, SummedLoss, mean_nats
 from trainwright_lm.training.train import take_update, train
-from trainwright_lm.training.validation import mean_nats
 
 CPU = torch.device("cpu")
 FP32 = Arithmetic(precision="fp32", muon_precision="fp32", threads=0)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
-    return open_data(write_data(tmp_path_factory.mktemp("data")))
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the line of the training says."""
-    said: list[str] = []
-    monkeypatch.setattr(Live, "say", lambda self, text: said.append(text))
-    return said
 
 
 def lines(run: Path, kind: str = "train") -> list[dict[str, Any]]:
@@ -245,10 +231,10 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: Pr
 
 def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:
     plan = Plan(windows=Windows(data.train, 64), seed=0, at_once=8, updates=9)
-    batches = rehearsal._first_batches(plan)
-    assert len(batches) == rehearsal.BATCHES
-    assert {tuple(inputs.shape) for inputs, _ in batches} == {(rehearsal.WINDOWS, rehearsal.TOKENS)}
-    first = data.train.tokens[plan.indices(0)[0] * 64 :][: rehearsal.TOKENS + 1].tolist()
+    batches = assembly._first_batches(plan)
+    assert len(batches) == assembly.BATCHES
+    assert {tuple(inputs.shape) for inputs, _ in batches} == {(assembly.WINDOWS, assembly.TOKENS)}
+    first = data.train.tokens[plan.indices(0)[0] * 64 :][: assembly.TOKENS + 1].tolist()
     assert batches[0][0][0].tolist() == first[:-1] and batches[0][1][0].tolist() == first[1:]
 
 

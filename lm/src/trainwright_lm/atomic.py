@@ -40,16 +40,16 @@ def write_json(file: Path, values: Any) -> None:
         stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def read_json(file: Path, what: str) -> dict[str, Any]:
+def read_json(file: Path, what: str = "") -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
-        ReadError: if it cannot be read; it begins with `what`.
+        ReadError: if it cannot be read; it begins with `what`, or with the file's name.
     """
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ReadError(f"{what}: {error}.") from error
+        raise ReadError(f"{what or f'{file} must be readable JSON'}: {error}.") from error
     if not isinstance(value, dict):
         raise ReadError(f"{file} must contain a JSON object; got {type(value).__name__}.")
     return value

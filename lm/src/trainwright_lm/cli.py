@@ -11,10 +11,8 @@ from typing import Any
 
 from cyclopts import App
 
-from trainwright_lm.commands.complete import complete
-from trainwright_lm.commands.evaluate import evaluate
-from trainwright_lm.commands.exchange import export, import_, push
 from trainwright_lm.commands.prepare import prepare
+from trainwright_lm.commands.run import complete, evaluate, export, import_, push
 from trainwright_lm.commands.train import train
 
 app = App(

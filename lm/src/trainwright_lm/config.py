@@ -20,21 +20,10 @@ PRESETS = ("tiny", "small", "gpt2")
 MOST_THREADS = 1024
 # A training too short for the preset's warm-up uses this fraction of its updates instead.
 SHORT_WARMUP = 10
+_POSITIVE = "model.layers model.heads model.width model.context data.windows optimizer.learning_rate run.log_every"
 # Names of numbers, all if there are none; whether a value is right, and how a right one is.
-_RANGES: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
-    (
-        (
-            "model.layers",
-            "model.heads",
-            "model.width",
-            "model.context",
-            "data.windows",
-            "optimizer.learning_rate",
-            "run.log_every",
-        ),
-        lambda value: not value <= 0,
-        "above 0",
-    ),
+_RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (
+    (_POSITIVE.split(), lambda value: not value <= 0, "above 0"),
     ((), lambda value: 0 <= value < math.inf, "a finite number and not negative"),
     (("model.dropout", "optimizer.beta1", "optimizer.beta2"), lambda value: value < 1, "at least 0 and below 1"),
     (("run.seed", "run.updates"), lambda value: value < 2**63, "below 2 to the 63"),
@@ -229,15 +218,14 @@ def checked(recipe: Recipe) -> Recipe:
         for name in names or numbers:
             if not is_right(numbers[name]):
                 raise UsageError(f"{name} must be {wanted}; got {numbers[name]}.")
-    if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
+    model, data = recipe.model, recipe.data
+    if model.width % (2 * model.heads):
         raise UsageError(
-            "model.width must be an even multiple of model.heads; "
-            f"got width {recipe.model.width} and {recipe.model.heads} heads."
+            f"model.width must be an even multiple of model.heads; got width {model.width} and {model.heads} heads."
         )
-    if recipe.data.micro_windows and recipe.data.windows % recipe.data.micro_windows:
+    if data.micro_windows and data.windows % data.micro_windows:
         raise UsageError(
-            "data.windows must be a multiple of data.micro_windows; "
-            f"got {recipe.data.windows} and {recipe.data.micro_windows}."
+            f"data.windows must be a multiple of data.micro_windows; got {data.windows} and {data.micro_windows}."
         )
     if not recipe.run.updates and not recipe.run.epochs > 0:
         raise UsageError("run.updates or run.epochs must be above 0; both are 0.")

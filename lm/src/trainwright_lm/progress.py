@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 @contextmanager
-def stage(name: str) -> Iterator[Report]:
-    """Show a bar for one stage of the work; it disappears when the stage ends."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+def stage(name: str, console: Console | None = None, *, begins: float = 0.0) -> Iterator[Report]:
+    """Show a bar for one stage of the work, from a fraction of it on; it disappears when the stage ends."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal or console.quiet:
         yield lambda share, words: None
         return
     columns = (
@@ -34,7 +34,7 @@ def stage(name: str) -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(name, total=_STEPS, words="")
+        task = progress.add_task(name, total=_STEPS, completed=round(begins * _STEPS), words="")
         yield lambda share, words: progress.update(task, completed=share * _STEPS, words=words)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from trainwright_lm.config import Recipe, checked, load_recipe, recipe_from
+from trainwright_lm.config import checked, load_recipe, recipe_from
 
 if TYPE_CHECKING:
     from trainwright_lm.training.train import Outcome
@@ -64,9 +64,9 @@ def train(
         chosen = read_recipe(out)
     else:
         chosen = load_recipe(preset or "tiny", recipe, settings or ())
-    chosen = _with(chosen, precision=precision, threads=threads)
-    outcome = train_run(open_data(data), out, chosen, resume=resume)
-    return _ended(outcome)
+    run = {"precision": precision, "threads": threads}  # also of a resumed run
+    chosen = checked(recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, chosen))
+    return _ended(train_run(open_data(data), out, chosen, resume=resume))
 
 
 def _ended(outcome: Outcome) -> int:
@@ -85,8 +85,3 @@ def _ended(outcome: Outcome) -> int:
         if outcome.signal:
             console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
     return 128 + outcome.signal if outcome.signal else 0  # as shells do for a program that a signal ended
-
-
-def _with(recipe: Recipe, **run: Any) -> Recipe:
-    """The recipe with the given settings of the run; they also apply to a resumed run."""
-    return checked(recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe))

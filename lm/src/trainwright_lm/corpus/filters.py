@@ -32,24 +32,18 @@ Reason = Literal["licence", "no-keyword", "generated", "too-short", "long-line",
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions:
-    """The conditions for keeping a document."""
+    """The conditions for keeping a document, as the options of `trainwright lm prepare` describe them."""
 
     keywords: tuple[str, ...] = KEYWORDS
-    """The text must mention at least one of these words; empty: no condition."""
     licences: tuple[str, ...] = PERMISSIVE
-    """SPDX identifiers; empty: any license, known or unknown."""
+    """Empty: any license, known or unknown."""
     unknown_licences: Literal["own", "keep", "drop"] = "own"
-    """Files without a known license. own: keep them from folders and tables, drop them from `installed` and the Hub."""
     generated: bool = False
-    """Keep generated files."""
+    # Shorter files contain little more than an import or two.
     min_bytes: int = 64
-    """Shorter files contain little more than an import or two."""
     longest_line: int = 1000
-    """Maximum length of a line, in characters."""
     mean_line: float = 100.0
-    """Maximum mean length of the lines, in characters."""
     alphanumeric_share: float = 0.25
-    """Minimum fraction of letters and digits among all bytes."""
 
 
 # For folders and tables that the user named: any subject, license or length. A mean line length above a thousand

@@ -70,47 +70,32 @@ class Row:
 class PieceWriter:
     """Collects documents and writes them as the next piece."""
 
-    def __init__(self, folder: Path, number: int) -> None:
-        self._folder = folder
-        self._number = number
+    def __init__(self, folder: Path, number: int, funnel: Funnel) -> None:
+        """`funnel`: of everything gathered, which the caller keeps up to date."""
+        self._folder, self._number, self._funnel = folder, number, funnel
         self._rows: list[dict[str, Any]] = []
-        self._bytes = 0
-        self._seen = 0
+        self._kept, self._seen = funnel.kept.bytes, funnel.seen.bytes
 
     @property
     def full(self) -> bool:
         """Whether to call `write` now; depends only on what was seen, never on time."""
-        return self._bytes >= PIECE_BYTES or self._seen >= PIECE_SEEN_BYTES
-
-    def see(self, size: int) -> None:
-        """Count bytes that were seen."""
-        self._seen += size
+        kept, seen = self._funnel.kept.bytes - self._kept, self._funnel.seen.bytes - self._seen
+        return kept >= PIECE_BYTES or seen >= PIECE_SEEN_BYTES
 
     def add(self, document: Document, size: int) -> None:
         """Add a document of this many bytes."""
-        marks = signature(shingles(document.text))
-        self._rows.append(
-            {
-                "text": document.text,
-                "path": document.path,
-                "group": document.group,
-                "licence": document.licence,
-                "size": size,
-                "hash": text_hash(document.text),
-                "signature": marks.tobytes(),
-            }
-        )
-        self._bytes += size
+        marks = {"hash": text_hash(document.text), "signature": signature(shingles(document.text)).tobytes()}
+        self._rows.append({**asdict(document), "size": size, **marks})
 
     def write(self, place: Place) -> None:
         """Write the piece and begin the next one; `place` is the position from which gathering resumes after it."""
         about = {**asdict(place), "funnel": as_json(place.funnel)}
         schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
-        with replacing(_file(self._folder, self._number)) as stream, pa.ipc.new_file(stream, schema) as writer:
+        with replacing(self._folder / f"{self._number:06d}.arrow") as stream, pa.ipc.new_file(stream, schema) as writer:
             if self._rows:
                 writer.write_table(pa.Table.from_pylist(self._rows, schema=schema))
         self._number += 1
-        self._rows, self._bytes, self._seen = [], 0, 0
+        self._rows, self._kept, self._seen = [], self._funnel.kept.bytes, self._funnel.seen.bytes
 
 
 class Pieces:
@@ -193,13 +178,4 @@ class Pieces:
 
 
 def _fixed(column: pa.ChunkedArray, dtype: Any) -> np.ndarray[Any, Any]:
-    return np.concatenate([np.frombuffer(_bytes(chunk), dtype=dtype) for chunk in column.chunks])
-
-
-def _bytes(chunk: pa.Array) -> memoryview:
-    width = chunk.type.byte_width
-    return memoryview(chunk.buffers()[1])[chunk.offset * width : (chunk.offset + len(chunk)) * width]
-
-
-def _file(folder: Path, number: int) -> Path:
-    return folder / f"{number:06d}.arrow"
+    return np.frombuffer(b"".join(column.to_pylist()), dtype=dtype)

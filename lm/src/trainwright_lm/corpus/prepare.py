@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.errors import UsageError
-from trainwright_lm.atomic import locked, write_json
+from trainwright_lm.atomic import locked, read_json, write_json
 from trainwright_lm.corpus import shards, steps
 from trainwright_lm.corpus.filters import checked
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, TABLES, Source, is_own
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
-from trainwright_lm.corpus.steps import read_outcome
 from trainwright_lm.tokens.pack import open_tokens
 from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 
@@ -106,12 +105,12 @@ def finish(job: steps.Job, rank: int = 0, tasks: int = 1) -> None:
 
 def _manifest(job: steps.Job, options: dict[str, Any]) -> dict[str, Any]:
     """data.json; its contents do not depend on when or how often prepare was called."""
-    found = read_outcome(job.outcome)
+    found = read_json(job.outcome)
     opened = {name: open_tokens(tokens_file(job.out, name)) for name in SPLITS}
     return {
         "format": FORMAT,
         "options": options,
-        "sources": _state(job.work)["fingerprints"],
+        "sources": read_json(job.work / _STATE)["fingerprints"],
         "funnel": found["funnel"],
         "splits": {name: {**found["splits"][name], "tokens": len(opened[name].tokens)} for name in SPLITS},
         "split_by": found["split_by"],
@@ -132,7 +131,7 @@ _OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in 
 def _begin(job: steps.Job, wanted: dict[str, Any], spread: Spread) -> None:
     """Check that OUT is free, or contains work with the same options and tasks."""
     if (job.work / _STATE).exists():
-        state = _state(job.work)
+        state = read_json(job.work / _STATE)
         _compare(state["options"], wanted, job.out)
         if (had := state["tasks"]) != spread.shards:
             raise UsageError(
@@ -150,11 +149,6 @@ def _begin(job: steps.Job, wanted: dict[str, Any], spread: Spread) -> None:
         shutil.rmtree(job.work, ignore_errors=True)
         job.work.mkdir()
         write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}, "tasks": spread.shards})
-
-
-def _state(work: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((work / _STATE).read_text(encoding="utf-8"))
-    return values
 
 
 def open_sources(options: PrepareOptions) -> list[Source]:
@@ -208,7 +202,7 @@ def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
 def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
     """Return the sources after checking that they have not changed since the work began."""
     found = {source.name: source.fingerprint() for source in sources}
-    state = _state(work)
+    state = read_json(work / _STATE)
     if not state["fingerprints"]:
         write_json(work / _STATE, {**state, "fingerprints": found})
         return sources

@@ -24,7 +24,6 @@ from trainwright_lm.corpus import steps
 from trainwright_lm.corpus.dedup import BANDS, KEPT, NEAR_MARGIN, PERMUTATIONS, exact_verdicts, near_verdicts, shingles
 from trainwright_lm.corpus.pieces import Pieces
 from trainwright_lm.corpus.sources import Source
-from trainwright_lm.corpus.split import Proof
 from trainwright_lm.corpus.split import prove as compare
 from trainwright_lm.corpus.steps import LEAKED, Job, counted
 from trainwright_lm.progress import processors, stage
@@ -207,19 +206,11 @@ def prove(job: Job, rank: int, tasks: int) -> None:
     if (done := _folder(job, "proofs") / f"{rank:05d}.pickle").exists():
         return
     pieces, (side, start) = Pieces(_pieces(job, rank)), _sides(job, rank)
-    leaked: list[int] = []
-    validation = partial(documents, job.out, "validation")
-    while True:
-        chosen = side == 0
-        train, total = partial(pieces.documents, chosen), int(chosen.sum())
-        proof = compare(train, validation, threshold=job.options.near, total=total)
-        if not proof.near:
-            break
-        near = np.flatnonzero(chosen)[list(proof.near)]
-        side[near] = LEAKED
-        leaked += (near + start).tolist()
+    train, validation = partial(pieces.documents, side == 0), partial(documents, job.out, "validation")
+    chosen = np.flatnonzero(side == 0)
+    proof = compare(train, validation, threshold=job.options.near, total=len(chosen))
     with replacing(done) as stream:
-        pickle.dump((proof, leaked), stream)
+        pickle.dump((proof, chosen[list(proof.near)] + start), stream)
 
 
 def settle(job: Job, rank: int = 0, tasks: int = 1) -> None:
@@ -236,19 +227,9 @@ def settle(job: Job, rank: int = 0, tasks: int = 1) -> None:
         steps.save(job.work / "side.npy", side)
         write_texts(texts_file(job.out, "train"), pieces.documents(side == 0))
         verdicts, exact = np.load(job.work / "verdicts.npy")
-        write_json(job.outcome, counted(pieces, verdicts, exact, side, _joined([proof for proof, _ in found])))
+        proven = steps.proven([proof for proof, _ in found], job.options.near)
+        write_json(job.outcome, {**counted(pieces, verdicts, exact, side), "proof": proven})
     steps.make_tokenizer(job)
-
-
-def _joined(proofs: list[Proof]) -> Proof:
-    return Proof(
-        train_documents=sum(proof.train_documents for proof in proofs),
-        validation_documents=proofs[0].validation_documents,
-        groups=tuple(sorted({name for proof in proofs for name in proof.groups})),
-        equal=tuple(sorted({path for proof in proofs for path in proof.equal})),
-        near=(),
-        threshold=proofs[0].threshold,
-    )
 
 
 def pack(job: Job, rank: int, tasks: int) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from trainwright.errors import UsageError
 from trainwright_lm.corpus.dedup import Hashes, shingles, text_hash
 from trainwright_lm.corpus.options import NEAR
 from trainwright_lm.documents import Document
@@ -30,16 +29,9 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
     """The groups to hold out: about `share` of all bytes, at least one group and never all.
 
     Args:
-        bytes_of: The bytes of each group.
+        bytes_of: The bytes of each group, two at least.
         share: The requested fraction of all bytes, between 0 and 1. It is not reached if no group fits the remainder.
-
-    Raises:
-        UsageError: if there are fewer than two groups or the fraction is out of range.
     """
-    if not 0 < share < 1:
-        raise UsageError(f"--validation must be between 0 and 1; got {share}.")
-    if len(bytes_of) < 2:
-        raise UsageError(f"A split by groups needs at least two groups; got {len(bytes_of)}.")
     budget = share * sum(bytes_of.values())
     chosen: set[str] = set()
     taken = 0
@@ -54,15 +46,15 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
 class Proof:
     """What the two splits share, found by examining every document of both."""
 
-    train_documents: int
-    validation_documents: int
-    groups: tuple[str, ...]
-    """Groups that occur in both splits."""
-    equal: tuple[str, ...]
-    """Paths of training documents whose stripped text also occurs in validation."""
     near: tuple[int, ...]
     """Positions of training documents whose Jaccard index with a validation document reaches the threshold."""
-    threshold: float
+    train_documents: int
+    """The others, which stay."""
+    validation_documents: int
+    groups: frozenset[str]
+    """Groups of those that stay that occur in validation, too."""
+    equal: frozenset[str]
+    """Paths of those that stay whose stripped text also occurs in validation."""
 
 
 def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, total: int = 0) -> Proof:
@@ -77,7 +69,7 @@ def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, t
     for document in validation():
         groups.add(document.group)
         texts.add(text_hash(document.text))
-    shared, equal, near = set(), set(), set()
+    shared, equal, near = dict[int, str](), dict[int, str](), set[int]()
     count = held = done = 0
     with stage("prove") as report:
         for block in _blocks(validation()):
@@ -86,20 +78,19 @@ def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, t
                 if block.first:
                     count = position + 1
                     if document.group in groups:
-                        shared.add(document.group)
+                        shared[position] = document.group
                     if text_hash(document.text) in texts:
-                        equal.add(document.path)
+                        equal[position] = document.path
                 if block.nearest(shingles(document.text), threshold) >= threshold:
                     near.add(position)
                 done += 1
                 report(min(done / max(total, 1), 1.0), f"{done:,} files compared")
     return Proof(
-        train_documents=count,
-        validation_documents=held,
-        groups=tuple(sorted(shared)),
-        equal=tuple(sorted(equal)),
         near=tuple(sorted(near)),
-        threshold=threshold,
+        train_documents=count - len(near),
+        validation_documents=held,
+        groups=frozenset(group for position, group in shared.items() if position not in near),
+        equal=frozenset(path for position, path in equal.items() if position not in near),
     )
 
 

@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 Work = Callable[["Job", int, int], None]
 """Does one task: takes the job, the task's number and the number of tasks."""
 
-# A dry run's sbatch: says its arguments and the script, which is the last one.
-_SBATCH = """#!/bin/sh
-for script; do :; done
-echo "\\$ sbatch $* <<'END'" | sed "s| $script||"
-cat "$script"
-echo END
-"""
 INSTALL = 'pip install "trainwright[lm-cluster]"'
 
 
@@ -271,7 +264,7 @@ def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any, logs: Path) 
         # The jobs find this environment's programs first.
         env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',
         depends=before,
-        job_id_retriever=_shown if spread.dry_run else partial(_kept, job.work / "jobs"),
+        job_id_retriever=partial(_kept, job.work / "jobs"),
     )
     written = partial(_quoted, jobs.get_launch_file_contents, str(job.work / "logs"), shlex.quote(str(logs)))
     jobs.get_launch_file_contents = written
@@ -289,16 +282,18 @@ def _kept(jobs: Path, said: str) -> str:
     return said.split()[-1]
 
 
-def _shown(said: str) -> str:
-    """What a dry run's sbatch says."""
-    print(said)
+def _shown(script: str, number: Callable[[str], str], *arguments: str) -> str:
+    """In a dry run, in place of the submission: sbatch's arguments and the script."""
+    print(f"$ sbatch {' '.join(arguments)} <<'END'\n{script}END\n")
     return "JOB"
 
 
 @contextmanager
 def _submission(job: Job, spread: Spread) -> Iterator[Job]:
-    """Slurm's programs and no jobs in its queue; a dry run's sbatch prints, and the job it yields is in another folder."""
-    logs, jobs, path = job.work / "logs", job.work / "jobs", os.environ["PATH"]
+    """No jobs in Slurm's queue; a dry run submits by printing, and the job it yields is in another folder."""
+    from datatrove.executor import slurm
+
+    logs, jobs, submit = job.work / "logs", job.work / "jobs", slurm.launch_slurm_job
     with tempfile.TemporaryDirectory() as folder:
         written = replace(job, out=Path(folder)) if spread.dry_run else job
         try:
@@ -314,16 +309,14 @@ def _submission(job: Job, spread: Spread) -> Iterator[Job]:
                 if logs.exists():
                     others = shutil.ignore_patterns("logs", "slurm_logs", "stats")
                     shutil.copytree(logs, written.work / "logs", ignore=others)
-                (Path(folder) / "sbatch").write_text(_SBATCH)
-                (Path(folder) / "sbatch").chmod(0o700)
-                os.environ["PATH"] = f"{folder}{os.pathsep}{path}"
+                slurm.launch_slurm_job = _shown
             yield written
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
             raise UsageError(
                 f"--executor slurm needs Slurm's programs here, and that they take the job; --dry-run prints it: {error}"
             ) from error
         finally:
-            os.environ["PATH"] = path
+            slurm.launch_slurm_job = submit
 
 
 def _connect() -> None:

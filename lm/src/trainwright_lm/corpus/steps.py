@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from trainwright.errors import UsageError
-from trainwright_lm.atomic import replacing
+from trainwright_lm.atomic import read_json, replacing
 from trainwright_lm.corpus.dedup import KEPT
 from trainwright_lm.corpus.filters import drop_reason
 from trainwright_lm.corpus.funnel import as_json
@@ -75,7 +74,7 @@ def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> N
     folder.mkdir(parents=True, exist_ok=True)
     pieces = Pieces(folder)
     place, group_limit = pieces.place(), job.options.max_group_bytes
-    funnel, writer = place.funnel, PieceWriter(folder, pieces.count)
+    funnel, writer = place.funnel, PieceWriter(folder, pieces.count, place.funnel)
     taken: Counter[str] = Counter()  # bytes per group
     for row in pieces.rows() if group_limit else ():
         taken[row.group] += row.size
@@ -91,7 +90,6 @@ def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> N
                     writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
                     return
                 funnel.see(item.bytes, item.content)
-                writer.see(item.bytes)
                 if reason:
                     known = f" ({item.licence or 'unknown'})" if reason == "licence" else ""
                     funnel.drop(reason, item.bytes, item.path + known)
@@ -148,7 +146,7 @@ def make_tokenizer(job: Job) -> None:
     file = job.out / TOKENIZER
     if file.exists():
         return
-    budget, total = job.options.tokenizer_bytes, read_outcome(job.outcome)["splits"]["train"]["bytes"]
+    budget, total = job.options.tokenizer_bytes, read_json(job.outcome)["splits"]["train"]["bytes"]
     size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
     with stage("tokenizer") as report:
         report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
@@ -190,9 +188,9 @@ def save(file: Path, values: NDArray[Any]) -> None:
 
 
 def counted(
-    pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8], proof: Proof
+    pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8]
 ) -> dict[str, Any]:
-    """The funnel including deduplication, the counts per split, the licenses, and the proof.
+    """The funnel including deduplication, the counts per split, and the licenses.
 
     Args:
         verdicts, exact: (documents,), dedup's verdicts with near duplicates and with exact ones only.
@@ -227,23 +225,17 @@ def counted(
             name: {"documents": count, "bytes": licence_bytes[name]}
             for name, count in sorted(licences.items(), key=lambda item: (-item[1], item[0]))
         },
-        "proof": _as_json(proof),
     }
 
 
-def read_outcome(file: Path) -> dict[str, Any]:
-    """Read the result of `counted` from its file."""
-    values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return values
-
-
-def _as_json(proof: Proof) -> dict[str, Any]:
+def proven(proofs: Sequence[Proof], threshold: float) -> dict[str, Any]:
+    """What the proofs of all shards say together, once the near documents that they found are dropped."""
     return {
         "method": "every training document was compared with every validation document",
-        "train_documents": proof.train_documents,
-        "validation_documents": proof.validation_documents,
-        "shared_groups": len(proof.groups),
-        "equal_texts": len(proof.equal),
-        "near_texts": len(proof.near),
-        "near_threshold": proof.threshold,
+        "train_documents": sum(proof.train_documents for proof in proofs),
+        "validation_documents": proofs[0].validation_documents,
+        "shared_groups": len(frozenset().union(*(proof.groups for proof in proofs))),
+        "equal_texts": len(frozenset().union(*(proof.equal for proof in proofs))),
+        "near_texts": 0,
+        "near_threshold": threshold,
     }

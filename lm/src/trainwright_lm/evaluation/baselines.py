@@ -55,11 +55,8 @@ class NgramModel:
     """Bits per token in a context."""
     totals: np.ndarray
     """(vocabulary,) How often each token occurs."""
-
-    @property
-    def order(self) -> int:
-        """The model's maximum n: five, or less if the vocabulary is above 65,536."""
-        return min(_ORDER, 64 // self.bits + 1)
+    order: int
+    """The model's maximum n: five, or less if the vocabulary is above 65,536."""
 
     def scores(self, ids: Sequence[int]) -> np.ndarray:
         """(vocabulary,) The score of each token as the next one; above 0 for every token that was ever seen.
@@ -93,7 +90,7 @@ class NgramModel:
 def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
     """Fit the model to a stream of tokens; the first few have too little context and only count toward the totals."""
     bits = 16 if vocabulary_size <= 1 << 16 else max(int(vocabulary_size - 1).bit_length(), 17)
-    reach = min(_ORDER, 64 // bits + 1) - 1
+    reach = min(_ORDER - 1, 64 // bits)
     stream = np.asarray(tokens)
     places = max(len(stream) - reach, 0)
     contexts = np.zeros(places, dtype=np.uint64)
@@ -106,6 +103,7 @@ def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
         followers=stream[reach:][order],
         bits=bits,
         totals=np.bincount(stream, minlength=vocabulary_size),
+        order=reach + 1,
     )
 
 

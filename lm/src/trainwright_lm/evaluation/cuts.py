@@ -186,10 +186,13 @@ def find_cuts(
         lines = code_lines(text, statements)
         for kind in counts:
             if kind == "random":
-                cuts = _random_cuts(number, text, lines, generator)
+                places = _random_places(lines, generator)
             else:
-                names = library_names(statements, libraries)
-                cuts = _call_cuts(number, text, lines, names, libraries, generator)
+                places = _call_places(lines, library_names(statements, libraries), libraries, generator)
+            cuts = [
+                Cut(document=number, text=text, position=at, library=library, prompt_end=text[begin:at])
+                for begin, at, library in places
+            ]
             for library in {cut.library: None for cut in cuts}:
                 own = [cut for cut in cuts if cut.library == library]
                 turns[kind].setdefault(library, []).append(own[:_MOST_OF_ONE_DOCUMENT])
@@ -207,35 +210,30 @@ def _in_turn(rows: Sequence[Sequence[Cut]]) -> Iterator[Cut]:
     return (cut for turn in zip_longest(*rows) for cut in turn if cut is not None)
 
 
-def _random_cuts(number: int, text: str, lines: Sequence[CodeLine], generator: np.random.Generator) -> list[Cut]:
-    """One cut in each of some lines, with at least one character of code on both sides."""
+Place = tuple[int, int, str]
+"""Where the words before a cut begin that make it a call, the cut's position, and the library."""
+
+
+def _random_places(lines: Sequence[CodeLine], generator: np.random.Generator) -> list[Place]:
+    """One place in each of some lines, with at least one character of code on both sides."""
     long_enough = [line for line in lines if line[-1].end - line[0].start >= 2]
-    chosen = generator.permutation(len(long_enough))[:_MOST_OF_ONE_DOCUMENT]
-    return [
-        Cut(document=number, text=text, position=int(generator.integers(line[0].start + 1, line[-1].end)))
-        for line in (long_enough[i] for i in chosen)
-    ]
+    chosen = [long_enough[i] for i in generator.permutation(len(long_enough))[:_MOST_OF_ONE_DOCUMENT]]
+    positions = [int(generator.integers(line[0].start + 1, line[-1].end)) for line in chosen]
+    return [(at, at, "") for at in positions]
 
 
-def _call_cuts(
-    number: int,
-    text: str,
-    lines: Sequence[CodeLine],
-    names: Mapping[str, str],
-    libraries: Sequence[str],
-    generator: np.random.Generator,
-) -> list[Cut]:
-    """Cuts where a call of a library begins, in a random order."""
+def _call_places(
+    lines: Sequence[CodeLine], names: Mapping[str, str], libraries: Sequence[str], generator: np.random.Generator
+) -> list[Place]:
+    """Where calls of libraries begin, in a random order."""
     imported = set(names.values())
     known = {name: one for one in libraries if one in imported for name in CUSTOMARY_NAMES.get(one, ())}
     methods = {name: one for one in libraries if one in imported for name in METHODS.get(one, ())}
-    found = [cut for line in lines for cut in _calls(number, text, line, {**known, **names}, methods)]
+    found = [place for line in lines for place in _calls(line, {**known, **names}, methods)]
     return [found[i] for i in generator.permutation(len(found))]
 
 
-def _calls(
-    number: int, text: str, line: CodeLine, names: Mapping[str, str], methods: Mapping[str, str]
-) -> Iterator[Cut]:
+def _calls(line: CodeLine, names: Mapping[str, str], methods: Mapping[str, str]) -> Iterator[Place]:
     words = [lexeme.text for lexeme in line]
     for i, word in enumerate(words[:-1]):
         follows_dot = i > 0 and words[i - 1] == "."
@@ -247,8 +245,7 @@ def _calls(
             continue
         position = line[i + 1].end
         if position < line[-1].end:
-            begin = line[i - 1 if follows_dot else i].start
-            yield Cut(document=number, text=text, position=position, library=library, prompt_end=text[begin:position])
+            yield line[i - 1 if follows_dot else i].start, position, library
 
 
 def _calls_part(words: Sequence[str], i: int) -> bool:

@@ -30,7 +30,7 @@ from trainwright_lm.evaluation.quality import Completer, Quality, measure_qualit
 from trainwright_lm.network.loss import IGNORED, computing, perplexity_of, training_loss
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.progress import stage, tracked
-from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords, read_manifest
+from trainwright_lm.runs.folder import Run, chosen_keywords, read_manifest
 from trainwright_lm.tokens.pack import TokenFile
 from trainwright_lm.tokens.prepared import PreparedData, open_data
 from trainwright_lm.tokens.tokenizer import Tokenizer
@@ -38,12 +38,6 @@ from trainwright_lm.training.arithmetic import for_evaluation
 
 # Windows per forward pass: enough to keep two cores busy, with a few MB of activations.
 _WINDOWS = 16
-# The model and the n-gram model with the file's text above the line; the network and the n-gram model without it.
-MODEL, NGRAM, NETWORK, NGRAM_ALONE = "model", "ngram", "network", "ngram_alone"
-FREQUENT = "frequent"
-BASELINES = (NGRAM, NGRAM_ALONE, FREQUENT)
-SAMPLES = 400
-EXAMPLES = 3
 # Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
 _MOST_CHARACTERS = 4_000_000
 # Documents per requested cut; many have no library calls.
@@ -68,9 +62,7 @@ class HeldOutLoss:
     """exp(nats per token)."""
 
 
-def measure_loss(
-    model: Transformer, file: TokenFile, tokenizer: Tokenizer, *, precision: str = "fp32", at_once: int = _WINDOWS
-) -> HeldOutLoss:
+def measure_loss(model: Transformer, file: TokenFile, tokenizer: Tokenizer, *, precision: str = "fp32") -> HeldOutLoss:
     """Measure the loss over all tokens of the file, in consecutive windows of the model's context length.
 
     An end token is placed before the first document, as one precedes every other. The last window has the remaining
@@ -78,7 +70,6 @@ def measure_loss(
 
     Args:
         precision: fp32 or bf16, for the forward passes; sums are in fp32 and, over batches, in fp64.
-        at_once: Windows per forward pass; affects only rounding.
 
     Raises:
         ReadError: if the file has no tokens, or the loss is not finite.
@@ -86,7 +77,7 @@ def measure_loss(
     targets = file.tokens
     if not len(targets):
         raise ReadError(f"{file.path} has no tokens to predict; it is empty.")
-    nats, step = 0.0, at_once * model.config.context
+    nats, step = 0.0, _WINDOWS * model.config.context
     with torch.inference_mode(), computing(precision, model.output_weight.device):
         for first in tracked("held-out loss", range(0, len(targets), step)):
             nats += _nats(model, file, first, first + step)
@@ -149,9 +140,7 @@ class Evaluation:
     baselines: Baselines
 
 
-def evaluate(
-    run: Run, data: PreparedData, *, samples: int = SAMPLES, seed: int = 0, examples: int = EXAMPLES
-) -> Evaluation:
+def evaluate(run: Run, data: PreparedData, *, samples: int = 400, seed: int = 0, examples: int = 3) -> Evaluation:
     """Evaluate a run on its held-out documents. The same run, samples and seed give the same result.
 
     Args:
@@ -188,19 +177,17 @@ def as_json(evaluation: Evaluation) -> str:
     return json.dumps(finite, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def save(evaluation: Evaluation, run_folder: Path) -> Path:
-    """Write RUN/evaluation.json atomically, replacing an earlier one.
+def save(evaluation: Evaluation, file: Path) -> None:
+    """Write the evaluation to a file atomically, replacing an earlier one.
 
     Raises:
         WriteError: if it cannot be written.
     """
-    file = run_folder / EVALUATION
     try:
         with replacing(file) as stream:
             stream.write(as_json(evaluation).encode())
     except OSError as error:
         raise WriteError(f"The evaluation could not be written to {file}: {error}.") from error
-    return file
 
 
 def _loss(run: Run, data: PreparedData) -> HeldOutLoss:
@@ -214,18 +201,18 @@ def _loss(run: Run, data: PreparedData) -> HeldOutLoss:
 
 
 def _completers(run: Run, data: PreparedData, seed: int) -> tuple[dict[str, Completer], Baselines]:
-    """The model and the baselines, which are fitted to the training documents."""
+    """The model and the baselines, which are fitted to the training documents; first with the text above the line."""
     tokenizer = data.tokenizer
     with stage("baselines"):
         stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
         ngrams = fit_ngrams(stream, vocabulary_size=tokenizer.vocabulary_size)
         text = decoded(stream, tokenizer, byte_budget=TEXT_BUDGET_BYTES)
     completers = {
-        MODEL: line_completer(run.model, run.tokenizer),
-        NGRAM: line_completer(NgramDecoder(ngrams), tokenizer),
-        NETWORK: line_completer(run.model, run.tokenizer, recalls=False),
-        NGRAM_ALONE: line_completer(NgramDecoder(ngrams), tokenizer, recalls=False),
-        FREQUENT: frequent_completer(text),
+        "model": line_completer(run.model, run.tokenizer),
+        "ngram": line_completer(NgramDecoder(ngrams), tokenizer),
+        "network": line_completer(run.model, run.tokenizer, recalls=False),
+        "ngram_alone": line_completer(NgramDecoder(ngrams), tokenizer, recalls=False),
+        "frequent": frequent_completer(text),
     }
     return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))
 

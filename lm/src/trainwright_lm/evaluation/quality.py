@@ -14,7 +14,6 @@ from rapidfuzz import fuzz
 from trainwright_lm.evaluation.cuts import Cut
 from trainwright_lm.progress import tracked
 
-METRICS = ("exact_match", "edit_similarity", "identifier_match")
 CONFIDENCE = 0.95
 # Efron and Tibshirani, An Introduction to the Bootstrap (1993), 14.2, ask for 1,000 or more; ours are cheap.
 _RESAMPLES = 2000
@@ -61,6 +60,9 @@ def identifier_match(completion: str, cut: Cut) -> float:
     return 2 * (wanted & given).total() / (wanted.total() + given.total())
 
 
+METRICS = {"exact_match": exact_match, "edit_similarity": edit_similarity, "identifier_match": identifier_match}
+
+
 def identifiers(typed: str, rest: str) -> list[str]:
     """The identifiers of a line that end in its rest; one that the cut splits is included whole."""
     found = _PIECE.finditer(typed + rest)
@@ -75,8 +77,7 @@ def first_line(completion: str) -> str:
 
 def score(completions: Sequence[str], cuts: Sequence[Cut]) -> np.ndarray:
     """Every metric of every completion: (cuts, metrics), NaN if a metric is undefined for a cut."""
-    metrics = (exact_match, edit_similarity, identifier_match)
-    rows = [[metric(text, cut) for metric in metrics] for text, cut in zip(completions, cuts, strict=True)]
+    rows = [[metric(text, cut) for metric in METRICS.values()] for text, cut in zip(completions, cuts, strict=True)]
     return np.array(rows, dtype=np.float64).reshape(-1, len(METRICS))
 
 

@@ -1,27 +1,41 @@
-"""Converts a run to a folder that transformers opens, here or on the Hub, and back. Nothing needs transformers."""
+"""Converts a run to a folder that transformers opens, with a model card, here or on the Hub, and back, without transformers."""
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined, UndefinedError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.atomic import read_json, write_json
-from trainwright_lm.config import ModelConfig, Recipe, RunConfig
-from trainwright_lm.exchange import card, layout
+from trainwright_lm.config import ModelConfig, Recipe, RunConfig, as_tables
+from trainwright_lm.corpus.funnel import WHY
+from trainwright_lm.exchange import layout
 from trainwright_lm.network.model import Transformer
-from trainwright_lm.runs.folder import Run, create_run, open_run
+from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords, create_run, open_run, read_manifest
 from trainwright_lm.tokens.tokenizer import END, Tokenizer, load_tokenizer
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # transformers' pipeline writes 256 tokens by default, more than a small window has.
 _NEW_TOKENS = 64
+# Licenses that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
+_HUB_LICENCES = (
+    "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear",
+    "bsl-1.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "epl-1.0", "epl-2.0", "eupl-1.2", "gpl-2.0",
+    "gpl-3.0", "isc", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "ncsa", "postgresql", "unlicense", "wtfpl", "zlib",
+)  # fmt: skip
+_KINDS = {
+    "gpt2": "with the GPT-2 architecture",
+    "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
+}
 
 
 def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool = False) -> None:
@@ -71,7 +85,7 @@ def write_files(run: Run, folder: Path, title: str) -> None:
         write_json(folder / "generation_config.json", _generation(config, end_id))
         run.tokenizer.save(folder / "tokenizer.json")
         write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
-        (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
+        (folder / "README.md").write_text(written_card(run, title), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         megabytes = sum(tensor.nbytes for tensor in weights.values()) // 1_000_000 + 1
         raise WriteError(f"{folder} needs room for a model of {megabytes} MB: {error}.") from error
@@ -199,3 +213,72 @@ def _reason(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{error}".strip().splitlines()[0] if f"{error}".strip() else type(error).__name__
+
+
+def written_card(run: Run, title: str) -> str:
+    """The card as Markdown with the Hub's header. It does not contain names of local files and folders."""
+    manifest = read_manifest(run.folder)
+    environment = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    template = environment.from_string(files("trainwright_lm.exchange").joinpath("card.md").read_text("utf-8"))
+    try:
+        return template.render(
+            title=title,
+            licence=licence(manifest.get("licences", {})),
+            keywords=chosen_keywords(manifest),
+            model=run.recipe.model,
+            kind=_KINDS[run.recipe.model.architecture],
+            parameters=sum(p.numel() for p in run.model.parameters()),
+            vocabulary=run.tokenizer.vocabulary_size,
+            imported="imported" in manifest,
+            sources=_sources(manifest.get("options", {}).get("sources", ())),
+            funnel=manifest.get("funnel"),
+            why=WHY,
+            splits=manifest.get("splits", {}),
+            split_by=manifest.get("split_by"),
+            licences=manifest.get("licences", {}),
+            step=run.step,
+            recipe=_toml(run.recipe),
+            results=_results(run),
+        )
+    except UndefinedError as error:
+        raise ReadError(f"{run.folder} must hold what `prepare`, `train` and `eval` wrote: {error}.") from error
+
+
+def licence(licences: Mapping[str, Any]) -> str:
+    """The Hub's name for the license that all files share; "other" if there are several or one is unknown."""
+    names = [name.lower() for name in licences]
+    return names[0] if len(names) == 1 and names[0] in _HUB_LICENCES else "other"
+
+
+def _sources(named: Sequence[str]) -> list[str]:
+    """Public sources by name; the locations of other files are private."""
+    public = {"installed": "installed Python packages"}
+    shown = [public.get(one, one if one.startswith("hub:") else "files that are not public by name") for one in named]
+    return list(dict.fromkeys(shown))
+
+
+def _toml(recipe: Recipe) -> str:
+    """The recipe in the form `trainwright lm train --recipe` reads. JSON numbers, strings and lists are valid TOML."""
+    lines = []
+    for section, values in as_tables(recipe).items():
+        lines += [
+            f"[{section}]",
+            *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()),
+            "",
+        ]
+    return "\n".join(lines).strip()
+
+
+def _results(run: Run) -> dict[str, Any]:
+    """The results of `trainwright lm eval` for this checkpoint; empty if it was not evaluated."""
+    file = run.folder / EVALUATION
+    if not file.exists():
+        return {}
+    must = f"{file} must be what `trainwright lm eval` wrote; evaluate again, or delete it"
+    found = read_json(file, must)
+    try:
+        return found if found["step"] == run.step and None not in found["loss"].values() else {}
+    except (KeyError, AttributeError) as error:
+        raise ReadError(f"{must}: {error!r}.") from error

@@ -42,32 +42,27 @@ _MODERN = {
 }
 
 
-# transformers' names of the settings that give a network its shape.
-_SIZES = {
-    "gpt2": {
-        "layers": "n_layer",
-        "heads": "n_head",
-        "width": "n_embd",
-        "context": "n_positions",
-        "dropout": "resid_pdrop",
-        "vocabulary_size": "vocab_size",
-    },
-    "modern": {
-        "layers": "num_hidden_layers",
-        "heads": "num_attention_heads",
-        "width": "hidden_size",
-        "context": "max_position_embeddings",
-        "dropout": "attention_dropout",
-        "vocabulary_size": "vocab_size",
-    },
-}
+# The settings that give a network its shape: our name, GPT-2's and Qwen3's.
+_SIZES = (
+    ("layers", "n_layer", "num_hidden_layers"),
+    ("heads", "n_head", "num_attention_heads"),
+    ("width", "n_embd", "hidden_size"),
+    ("context", "n_positions", "max_position_embeddings"),
+    ("dropout", "resid_pdrop", "attention_dropout"),
+    ("vocabulary_size", "vocab_size", "vocab_size"),
+)
 _ARCHITECTURES: Mapping[str, Literal["gpt2", "modern"]] = {"gpt2": "gpt2", "qwen3": "modern"}
+
+
+def _sizes(architecture: str) -> dict[str, str]:
+    """transformers' names of these settings, by ours."""
+    return {ours: gpt2 if architecture == "gpt2" else qwen3 for ours, gpt2, qwen3 in _SIZES}
 
 
 def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
     """The contents of config.json."""
     shared = {
-        **{theirs: getattr(config, ours) for ours, theirs in _SIZES[config.architecture].items()},
+        **{theirs: getattr(config, ours) for ours, theirs in _sizes(config.architecture).items()},
         "initializer_range": INITIAL_DEVIATION,
         "bos_token_id": end_id,
         "eos_token_id": end_id,
@@ -113,7 +108,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
     if kind not in _ARCHITECTURES:
         raise ReadError(f"config.json's model_type must be gpt2 or qwen3; got {kind!r}.")
     try:
-        names = _SIZES[architecture := _ARCHITECTURES[kind]]
+        names = _sizes(architecture := _ARCHITECTURES[kind])
         given = {names["dropout"]: 0.1 if kind == "gpt2" else 0.0, **settings}
         config = ModelConfig(architecture=architecture, **{ours: given[theirs] for ours, theirs in names.items()})
         checked(Recipe(model=config))

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainwright_lm.network.gradients import rotated
-from trainwright_lm.network.model import Cache, Layer, Transformer
+from trainwright_lm.network.model import Cache, Layer, Transformer, rotated
 
 
 class Decoder:
@@ -26,13 +25,13 @@ class Decoder:
         self._embedding_VD, self._output_DV = weight_VD, weight_VD.t().contiguous()
         self._layers = [_position(layer) for layer in model.layers]
         self._norm = _normalised(model.norm)
-        self._cache = Cache(model.config, device=weight_VD.device, dtype=weight_VD.dtype)
+        self._cache = Cache(model.config, weight_VD)
         self._ids: list[int] = []
         self._positions_TD, self._rotation = None, None
         if model.config.architecture == "gpt2":
             self._positions_TD = model.position.weight.detach()
         else:
-            self._rotation = model._rotation(0, model.config.context, weight_VD)
+            self._rotation = model.rotation(model.config.context, weight_VD)
 
     @property
     def context(self) -> int:
@@ -40,11 +39,7 @@ class Decoder:
         return self._model.config.context
 
     def read(self, ids: Sequence[int], last: int = 1) -> Tensor:
-        """Start over with these tokens; returns logits (last, V) for the last ones.
-
-        Raises:
-            UsageError: if there are more tokens than the model has positions.
-        """
+        """Start over with these tokens, which must fit into the window; returns logits (last, V) for the last ones."""
         self._cache.length = 0
         self._ids = list(ids)
         ids_1T = torch.tensor([self._ids], device=self._output_DV.device)

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from trainwright.errors import UsageError
 from trainwright_lm.network.model import Transformer
 
 FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -93,16 +93,7 @@ def linear_cross_entropy(
         z_loss: coefficient of log(sum(exp(logits)))², added to each row's loss (PaLM, arXiv 2204.02311: 1e-4).
         chunk_rows: rows at a time; 0: the number measured to be fast on the device.
         compiled: compile what lies between the products.
-
-    Raises:
-        UsageError: if shapes do not match, or on a second derivative.
     """
-    rows, width = hidden_ND.shape
-    if weight_VD.shape[1] != width or targets_N.shape != (rows,):
-        raise UsageError(
-            "hidden must be (N, D), weight (V, D) and targets (N,); got "
-            f"{tuple(hidden_ND.shape)}, {tuple(weight_VD.shape)} and {tuple(targets_N.shape)}."
-        )
     device = hidden_ND.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden_ND.dtype
     chunk_rows = chunk_rows or (CHUNK_ROWS if device == "cpu" else CHUNK_ROWS_GPU)
@@ -152,12 +143,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return loss
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            raise UsageError(
-                "linear_cross_entropy has only first derivatives; got a backward pass with create_graph=True. "
-                "Use torch.nn.functional.cross_entropy(model(ids), ...) if you need second derivatives."
-            )
         grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
         return (
             grad_hidden_ND * grads[0].to(grad_hidden_ND.dtype),

@@ -2,25 +2,27 @@
 
 Dimensions in tensor names:
     B windows, T positions, D width, V vocabulary, L layers, H heads, S head width, F width inside the MLP,
-    P positions that fit in a cache; 3D is query, key and value side by side.
+    P positions that fit in a cache, R half of S; 2 is query and key, 3 is query, key and value; 3D has them side by side.
 
 Architecture "gpt2" computes what transformers' GPT2LMHeadModel does (Radford et al. 2019): learned positions, LayerNorm
 before each block, tanh GELU, biases, output tied to the embedding. "modern" computes what its Qwen3ForCausalLM does
 with tied embeddings: rotary positions (arXiv 2104.09864), RMSNorm (1910.07467), normalized queries and keys
 (2302.05442), SwiGLU (2002.05202), no biases.
+
+Norms and rotations have handwritten gradients: autograd would pass over memory twice as often (measured on a CPU). In a
+compiled layer they are ordinary operations, which the compiler fuses. Their arithmetic is at least float32.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainwright.errors import UsageError
 from trainwright_lm.config import ModelConfig
-from trainwright_lm.network.gradients import RmsNorm, query_key_value
 
 LAYER_NORM_EPSILON = 1e-5  # GPT-2's
 RMS_NORM_EPSILON = 1e-6  # Qwen3's
@@ -34,6 +36,111 @@ PLAIN_ATTENTION_POSITIONS = 256
 FUSED = {"query_key_value": 3, "gate_up": 2}
 
 
+class RmsNorm(nn.Module):
+    """x / sqrt(mean(x²) + epsilon) x weight, over the last dimension (arXiv 1910.07467)."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.eps = epsilon
+
+    def reset_parameters(self) -> None:
+        """Set all weights to 1."""
+        nn.init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.compiler.is_compiling():
+            exact = _exact(x)
+            return (exact * _scale(exact, self.eps) * self.weight).to(x.dtype)
+        normalised: Tensor = _RmsNorm.apply(x, self.weight, self.eps)
+        return normalised
+
+
+def query_key_value(parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin_TR: Tensor, epsilon: float) -> Tensor:
+    """(3, B, H, T, S), contiguous: query and key normalized by RMSNorm, then rotated by position; value unchanged.
+
+    Feature i is rotated with feature i + S/2, by the angle whose cosine and sine are given for i and the position.
+    """
+    if torch.compiler.is_compiling():
+        parts_3BHTS = parts_BT3HS.permute(2, 0, 3, 1, 4)
+        pair_2BHTS = _exact(parts_3BHTS[:2])
+        normalised_2BHTS = pair_2BHTS * _scale(pair_2BHTS, epsilon) * weights_2S[:, None, None, None]
+        turned_2BHTS = rotated(normalised_2BHTS, cos_TR, sin_TR).to(parts_3BHTS.dtype)
+        return torch.cat((turned_2BHTS, parts_3BHTS[2:]))
+    by_hand_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
+    return by_hand_3BHTS
+
+
+def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
+    """Rotate each pair of features (i, i + S/2) of the last dimension by the angle given for i and the position."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat(
+        (torch.addcmul(first * cos_TR, second, sin_TR, value=-1), torch.addcmul(second * cos_TR, first, sin_TR)), dim=-1
+    )
+
+
+def _exact(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _scale(x: Tensor, epsilon: float) -> Tensor:
+    """1 / sqrt(mean(x²) + epsilon) over the last dimension, which is kept."""
+    if torch.compiler.is_compiling():
+        return torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return norm.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
+
+
+def _before_norm(grad: Tensor, normalised: Tensor, scale: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of the norm's input, and grad x normalised, which sums to the weight's gradient."""
+    products = grad * normalised
+    means = (products * weight).mean(-1, keepdim=True)
+    return (grad * weight).addcmul_(normalised, means, value=-1).mul_(scale), products
+
+
+class _RmsNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        exact = _exact(x)
+        scale = _scale(exact, epsilon)
+        ctx.save_for_backward(x, weight, scale)
+        return (exact * scale).mul_(weight).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, scale = ctx.saved_tensors
+        grad_x, products = _before_norm(_exact(grads[0]), x * scale, scale, weight)
+        return grad_x.to(x.dtype), products.flatten(0, -2).sum(0).to(weight.dtype), None
+
+
+class _QueryKeyValue(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin_TR: Tensor, epsilon: float
+    ) -> Tensor:
+        out_3BHTS = parts_BT3HS.permute(2, 0, 3, 1, 4).clone(memory_format=torch.contiguous_format)
+        pair_2BHTS = _exact(out_3BHTS[:2])
+        scale = _scale(pair_2BHTS, epsilon)
+        normalised_2BHTS = pair_2BHTS * scale
+        ctx.save_for_backward(normalised_2BHTS.to(out_3BHTS.dtype), weights_2S, scale, cos_TR, sin_TR)
+        out_3BHTS[:2] = rotated(normalised_2BHTS * weights_2S[:, None, None, None], cos_TR, sin_TR)
+        return out_3BHTS
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        normalised_2BHTS, weights_2S, scale, cos_TR, sin_TR = ctx.saved_tensors
+        turned_back_2BHTS = rotated(_exact(grads[0][:2]), cos_TR, -sin_TR)
+        grad_2BHTS, products = _before_norm(
+            turned_back_2BHTS, _exact(normalised_2BHTS), scale, weights_2S[:, None, None, None]
+        )
+        _, B, H, T, S = grads[0].shape
+        grad_BT3HS = grads[0].new_empty(B, T, 3, H, S)
+        by_part_3BHTS = grad_BT3HS.permute(2, 0, 3, 1, 4)
+        by_part_3BHTS[:2] = grad_2BHTS
+        by_part_3BHTS[2] = grads[0][2]
+        return grad_BT3HS, products.flatten(1, -2).sum(1).to(weights_2S.dtype), None, None, None
+
+
 def mlp_width(config: ModelConfig) -> int:
     """F: 4 x width in GPT-2; 8/3 x width for SwiGLU's three matrices (as many parameters), up to a multiple of 32."""
     if config.architecture == "gpt2":
@@ -42,24 +149,14 @@ def mlp_width(config: ModelConfig) -> int:
 
 
 class Cache:
-    """Keys and values of the positions seen so far, preallocated for all positions."""
+    """Keys and values of the positions of one sequence, preallocated for as many as the model has."""
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        batch: int = 1,
-        positions: int | None = None,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        """Allocate `positions` for each of `batch` sequences; None: the model's context length."""
-        self.positions = config.context if positions is None else positions
+    def __init__(self, config: ModelConfig, like: Tensor) -> None:
+        """Allocate on the device and in the format of a tensor."""
         self.length = 0
         """Number of filled positions. Setting it to a smaller value forgets the positions after it."""
-        shape = (config.layers, batch, config.heads, self.positions, config.width // config.heads)
-        self.keys_LBHPS = torch.zeros(shape, device=device, dtype=dtype)
-        self.values_LBHPS = torch.zeros(shape, device=device, dtype=dtype)
+        shape = (config.layers, 1, config.heads, config.context, config.width // config.heads)
+        self.keys_LBHPS, self.values_LBHPS = like.new_zeros(shape), like.new_zeros(shape)
 
     def put(self, layer: int, key_BHTS: Tensor, value_BHTS: Tensor) -> tuple[Tensor, Tensor]:
         """Store the layer's new keys and values after the filled positions, and return all; `length` is unchanged."""
@@ -71,7 +168,7 @@ class Cache:
 
 
 class Attention(nn.Module):
-    """Causal self-attention; with a cache, it also attends to the cached positions."""
+    """Causal self-attention."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
@@ -93,19 +190,14 @@ class Attention(nn.Module):
             weights_2S = torch.stack((self.query_norm.weight, self.key_norm.weight))
             parts_3BHTS = query_key_value(parts_BT3HS, weights_2S, *rotation, RMS_NORM_EPSILON)
         query_BHTS, key_BHTS, value_BHTS = parts_3BHTS.unbind(0)
-        mask = None
         if cache is not None:
-            before = cache.length
-            key_BHTS, value_BHTS = cache.put(self.layer, key_BHTS, value_BHTS)
-            if before and T > 1:
-                mask = torch.ones(T, before + T, dtype=torch.bool, device=x_BTD.device).tril(before)
+            cache.put(self.layer, key_BHTS, value_BHTS)
         dropout = self.dropout if self.training else 0.0
         if cache is None and _short_on_cpu(query_BHTS):
             mixed_BHTS = _plain_attention(query_BHTS, key_BHTS, value_BHTS, dropout)
         else:
-            causal = mask is None and T > 1
             mixed_BHTS = F.scaled_dot_product_attention(
-                query_BHTS, key_BHTS, value_BHTS, attn_mask=mask, dropout_p=dropout, is_causal=causal
+                query_BHTS, key_BHTS, value_BHTS, dropout_p=dropout, is_causal=T > 1
             )
         out_BTD: Tensor = self.output(mixed_BHTS.transpose(1, 2).reshape(B, T, D))
         return out_BTD
@@ -179,11 +271,6 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        if config.vocabulary_size <= 0:
-            raise UsageError(
-                "model.vocabulary_size must be above 0 when the network is built (0 means the vocabulary size of the data's "
-                f"tokenizer); got {config.vocabulary_size}."
-            )
         self.config = config
         self.embedding = nn.Embedding(config.vocabulary_size, config.width)
         if config.architecture == "gpt2":
@@ -213,25 +300,14 @@ class Transformer(nn.Module):
         return self.embedding.weight
 
     def hidden(self, ids_BT: Tensor, cache: Cache | None = None) -> Tensor:
-        """(B, T, D) after the last norm. With a cache, the ids follow its contents and are added to it.
-
-        Raises:
-            UsageError: if there are more positions than the model or the cache has.
-        """
-        before = cache.length if cache is not None else 0
-        end = before + ids_BT.shape[1]
-        room = min(self.config.context, cache.positions if cache is not None else end)
-        if end > room:
-            raise UsageError(
-                f"A sequence must have at most {room} positions here; got {end}. Keep its last {room} tokens, "
-                "or train with a longer model.context."
-            )
+        """(B, T, D) after the last norm, for at most as many positions as the model has; a cache must be empty, and is filled."""
+        end = ids_BT.shape[1]
         x_BTD = self.embedding(ids_BT)
         rotation = None
         if self.config.architecture == "gpt2":
-            x_BTD = x_BTD + self.position.weight[before:end]
+            x_BTD = x_BTD + self.position.weight[:end]
         else:
-            rotation = self._rotation(before, end, x_BTD)
+            rotation = self.rotation(end, x_BTD)
         x_BTD = self.dropout(x_BTD)
         for layer in self.layers:
             x_BTD = layer(x_BTD, rotation, cache)
@@ -244,11 +320,11 @@ class Transformer(nn.Module):
         """Logits (B, T, V); for training, use `loss.training_loss`, which never holds all of them."""
         return F.linear(self.hidden(ids_BT), self.output_weight)
 
-    def _rotation(self, start: int, end: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of positions start..end-1, each (T, S/2)."""
+    def rotation(self, end: int, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of positions 0..end-1, each (T, S/2)."""
         head_width = self.config.width // self.config.heads
         steps = torch.arange(0, head_width, 2, device=like.device, dtype=torch.float32)
-        positions = torch.arange(start, end, device=like.device, dtype=torch.float32)
+        positions = torch.arange(end, device=like.device, dtype=torch.float32)
         angles = torch.outer(positions, 1.0 / ROPE_BASE ** (steps / head_width))
         return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.errors import ReadError, UsageError
+from trainwright.errors import ReadError
 from trainwright_lm.atomic import replacing
 
 _MAGIC = b"TRWTOKEN"
@@ -95,19 +95,16 @@ def write_tokens(
 ) -> int:
     """Write documents as a token file, atomically, as they come; returns the number of tokens, end tokens included.
 
-    Raises:
-        UsageError: if an id is outside the vocabulary, or is the end token's, which would end its document early.
+    Args:
+        documents: Ids that a tokenizer gave, without the end token's.
     """
-    if not 0 <= end_id < vocabulary_size:
-        raise UsageError(f"The end token's id must be less than the vocabulary size, {vocabulary_size}; got {end_id}.")
-    starts = array("Q", [0])
+    starts, width = array("Q", [0]), 2 if vocabulary_size <= 1 << 16 else 4
     with replacing(file) as stream:
         stream.write(bytes(_HEADER_BYTES))
         for ids in documents:
-            packed = _packed(ids, vocabulary_size, end_id)
+            packed = _packed(ids, width, end_id)
             stream.write(packed.data)
             starts.append(starts[-1] + len(packed))
-        width = _type(vocabulary_size).itemsize
         header = _Header(_VERSION, width, vocabulary_size, end_id, len(starts) - 1, starts[-1])
         index = np.asarray(starts, dtype="<u8").data
         stream.write(bytes(header.starts_at - stream.tell()))
@@ -117,21 +114,10 @@ def write_tokens(
     return starts[-1]
 
 
-def _type(vocabulary_size: int) -> np.dtype[Any]:
-    return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
-
-
-def _packed(ids: Sequence[int] | NDArray[Any], vocabulary_size: int, end_id: int) -> NDArray[Any]:
+def _packed(ids: Sequence[int] | NDArray[Any], width: int, end_id: int) -> NDArray[Any]:
     """A document's ids and the end token, as they are stored."""
-    document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
-    if len(document):
-        low, high = int(document.min()), int(document.max())
-        if low < 0 or high >= vocabulary_size:
-            raise UsageError(f"A document's ids must be between 0 and {vocabulary_size - 1}; got {low} to {high}.")
-        if (document == end_id).any():
-            raise UsageError(f"A document must not contain the end token, {end_id}: it is added.")
-    packed = np.empty(len(document) + 1, dtype=_type(vocabulary_size))
-    packed[:-1] = document
+    packed = np.empty(len(ids) + 1, dtype=f"<u{width}")
+    packed[:-1] = ids
     packed[-1] = end_id
     return packed
 
@@ -169,16 +155,8 @@ class Windows:
         return 1 - self.whole * self.context / there if there > 0 else 0.0
 
     def batch(self, indices: NDArray[Any]) -> NDArray[np.int64]:
-        """(len(indices), context + 1): the windows with these numbers; nothing else is read from disk.
-
-        Raises:
-            UsageError: if a number is negative or not below the number of windows.
-        """
+        """(len(indices), context + 1): the windows with these numbers; nothing else is read from disk."""
         windows = np.asarray(indices, dtype=np.int64)
-        if len(windows) and (windows.min() < 0 or windows.max() >= len(self)):
-            raise UsageError(
-                f"A window's number must be between 0 and {len(self) - 1}; got {windows.min()} to {windows.max()}."
-            )
         at = self._first_tokens(windows)[:, None] + np.arange(self.context + 1)
         batch: NDArray[np.int64] = self._ids[at].astype(np.int64)
         return batch

@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not file.exists():
         begun = " Preparing it was not finished; run prepare again." if (folder / "work").is_dir() else ""
         raise ReadError(f"{folder} is not a folder made by `trainwright lm prepare`; it has no {MANIFEST}.{begun}")
-    manifest = read_json(file, f"{file} must be readable JSON")
+    manifest = read_json(file)
     if (found := manifest.get("format")) != FORMAT:
         raise ReadError(f"{file} must have format {FORMAT}; it has {found}. Prepare the data again.")
     return manifest

@@ -16,7 +16,7 @@ import tokenizers
 from numpy.typing import NDArray
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from trainwright.errors import ReadError, UsageError
+from trainwright.errors import ReadError
 from trainwright_lm.atomic import replacing
 
 END = "<|endoftext|>"
@@ -108,13 +108,7 @@ class Tokenizer:
         return b"".join(self.token_bytes(id) for id in ids)
 
     def token_bytes(self, id: int) -> bytes:
-        """One token's bytes; empty for `end_id`.
-
-        Raises:
-            UsageError: if the vocabulary has no such id.
-        """
-        if not 0 <= id < self.vocabulary_size:
-            raise UsageError(f"A token's id must be between 0 and {self.vocabulary_size - 1}; got {id}.")
+        """One token's bytes; empty for `end_id`."""
         return self._bytes[id]
 
     def save(self, file: Path) -> None:
@@ -132,16 +126,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
 
     Args:
         vocabulary_size: The 256 bytes, the end token and the merges together; at least 257.
-
-    Raises:
-        UsageError: if a number is too small or the texts are empty.
     """
-    if vocabulary_size < 257:
-        raise UsageError(
-            f"The vocabulary needs at least 257 entries, for 256 bytes and an end token; got {vocabulary_size}."
-        )
-    if byte_budget < 1:
-        raise UsageError(f"The byte budget for training a tokenizer must be above 0; got {byte_budget}.")
     backend = tokenizers.Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -168,8 +153,6 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
                 return
 
     backend.train_from_iterator(within_budget(), trainer)
-    if not read:
-        raise UsageError("A tokenizer needs training text; got none.")
     backend.add_special_tokens([END])
     return _made(backend, PIECES)
 

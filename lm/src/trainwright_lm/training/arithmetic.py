@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from trainwright_lm.config import ModelConfig, Recipe
+from trainwright_lm.config import Recipe
 from trainwright_lm.network.loss import FORMATS, computing, training_loss
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.progress import processors
@@ -83,10 +83,15 @@ class Stopwatch:
             stacked = 1 if on_cpu else 3 * config.layers
             self._matrices = torch.randn(stacked, width, width, device=device)
             self._rows = torch.randn(PRODUCT_ROWS, width, device=device)
-            self._layer = Transformer(_one_layer(config)).to(device)
+            # One layer, and a vocabulary small enough that the output layer does not dominate.
+            vocabulary_size = min(config.vocabulary_size, 4 * config.width)
+            one = dataclasses.replace(config, layers=1, vocabulary_size=vocabulary_size)
+            self._layer = Transformer(one).to(device)
             windows = recipe.data.micro_windows or recipe.data.windows
-            shape = (_windows(self._layer, config, windows) if on_cpu else windows, config.context)
-            self._tokens = torch.randint(0, self._layer.config.vocabulary_size, shape, device=device)
+            if on_cpu:  # as many as a trial has time for
+                operations = 6 * sum(parameter.numel() for parameter in self._layer.parameters()) * config.context
+                windows = max(1, min(windows, int(PASS_OPERATIONS / operations)))
+            self._tokens = torch.randint(0, vocabulary_size, (windows, config.context), device=device)
 
     def __call__(self, trial: Trial) -> float:
         """The seconds of one run; infinite for a format that the device does not support."""
@@ -151,17 +156,6 @@ def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
             if go < GOES_TO_LOSE or min(own[1:]) < LOST * quickest:
                 own.append(clock(trial))
     return {trial: own[1:] for trial, own in taken.items()}
-
-
-def _one_layer(config: ModelConfig) -> ModelConfig:
-    """The recipe's network with one layer, and a vocabulary small enough that the output layer does not dominate."""
-    return dataclasses.replace(config, layers=1, vocabulary_size=min(config.vocabulary_size, 4 * config.width))
-
-
-def _windows(layer: Transformer, config: ModelConfig, wanted: int) -> int:
-    """As many windows as a trial has time for, at most `wanted`."""
-    window = 6 * sum(parameter.numel() for parameter in layer.parameters()) * config.context
-    return max(1, min(wanted, int(PASS_OPERATIONS / window)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,9 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-Number = float | None
+from trainwright_lm.progress import Report, stage
 
 
 class Live:
@@ -23,7 +22,8 @@ class Live:
 
     def __init__(self, *, silent: bool = False) -> None:
         self.console = Console(stderr=True, quiet=silent)
-        self._progress: Progress | None = None
+        self._report: Report = lambda share, words: None
+        self._words = "begins"
         self._started = time.monotonic()
         self._first = self._total = 0
 
@@ -41,27 +41,17 @@ class Live:
     def shown(self, done: int, total: int) -> Iterator[None]:
         """Show the progress of updates inside the context."""
         self._started, self._first, self._total = time.monotonic(), done, total
-        if not self.console.is_terminal or self.console.quiet:
+        with stage("train", self.console, begins=done / total) as self._report:
             yield
-            return
-        columns = (BarColumn(), TextColumn("{task.completed}/{task.total}  {task.description}"))
-        with Progress(*columns, console=self.console, transient=True) as self._progress:
-            self._progress.add_task("begins", total=total, completed=done)
-            yield
-        self._progress = None
 
-    def update(self, done: int, loss_nats: Number = None, tokens_per_second: Number = None) -> None:
+    def update(self, done: int, loss_nats: float | None = None, tokens_per_second: float | None = None) -> None:
         """Advance the progress line; without a terminal, a loss prints a line instead."""
-        left = (time.monotonic() - self._started) / max(done - self._first, 1) * (self._total - done)
-        if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=done)
-        if loss_nats is None or tokens_per_second is None:
-            return
-        text = f"loss {loss_nats:.4f}  {tokens_per_second:,.0f} tokens/s  {duration(left)} left"
-        if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], description=text)
-        else:
-            self.say(f"update {done}/{self._total}  {text}")
+        if loss_nats is not None and tokens_per_second is not None:
+            self._words = f"loss {loss_nats:.4f}  {tokens_per_second:,.0f} tokens/s"
+            if not self.console.is_terminal:
+                left = (time.monotonic() - self._started) / max(done - self._first, 1) * (self._total - done)
+                self.say(f"update {done}/{self._total}  {self._words}  {duration(left)} left")
+        self._report(done / self._total, f"{done}/{self._total}  {self._words}")
 
 
 def duration(seconds: float) -> str:
@@ -91,11 +81,6 @@ class Stopping:
         self._put_back()
         if error is not None and self._before and "TORCHELASTIC_RUN_ID" in os.environ:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun ends the others, too; first this one says why
-
-    @property
-    def asked(self) -> bool:
-        """Whether a signal arrived."""
-        return self.signal != 0
 
     def _came(self, number: int, frame: FrameType | None) -> None:
         self.signal = number

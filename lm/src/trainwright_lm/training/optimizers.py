@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 from torch.optim import AdamW, Optimizer
 from torch.optim.adamw import adamw
 
@@ -201,17 +201,26 @@ def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) 
             f"{'missing' if odd in expected else 'unexpected'}. The checkpoint belongs to another recipe."
         )
     states: dict[str, dict[str, Tensor]] = {}
-    for full_name, tensor in tensors.items():
+    # In the same order everywhere: sharding is a collective operation.
+    for full_name, tensor in sorted(tensors.items()):
         name, _, key = full_name.rpartition(":")
         if tensor.shape not in (named[name].shape, ()):
             raise ReadError(
                 f"The optimizer's state must fit the model; {full_name} has shape {tuple(tensor.shape)}, the parameter "
                 f"{tuple(named[name].shape)}. The checkpoint belongs to another recipe."
             )
-        states.setdefault(name, {})[key] = tensor.detach().to(named[name].device, copy=True)
+        states.setdefault(name, {})[key] = _placed(tensor.detach(), named[name])
     optimizer.state.clear()
     for name, state in states.items():
         optimizer.state[named[name]] = state
+
+
+def _placed(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """A copy of the tensor where the parameter is, sharded like it."""
+    if isinstance(parameter, DTensor) and tensor.shape == parameter.shape:
+        mesh = parameter.device_mesh
+        return distribute_tensor(tensor.to(mesh.device_type), mesh, parameter.placements)
+    return tensor.to(parameter.device, copy=True)
 
 
 def _expected(optimizer: Optimizer) -> set[str]:

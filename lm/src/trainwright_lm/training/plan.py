@@ -11,7 +11,8 @@ from torch import Tensor
 
 from trainwright.errors import UsageError
 from trainwright_lm.config import Recipe
-from trainwright_lm.tokens.pack import Windows, order
+from trainwright_lm.tokens.pack import TokenFile, Windows, order
+from trainwright_lm.training.optimizers import rate_share
 from trainwright_lm.training.processes import Processes
 
 # Beyond about 16 epochs, repeating the same tokens hardly helps (Muennighoff et al., arXiv 2305.16264).
@@ -67,12 +68,13 @@ class Plan:
         return self.at_once * self.windows.context
 
 
-def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
+def planned(tokens: TokenFile, recipe: Recipe, processes: Processes) -> Plan:
     """Make the plan of a recipe.
 
     Raises:
-        UsageError: if there are no windows, or an update's windows cannot be divided evenly among the processes.
+        UsageError: if the recipe does not fit the data or the processes, or its warm-up does not end.
     """
+    windows = Windows(tokens, recipe.model.context, recipe.data.packing, recipe.data.limit)
     at_once = recipe.data.windows
     if not len(windows):
         raise UsageError(
@@ -87,6 +89,7 @@ def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
     if at_once % processes.count:
         raise UsageError(f"data.windows must be a multiple of the processes; got {at_once} and {processes.count}.")
     updates = recipe.run.updates or max(1, int(recipe.run.epochs * len(windows) / at_once))
+    rate_share(0, updates, recipe.schedule)
     return Plan(windows=windows, seed=recipe.run.seed, at_once=at_once, updates=updates)
 
 

@@ -1,25 +1,27 @@
-"""One process, or several under torchrun: this process's role, and collective operations."""
+"""One process, or several under torchrun: this process's role, collective operations, and the loss that they measure together."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 import torch.distributed as distributed
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import Optimizer
 
 from trainwright.errors import TrainwrightError, UsageError
-from trainwright_lm.network.loss import training_loss
+from trainwright_lm.network.loss import computing, training_loss
 from trainwright_lm.network.model import Transformer
+from trainwright_lm.tokens.pack import Windows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,13 +194,40 @@ def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def shared_out(tensors: Mapping[str, Tensor], optimizer: Optimizer) -> dict[str, Tensor]:
-    """Shard an optimizer's full tensors ("parameter:state") like the parameters they belong to."""
-    named = {n: p for group in optimizer.param_groups for n, p in zip(group["param_names"], group["params"])}
-    shared = dict(tensors)
-    for name, tensor in sorted(tensors.items()):  # in the same order everywhere: each is a collective operation
-        parameter = named.get(name.rpartition(":")[0])
-        if isinstance(parameter, DTensor) and tensor.shape == parameter.shape:
-            mesh = parameter.device_mesh
-            shared[name] = distribute_tensor(tensor.to(mesh.device_type), mesh, parameter.placements)
-    return shared
+# Windows per forward pass; the loss is chunked, so the layers' activations dominate memory.
+EVALUATED_AT_ONCE = 32
+
+
+def mean_nats(
+    loss: SummedLoss,
+    windows: Windows,
+    processes: Processes,
+    precision: str = "fp32",
+    *,
+    at_once: int = EVALUATED_AT_ONCE,
+    limit: int = 0,
+) -> float:
+    """Nats per token over all targets of all windows; NaN if there are none. Each process evaluates a part of them.
+
+    Args:
+        precision: fp32 or bf16, for the forward passes.
+        at_once: windows per forward pass; affects only rounding.
+        limit: use this many windows, evenly spaced; 0: all.
+    """
+    count = min(limit or len(windows), len(windows))
+    chosen = np.arange(count) * len(windows) // max(count, 1)
+    own = chosen[processes.rank :: processes.count]
+    passes = math.ceil(len(chosen[:: processes.count]) / at_once)
+    nats = torch.zeros((), dtype=torch.float64, device=processes.device)
+    training = loss.training
+    loss.eval()
+    with torch.no_grad(), computing(precision, processes.device):
+        for number in range(passes):
+            indices = own[number * at_once : (number + 1) * at_once]
+            # Sharded models exchange weights in a forward pass, so a process without windows left must take part too.
+            rows = torch.from_numpy(windows.batch(indices if len(indices) else chosen[:1])).to(processes.device)
+            summed = loss(rows[:, :-1], rows[:, 1:])
+            nats += summed.double() if len(indices) else 0.0
+    loss.train(training)
+    tokens = len(chosen) * windows.context
+    return processes.total(nats).item() / tokens if tokens else float("nan")

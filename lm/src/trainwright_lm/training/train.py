@@ -26,14 +26,13 @@ from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed, is_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided, on_threads
-from trainwright_lm.training.assembly import Training, assembled, first_state, fitted_plan, with_vocabulary
+from trainwright_lm.training.assembly import Training, assembled, first_state, with_vocabulary
 from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live, Stopping
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
-from trainwright_lm.training.plan import seed_of
-from trainwright_lm.training.processes import Processes, exchanging, joined, whole
+from trainwright_lm.training.plan import planned, seed_of
+from trainwright_lm.training.processes import Processes, exchanging, joined, mean_nats, whole
 from trainwright_lm.training.start import opened
-from trainwright_lm.training.validation import mean_nats
 
 
 class Tally:
@@ -127,7 +126,7 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
         if processes.any(own != processes.given(own)):
             raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
         if not is_run(folder):
-            fitted_plan(data, recipe, processes)  # what does not fit begins no run
+            planned(data.train, recipe, processes)  # what does not fit begins no run
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
@@ -164,7 +163,7 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
         nats, weight, norm = take_update(training, update)
         tally.add(nats, weight)
         done = update + 1
-        last, stop = done == plan.updates, processes.any(stopping.asked)
+        last, stop = done == plan.updates, processes.any(stopping.signal != 0)
         state = dataclasses.replace(state, update=done, validation_loss=None)
         live.update(done)
         if last or done % run.log_every == 0:

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 import torch
 
-from lm_material import SMALL, small_recipe
+from lm_material import SMALL, small_recipe, write_data
+from trainwright.errors import UsageError
+from trainwright_lm.commands.train import train as train_command
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.runs.folder import open_run
-from trainwright_lm.tokens.prepared import PreparedData
+from trainwright_lm.tokens.prepared import PreparedData, open_data
 from trainwright_lm.training import arithmetic as speed
 from trainwright_lm.training import optimizers
 from trainwright_lm.training import train as training_module
@@ -32,6 +34,7 @@ from trainwright_lm.training.arithmetic import (
     for_evaluation,
 )
 from trainwright_lm.training.assembly import with_vocabulary
+from trainwright_lm.training.live import Live
 from trainwright_lm.training.processes import Processes
 from trainwright_lm.training.train import train
 
@@ -53,6 +56,19 @@ class Clock:
 
 def slow(precision: str, times: float = 75.0) -> Rates:
     return lambda trial: times if trial.precision == precision else 1.0
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
+    return open_data(write_data(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the line of the training says."""
+    said: list[str] = []
+    monkeypatch.setattr(Live, "say", lambda self, text: said.append(text))
+    return said
 
 
 @pytest.fixture
@@ -138,6 +154,15 @@ def test_where_a_format_is_slow_passes_and_muons_products_are_in_the_other(
     assert heading(tmp_path / "run")["kind"] == "computing"
     assert (heading(tmp_path / "run")["precision"], heading(tmp_path / "run")["line"]) == (taken, said[0])
     assert {trial.what for trial in clock.asked} == {"product", "muon"}  # a pass was not waited for
+
+
+@pytest.mark.slow
+def test_the_rehearsal_computes_muons_products_in_the_same_format(
+    data: PreparedData, tmp_path: Path, said: list[str], machine: Any, used: Used
+) -> None:
+    machine(slow("bf16"))
+    train(data, tmp_path / "run", measured("run.check=true", "run.updates=3"))
+    assert used.products == {torch.float32}
 
 
 def test_where_products_are_near_each_other_a_pass_decides_and_muon_by_itself(machine: Any) -> None:
@@ -259,6 +284,11 @@ def test_all_numbers_of_threads_are_powers_of_two_or_the_whole(monkeypatch: pyte
     assert speed.thread_counts() == [1]
 
 
+def test_a_number_of_threads_that_no_machine_has_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"run\.threads must be at most 1024; got 5000"):
+        small_recipe("run.threads=5000")
+
+
 # A run that goes on
 
 
@@ -325,6 +355,19 @@ def test_a_run_of_an_earlier_version_goes_on_with_muon_in_bf16(machine: Any) -> 
     decision = decided(measured(), old, CPU)
     assert decision.arithmetic == Arithmetic(precision="fp32", muon_precision="bf16", threads=torch.get_num_threads())
     assert not clock.asked
+
+
+@pytest.mark.slow
+def test_the_command_goes_on_with_its_own_recipe_but_for_the_threads_that_are_asked_for(
+    data: PreparedData, tmp_path: Path, said: list[str], machine: Any
+) -> None:
+    machine(slow("bf16"))
+    assert train_command(data.folder, out=tmp_path / "run", settings=list(SMALL), threads=1) == 0
+    cut_back(tmp_path / "run", 6)
+    assert train_command(data.folder, out=tmp_path / "run", threads=2) == 0
+    assert state_of(tmp_path / "run").threads == 2
+    with pytest.raises(UsageError, match=r"run\.precision must be one of auto, fp32, bf16"):
+        train_command(data.folder, out=tmp_path / "run", precision="fp16")
 
 
 # Several processes, evaluation, the real clock

@@ -4,6 +4,9 @@ import dataclasses
 import json
 import shutil
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lm_forks import Forks
-from lm_material import small_recipe, small_tokenizer, write_data
-from trainwright.errors import ReadError, UsageError
+from lm_material import SMALL, small_recipe, small_tokenizer, write_data
+from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.config import as_tables
 from trainwright_lm.network.model import Transformer
+from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import MODEL, OPTIMIZER, STATE, State, load, prune, save, step_folder, steps
 from trainwright_lm.runs.folder import create_run, open_run, read_recipe
 from trainwright_lm.tokens.prepared import open_data
@@ -79,6 +83,37 @@ def test_a_training_killed_anywhere_ends_as_if_it_had_not_been(
     assert forks.train(data, out, [DROPOUT])["status"] == 0
     assert_same(out, unharmed[0])
     assert not list((out / "checkpoints").glob(".unfinished*"))
+
+
+def test_a_training_killed_at_each_event_of_a_save_goes_on(data: Path, forks: Forks, unharmed: tuple[Path, int],
+                                                           tmp_path: Path) -> None:  # fmt: skip
+    out, saving = tmp_path / "run", set()
+    for event in range(10, 28):  # of the first save, then of the second
+        forks.train(data, out, [DROPOUT], kill_at=event)
+        saving.update(p.name for p in (out / "checkpoints").glob(".unfinished*"))
+    assert forks.train(data, out, [DROPOUT])["status"] == 0
+    assert len(saving) > 1
+    assert_same(out, unharmed[0])
+
+
+@pytest.mark.slow
+def test_kill_9_from_outside_loses_only_what_was_not_saved(data: Path, tmp_path: Path) -> None:
+    """The command itself, killed when its log has so many lines."""
+    command = [sys.executable, "-m", "trainwright", "lm", "train", str(data), "--out", "run"]
+    command += [word for setting in (*SMALL, DROPOUT) for word in ("--set", setting)]
+    for folder, kills in (("killed", (2, 5)), ("not", ())):
+        (tmp_path / folder).mkdir()
+        for lines in kills:
+            process = subprocess.Popen(command, cwd=tmp_path / folder, stderr=subprocess.DEVNULL)
+            log = tmp_path / folder / "run" / "log.jsonl"
+            while process.poll() is None and not (log.exists() and len(log.read_bytes().splitlines()) >= lines):
+                time.sleep(0.001)
+            process.kill()
+            process.wait()
+        done = subprocess.run(command, cwd=tmp_path / folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "12 of 12 updates" in done.stdout
+    assert_same(tmp_path / "killed" / "run", tmp_path / "not" / "run")
 
 
 def test_a_full_disk_ends_in_a_clear_error_and_loses_nothing_saved(data: Path, forks: Forks, tmp_path: Path,
@@ -189,6 +224,19 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"step-{n:08d}" for n in (1, 4, 5)]
     prune(tmp_path, keep=0, best=None)
     assert steps(tmp_path) == [5]
+
+
+def test_a_save_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, state(1), {"w": torch.ones(2)}, {})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(WriteError, match=r"No space left.*most recently of update 1"):
+        save(tmp_path, state(2), {"w": torch.ones(2)}, {})
+    assert [p.name for p in tmp_path.iterdir()] == ["step-00000001"]
+    assert torch.equal(load(step_folder(tmp_path, 1)).model["w"], torch.ones(2))
 
 
 def test_a_checkpoint_is_what_was_saved(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The network has the published numbers of parameters, begins as published ones do, and sees nothing ahead."""
+"""The network equals transformers', has the published numbers of parameters, and its cache changes nothing."""
 
 import math
 
@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from trainwright.errors import UsageError
 from trainwright_lm.config import ModelConfig
 from trainwright_lm.network.loss import training_loss
-from trainwright_lm.network.model import PLAIN_ATTENTION_POSITIONS, Transformer, mlp_width
+from trainwright_lm.network.model import PLAIN_ATTENTION_POSITIONS, Cache, Transformer, mlp_width
 
 SMALL = {"vocabulary_size": 300, "layers": 2, "width": 48, "heads": 3, "context": 24}
 BOTH = pytest.mark.parametrize("architecture", ["gpt2", "modern"])
@@ -29,6 +30,89 @@ def shaken(model: Transformer) -> Transformer:
 
 def ids(batch: int = 2, positions: int = 24) -> Tensor:
     return torch.randint(0, 300, (batch, positions), generator=torch.Generator().manual_seed(1))
+
+
+def as_gpt2(model: Transformer) -> torch.nn.Module:
+    """transformers' GPT-2 with this model's weights; its Conv1D holds matrices the other way round."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    c = model.config
+    theirs = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=c.vocabulary_size, n_positions=c.context, n_embd=c.width, n_layer=c.layers, n_head=c.heads
+        )
+    )
+    state = {
+        "wte.weight": model.embedding.weight,
+        "wpe.weight": model.position.weight,
+        "ln_f.weight": model.norm.weight,
+        "ln_f.bias": model.norm.bias,
+    }
+    for i, layer in enumerate(model.layers):
+        pairs = {
+            "ln_1": layer.attention_norm,
+            "attn.c_attn": layer.attention.query_key_value,
+            "attn.c_proj": layer.attention.output,
+            "ln_2": layer.mlp_norm,
+            "mlp.c_fc": layer.mlp.up,
+            "mlp.c_proj": layer.mlp.down,
+        }
+        for name, module in pairs.items():
+            state[f"h.{i}.{name}.weight"] = module.weight.t() if ".c_" in name else module.weight
+            state[f"h.{i}.{name}.bias"] = module.bias
+    theirs.transformer.load_state_dict({k: v.detach() for k, v in state.items()})
+    return theirs.eval()
+
+
+def as_qwen3(model: Transformer) -> torch.nn.Module:
+    """transformers' Qwen3 with this model's weights; it keeps apart what ours fuses."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    c = model.config
+    theirs = Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=c.vocabulary_size,
+            hidden_size=c.width,
+            intermediate_size=mlp_width(c),
+            num_hidden_layers=c.layers,
+            num_attention_heads=c.heads,
+            num_key_value_heads=c.heads,
+            head_dim=c.width // c.heads,
+            max_position_embeddings=c.context,
+            rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+            tie_word_embeddings=True,
+        )
+    )
+    state = {"embed_tokens.weight": model.embedding.weight, "norm.weight": model.norm.weight}
+    for i, layer in enumerate(model.layers):
+        query, key, value = layer.attention.query_key_value.weight.chunk(3)
+        gate, up = layer.mlp.gate_up.weight.chunk(2)
+        parts = {
+            "input_layernorm": layer.attention_norm.weight,
+            "self_attn.q_proj": query,
+            "self_attn.k_proj": key,
+            "self_attn.v_proj": value,
+            "self_attn.q_norm": layer.attention.query_norm.weight,
+            "self_attn.k_norm": layer.attention.key_norm.weight,
+            "self_attn.o_proj": layer.attention.output.weight,
+            "post_attention_layernorm": layer.mlp_norm.weight,
+            "mlp.gate_proj": gate,
+            "mlp.up_proj": up,
+            "mlp.down_proj": layer.mlp.down.weight,
+        }
+        state |= {f"layers.{i}.{name}.weight": weight for name, weight in parts.items()}
+    theirs.model.load_state_dict({k: v.detach() for k, v in state.items()})
+    return theirs.eval()
+
+
+@BOTH
+def test_logits_equal_those_of_transformers(architecture: str) -> None:
+    ours = shaken(small(architecture)).eval()
+    theirs = as_gpt2(ours) if architecture == "gpt2" else as_qwen3(ours)
+    with torch.no_grad():
+        expected = theirs(input_ids=ids()).logits
+        torch.testing.assert_close(ours(ids()), expected, atol=1e-5, rtol=0)
+    assert expected.std() > 0.5, "weights that are too small would hide a difference"
 
 
 @pytest.mark.parametrize(("context", "parameters"), [(1024, 124_242_432), (128, 123_554_304)])
@@ -69,15 +153,54 @@ def test_before_training_the_loss_is_that_of_guessing(architecture: str, vocabul
 
 
 @BOTH
-@pytest.mark.parametrize("bf16", [False, True])
-def test_a_position_sees_nothing_after_it(architecture: str, bf16: bool) -> None:
+@pytest.mark.parametrize("pieces", [[24], [5, 19], [1] * 24, [7, 1, 1, 6, 9]])
+def test_a_cache_changes_nothing(architecture: str, pieces: list[int]) -> None:
+    model = shaken(small(architecture)).eval()
+    cache = Cache(model.config, batch=2)
+    with torch.no_grad():
+        whole = model.hidden(ids())
+        hidden = torch.cat([model.hidden(piece, cache) for piece in ids().split(pieces, dim=1)], dim=1)
+    torch.testing.assert_close(hidden, whole, atol=2e-5, rtol=1e-5)
+    assert cache.length == 24
+
+
+@BOTH
+def test_a_cache_forgets_what_its_length_leaves_out(architecture: str) -> None:
+    model = shaken(small(architecture)).eval()
+    cache = Cache(model.config, batch=1, positions=12)
+    tokens = ids(1, 12)
+    with torch.no_grad():
+        model.hidden(tokens.flip(1), cache)
+        cache.length = 0
+        again = model.hidden(tokens, cache)
+        torch.testing.assert_close(again, model.hidden(tokens), atol=2e-5, rtol=1e-5)
+
+
+@BOTH
+def test_a_position_sees_nothing_after_it(architecture: str) -> None:
     model = shaken(small(architecture)).eval()
     changed = ids().clone()
     changed[:, 12:] = (changed[:, 12:] + 1) % 300
-    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
-        before, after = model.hidden(ids()), model.hidden(changed)
+    with torch.no_grad():
+        before, after = model(ids()), model(changed)
     torch.testing.assert_close(before[:, :12], after[:, :12])
     assert not torch.allclose(before[:, 12], after[:, 12])
+
+
+@BOTH
+def test_more_positions_than_the_model_has_are_refused(architecture: str) -> None:
+    model = small(architecture)
+    with pytest.raises(UsageError, match="at most 24 positions here; got 25"):
+        model(ids(1, 25))
+    cache = Cache(model.config, positions=8)
+    model.hidden(ids(1, 8), cache)
+    with pytest.raises(UsageError, match="at most 8 positions here; got 9"):
+        model.hidden(ids(1, 1), cache)
+
+
+def test_an_unknown_vocabulary_is_refused() -> None:
+    with pytest.raises(UsageError, match="vocabulary_size must be above 0"):
+        Transformer(ModelConfig())
 
 
 @BOTH
@@ -86,6 +209,15 @@ def test_dropout_acts_in_training_alone(architecture: str) -> None:
     assert not torch.equal(model(ids()), model(ids()))
     model.eval()
     assert torch.equal(model(ids()), model(ids()))
+
+
+@BOTH
+def test_bf16_autocast_stays_near_fp32(architecture: str) -> None:
+    model = small(architecture)
+    exact = model.hidden(ids())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        near = model.hidden(ids())
+    assert (near.float() - exact).norm() < 0.02 * exact.norm()
 
 
 @BOTH
@@ -102,6 +234,17 @@ def test_bf16_gradients_point_where_fp32s_do(architecture: str, positions: int) 
     for (name, _), exact, near in zip(model.named_parameters(), *grads, strict=True):
         if exact.norm() > 1e-3 * max(grad.norm() for grad in grads[0]):
             assert torch.cosine_similarity(exact.flatten(), near.flatten(), dim=0) > 0.99, name
+
+
+@BOTH
+def test_in_bf16_a_position_sees_nothing_after_it(architecture: str) -> None:
+    model = shaken(small(architecture)).eval()
+    changed = ids().clone()
+    changed[:, 12:] = (changed[:, 12:] + 1) % 300
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        before, after = model.hidden(ids()), model.hidden(changed)
+    assert torch.equal(before[:, :12], after[:, :12])
+    assert not torch.equal(before[:, 12], after[:, 12])
 
 
 @pytest.mark.parametrize(("width", "inside"), [(256, 704), (512, 1376), (768, 2048), (128, 352)])

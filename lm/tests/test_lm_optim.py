@@ -76,6 +76,18 @@ def test_norms_and_biases_never_decay_and_all_else_does(architecture: str, name:
     assert decayed == {n for n, _ in model.named_parameters()} - spared
 
 
+@EACH
+def test_a_gradient_of_zero_moves_only_what_decays(name: str) -> None:
+    model = small()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(1.0)
+            parameter.grad = torch.zeros_like(parameter)
+    build_optimizer(model, OptimizerConfig(name=name)).step()
+    moved = {n for n, parameter in model.named_parameters() if not parameter.eq(1.0).all()}
+    assert moved == {n for n, _ in model.named_parameters()} - NORMS_AND_BIASES["gpt2"]
+
+
 def test_muon_takes_the_layers_matrices_and_adamw_the_rest() -> None:
     optimizer = build_optimizer(small("modern"), OptimizerConfig(name="muon"))
     muon = {n: g["parts"] for g in optimizer.param_groups if g["parts"] for n in g["param_names"]}
@@ -152,6 +164,13 @@ def test_adamw_within_muon_equals_torchs() -> None:
         stepped(other, theirs, 1)
     for (name, one), two in zip(model.named_parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(one, two, atol=1e-7, rtol=1e-6, msg=name)
+
+
+@EACH
+def test_it_learns(name: str) -> None:
+    model = small("modern")
+    losses = stepped(model, build_optimizer(model, OptimizerConfig(name=name, learning_rate=5e-3)), 30)
+    assert losses[-1] < losses[0] / 2
 
 
 @EACH
@@ -234,6 +253,12 @@ def test_every_rate_is_above_zero_and_falls_after_warm_up(
     assert all(0 < rate <= 1 for rate in rates)
     assert rates[warmup_updates] == 1.0
     assert rates[warmup_updates:] == sorted(rates[warmup_updates:], reverse=True)
+
+
+def test_the_courses_schedule_reaches_its_end() -> None:
+    """Defect 7: a length counted in micro-batches, eight an update, leaves the rate near its highest at the end."""
+    rates = shares(1_000, shape="linear", warmup_updates=100)
+    assert rates[-1] < 0.002
 
 
 @pytest.mark.parametrize("warmup", [10, 11])

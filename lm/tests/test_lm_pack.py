@@ -1,16 +1,19 @@
 """Token files and their windows, against slow and obvious re-implementations; damage, resuming, full disks."""
 
 import itertools
+import resource
+import signal
 import struct
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainwright.errors import ReadError
+from trainwright.errors import ReadError, UsageError
+from trainwright_lm.config import load_recipe
 from trainwright_lm.tokens.pack import TokenFile, Windows, open_tokens, order, write_tokens
 
 END = 9
@@ -64,6 +67,36 @@ def test_the_tokens_are_mapped_and_not_read(tmp_path) -> None:
     assert tokens.starts.dtype == np.uint64
 
 
+@given(documents=documents_of_ids, context=contexts, packing=st.sampled_from(["join", "tail"]))
+def test_windows_are_those_of_a_slow_cut(folder, documents, context, packing) -> None:
+    windows = Windows(written(folder / "windows.bin", documents), context, packing)
+    expected = slow_windows(documents, context, packing)
+    batch = windows.batch(np.arange(len(windows)))
+    assert batch.dtype == np.int64 and batch.shape == (len(expected), context + 1)
+    assert batch.tolist() == expected
+
+
+@given(documents=documents_of_ids, context=contexts)
+def test_joined_windows_predict_each_token_once_except_the_first_and_the_tail(folder, documents, context) -> None:
+    tokens = written(folder / "once.bin", documents)
+    row = tokens.tokens.tolist()
+    targets = Windows(tokens, context).batch(np.arange(len(Windows(tokens, context))))[:, 1:].ravel().tolist()
+    left_out = len(row) - 1 - len(targets)
+    assert targets == row[1 : 1 + len(targets)]
+    assert 0 <= left_out < context or not row
+    # So every end is a target, too: where one document stops and the next begins is learned.
+    assert targets.count(END) == row[1 : 1 + len(targets)].count(END)
+
+
+@given(documents=documents_of_ids, context=contexts)
+def test_no_window_crosses_documents_where_each_is_cut_by_itself(folder, documents, context) -> None:
+    windows = Windows(written(folder / "tail.bin", documents), context, "tail")
+    batch = windows.batch(np.arange(len(windows)))
+    assert not (batch[:, :-1] == END).any()
+    lengths = [len(ids) + 1 for ids in documents]
+    assert len(windows) == sum((length - 1) // context for length in lengths)
+
+
 @given(documents=documents_of_ids, context=contexts, limit=st.integers(0, 9), seed=st.integers(0, 99))
 def test_a_limit_leaves_the_first_windows_and_any_order_may_be_asked_for(
     folder, documents, context, limit, seed
@@ -72,7 +105,6 @@ def test_a_limit_leaves_the_first_windows_and_any_order_may_be_asked_for(
     for packing in ("join", "tail"):
         expected = slow_windows(documents, context, packing)[: limit or None]
         windows = Windows(tokens, context, packing, limit)
-        assert windows.batch(np.arange(len(windows))).shape == (len(expected), context + 1)
         assert len(windows) == len(expected)
         mixed = order(len(windows), seed=seed, epoch=0)
         assert windows.batch(mixed).tolist() == [expected[i] for i in mixed]
@@ -97,6 +129,27 @@ def test_writing_takes_the_memory_of_one_document_however_many_come(tmp_path) ->
     assert peak_bytes < 3_000_000
 
 
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_window_that_is_not_there_is_refused(tmp_path, index) -> None:
+    windows = Windows(written(tmp_path / "a.bin", [[1] * 6]), 2)
+    with pytest.raises(UsageError, match="between 0 and 2"):
+        windows.batch(np.array([0, index]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("model.context=0", r"model\.context must be above 0"),
+        ("data.packing=both", r"data\.packing must be one of join, tail"),
+        ("data.limit=-1", r"data\.limit must be a finite number and not negative"),
+        ("run.seed=-1", r"run\.seed must be a finite number and not negative"),
+    ],
+)
+def test_windows_and_orders_that_cannot_be_are_refused(setting, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        load_recipe("tiny", None, [setting])
+
+
 @given(count=st.integers(0, 200), seed=st.integers(0, 1 << 40), epoch=st.integers(0, 1000))
 def test_an_order_holds_each_window_once_and_is_the_same_every_time(count, seed, epoch) -> None:
     first = order(count, seed=seed, epoch=epoch)
@@ -109,6 +162,16 @@ def test_an_order_is_the_same_in_every_release() -> None:
     assert order(10, seed=0, epoch=0).tolist() == [6, 1, 0, 5, 3, 8, 7, 9, 2, 4]
     assert order(10, seed=0, epoch=1).tolist() == [7, 3, 5, 0, 1, 4, 6, 8, 9, 2]
     assert order(10, seed=1, epoch=0).tolist() == [1, 0, 9, 8, 6, 3, 7, 4, 2, 5]
+
+
+@settings(max_examples=50)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_refused(folder, share) -> None:
+    file = written(folder / "truncated.bin", [[1, 2], [3]] * 9).path
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(ReadError, match="Prepare the data again"):
+        open_tokens(file)
 
 
 def overwritten(position: int, content: bytes):
@@ -143,6 +206,25 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path) -> None:
             open_tokens(file)
 
 
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ([1, 10], "between 0 and 9"),
+        ([-1], "between 0 and 9"),
+        ([1, END, 2], "must not contain the end token"),
+    ],
+)
+def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        write_tokens(tmp_path / "a.bin", [[1, 2], ids], 10, end_id=END)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_end_token_outside_the_vocabulary_is_refused(tmp_path) -> None:
+    with pytest.raises(UsageError, match="less than the vocabulary size"):
+        write_tokens(tmp_path / "a.bin", [], 10, end_id=10)
+
+
 def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:
     before = written(tmp_path / "a.bin", [[1, 2, 3]]).path.read_bytes()
 
@@ -154,6 +236,30 @@ def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:
         write_tokens(tmp_path / "a.bin", interrupted(), 10, end_id=END)
     assert (tmp_path / "a.bin").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["a.bin"]
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow past 300,000 bytes, as on a disk that fills up."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
+
+    yield fill
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_loses_nothing_already_written(tmp_path, full_disk) -> None:
+    file = tmp_path / "a.bin"
+    before = written(file, [[1, 2, 3]]).path.read_bytes()
+    full_disk()
+    with pytest.raises(OSError, match="File too large"):
+        write_tokens(file, [[i % 9] * 1000 for i in range(400)], 10, end_id=END)
+    assert file.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["a.bin"]
 
 
 def test_packing_by_documents_says_what_it_drops(folder) -> None:

@@ -55,17 +55,10 @@ def test_a_command_says_in_one_line_which_packages_it_needs(command: str, folder
     assert all(name in line for name in PACKAGES), line
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_needs_none_of_them_and_has_examples(command: str, folder: Path) -> None:
-    ended = lm(folder, [command, "--help"])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_needs_none_of_them(command: str, folder: Path) -> None:
+    ended = lm(folder, [*([command] if command else []), "--help"])
     assert ended.returncode == 0 and "Usage" in ended.stdout, ended.stdout + ended.stderr
-    assert f"trainwright lm {command}" in ended.stdout.partition("Examples:")[2]
-
-
-def test_every_command_has_a_line_in_the_list(folder: Path) -> None:
-    lines = lm(folder, ["--help"]).stdout.splitlines()
-    for name in COMMANDS:
-        assert any(line.startswith(f"│ {name} ") and len(line.split()) > 4 for line in lines), name
 
 
 def test_only_what_is_missing_is_named(folder: Path) -> None:

@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,16 @@ def test_what_deduplication_misses_across_the_split_the_proof_drops(
     assert manifest["proof"]["near_texts"] == 0
     assert manifest["funnel"]["dropped"]["near-validation"]["files"] > 0
     assert manifest["splits"]["train"]["documents"] == manifest["proof"]["train_documents"]
+
+
+def test_a_literal_control_token_in_a_text_stays_text(tmp_path: Path) -> None:
+    texts = {f"g{i}/f.py": code(i) + "END = '<|endoftext|>'\n" for i in range(4)}
+    prepare(tmp_path / "data", options(write(tmp_path / "code", texts)))
+    data = open_data(tmp_path / "data")
+    for tokens in (data.train, data.validation):
+        assert (tokens.tokens == data.tokenizer.end_id).sum() == tokens.documents
+        first = tokens.tokens[: int(tokens.starts[1]) - 1]
+        assert "<|endoftext|>" in data.tokenizer.decode(first.tolist())
 
 
 def test_a_single_group_is_split_by_file_and_said_so(tmp_path: Path) -> None:
@@ -424,6 +435,22 @@ def test_killed_at_any_step_and_started_again_it_ends_with_the_same_bytes(
             assert done.returncode == -signal.SIGKILL, done.stderr
             furthest += steps // 8
         assert furthest > 5 + steps // 8  # killed twice at least
+        assert content(out) == expected
+
+
+def test_killed_from_outside_it_ends_with_the_same_bytes(
+    whole: tuple[Path, dict[str, bytes], int], tmp_path: Path
+) -> None:
+    source, expected, _ = whole
+    for wait_seconds in (0.3, 0.6, 0.9):
+        out = tmp_path / str(wait_seconds)
+        with subprocess.Popen(
+            [sys.executable, "-c", _CHILD, str(source), str(out), "0"],
+            env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            time.sleep(wait_seconds)
+            process.kill()
+        assert child(source, out).returncode == 0
         assert content(out) == expected
 
 

@@ -3,6 +3,9 @@
 import base64
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -136,6 +139,24 @@ def test_what_is_pushed_opens_in_transformers(hub: Hub, tmp_path: Path) -> None:
     ids = torch.tensor([AutoTokenizer.from_pretrained(tmp_path)("import numpy as np")["input_ids"]])
     with torch.no_grad():
         torch.testing.assert_close(theirs(ids).logits, ours(ids), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_command_pushes_to_the_hub_that_the_environment_names(hub: Hub, tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", "gpt2")
+    environment = os.environ | {
+        "HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_of_the_test", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path),
+        "HF_HUB_OFFLINE": "0",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "trainwright", "lm", "push", str(folder), "me/tiny"],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"{hub.address}/me/tiny"
+    assert hub.created.get("visibility") != "private"
+    wanted = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert set(hub.files) == wanted | {"README.md"}
 
 
 def test_without_a_token_nothing_is_sent(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

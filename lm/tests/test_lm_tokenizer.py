@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
-from trainwright.errors import ReadError
+from trainwright.errors import ReadError, UsageError
 from trainwright_lm.tokens.tokenizer import _PART_CHARACTERS, END, PIECES, Tokenizer, load_tokenizer, train_tokenizer
 
 CODE = [file.read_text(encoding="utf-8") for file in sorted(Path(__file__).parents[1].glob("*/test_*.py"))]
@@ -115,6 +115,16 @@ def test_a_saved_tokenizer_gives_the_same_ids_and_leaves_no_other_file(fast, sav
     assert [file.name for file in saved.parent.iterdir()] == ["tokenizer.json"]
 
 
+def test_transformers_opens_the_file_and_gives_the_same_ids(fast, saved) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    theirs = PreTrainedTokenizerFast(tokenizer_file=str(saved), eos_token=END)
+    assert (len(theirs), theirs.eos_token_id) == (fast.vocabulary_size, fast.end_id)
+    texts = [text for text in CODE if END not in text]
+    assert theirs(texts)["input_ids"] == [*map(fast.encode, texts)]
+    assert theirs.decode(fast.encode("plt.scatter( x )")) == "plt.scatter( x )"
+
+
 def test_training_stops_reading_at_the_budget() -> None:
     read = []
 
@@ -148,6 +158,36 @@ def test_the_least_vocabulary_is_bytes_and_the_end() -> None:
     tokenizer = train_tokenizer(CODE[:3], vocabulary_size=257, byte_budget=1000)
     assert tokenizer.vocabulary_size == 257
     assert len(tokenizer.encode("naïve")) == 6
+
+
+@pytest.mark.parametrize(
+    ("texts", "vocabulary_size", "byte_budget", "said"),
+    [
+        (["a"], 256, 100, "at least 257"),
+        (["a"], 300, 0, "above 0"),
+        ([], 300, 100, "got none"),
+        (["", ""], 300, 100, "got none"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_trained_is_refused(texts, vocabulary_size, byte_budget, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        train_tokenizer(texts, vocabulary_size=vocabulary_size, byte_budget=byte_budget)
+
+
+@pytest.mark.parametrize("id", [-1, 1500])
+def test_an_id_outside_the_vocabulary_is_refused(fast, id) -> None:
+    with pytest.raises(UsageError, match="between 0 and 1499"):
+        fast.decode([id])
+
+
+@settings(max_examples=25)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_a_truncated_file_is_refused(saved, tmp_path_factory, share) -> None:
+    whole = saved.read_bytes()
+    file = tmp_path_factory.mktemp("truncated") / "tokenizer.json"
+    file.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(ReadError, match=r"readable tokenizer\.json"):
+        load_tokenizer(file)
 
 
 def without_end(layout) -> None:

@@ -143,9 +143,9 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
     passes, at = cleared_between(passed)
     one, is_certain = share_of_loss(record)
     share = look.draws * one if look.draws > 1 and one and is_certain else None
-    steps = [index for index, made in enumerate(passed.changes) if made.kind == STEP]
+    steps = [index for index, kind in enumerate(passed.changes) if kind == STEP]
     changes = passed.changes[: steps[0] + 1] if steps else passed.changes
-    kinds = [c.kind for c in changes if c.kind in ("backward", "cleared")]
+    kinds = [kind for kind in changes if kind in ("backward", "cleared")]
     is_last_alone = look.draws > 1 and kinds[-2:] == ["cleared", "backward"] and "backward" in kinds[:-2]
     look.facts[GradientFacts] = replace(
         facts,

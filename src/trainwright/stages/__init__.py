@@ -40,7 +40,6 @@ from trainwright.stages.evaluation import (
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts, RebuiltLayer
 from trainwright.stages.gradients import (
     CutOff,
-    GradientChange,
     GradientFacts,
     GradientOf,
     InPlace,
@@ -104,7 +103,7 @@ __all__ = [
     "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BatchFacts",
     "BatchOrder", "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets",
     "CutOff", "CutTexts", "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs",
-    "EvaluationFacts", "Extremes", "ForwardFacts", "Given", "GradientChange", "GradientFacts",
+    "EvaluationFacts", "Extremes", "ForwardFacts", "Given", "GradientFacts",
     "GradientOf", "GroupFacts", "ImageFacts", "InPlace", "IneffectiveFreeze", "Information",
     "KeptTensor", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource",
     "LearningFacts", "LearningLook", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",

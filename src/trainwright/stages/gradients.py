@@ -32,8 +32,6 @@ class CutOff:
     """Names of the trainable parameters that the tensor was computed from."""
     updates_before: int = 0
     """How many optimizer steps came before it."""
-    restores: bool = False
-    """Without this call, a step gives gradients to parameters that otherwise get none."""
 
     def left_out(self) -> Repair | None:
         """A repair that keeps the tensor in the graph; None if its value cannot carry a gradient."""
@@ -63,8 +61,6 @@ class KeptTensor:
     name: str
     where: Place | None
     """The user's line that assigns it."""
-    several: bool = False
-    """A tuple or list of tensors."""
     of_trainer: bool = False
     """An attribute of the trainer, which may keep one for its own use; False: of the model, or a variable."""
 
@@ -82,23 +78,6 @@ class PlainList:
 
 BACKWARD, CLIPPED, CLEARED, BY_HAND, STEP = "backward", "clipped", "cleared", "by hand", "step"
 """What changes a gradient: a backward pass, clipping, clearing in any form, another statement; and the optimizer's step."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GradientChange:
-    """Something that happened to the gradient between two updates, and its norm over all parameters."""
-
-    kind: str
-    before: float
-    after: float
-    where: Place | None = None
-    """The user's line; None: unknown."""
-
-    @property
-    def left(self) -> float:
-        """What it left of the gradient's size."""
-        return self.after / self.before if self.before > 0 else 1.0
-
 
 # An update that grows less than this does not depend on the gradient's size.
 SAME_UPDATE = 1.1

@@ -40,7 +40,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     # call that cuts on purpose comes before one in steps, which may be a metric's.
     cut = max(
         reversed([c for c in gradients.cuts if c.upstream]),
-        key=lambda c: (c.restores, len(c.upstream), c.operation == "stop_gradient()"),
+        key=lambda c: (len(c.upstream), c.operation == "stop_gradient()"),
         default=None,
     )
     why, does = _told(cut)

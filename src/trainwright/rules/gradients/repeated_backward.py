@@ -50,7 +50,7 @@ def _written(name: str) -> str:
 
 def _detached(kept: KeptTensor) -> str:
     name = _written(kept.name)
-    return f"{name} = tuple(t.detach() for t in {name})" if kept.several else f"{name} = {name}.detach()"
+    return f"{name} = {name}.detach()"
 
 
 def _detach(call: Call) -> Call:

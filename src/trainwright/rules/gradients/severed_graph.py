@@ -26,7 +26,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
     if gradients.wiped or gradients.wiped_passes:  # what arrived was cleared: of that wiped-accumulation speaks
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
-    for cut in sorted(gradients.cuts, key=lambda c: not c.restores):
+    for cut in gradients.cuts:
         lost = sorted(without & set(cut.upstream))
         if not lost or (cut.operation == "no_grad" and loaded.issuperset(lost)):
             continue

@@ -13,7 +13,7 @@ from torch import nn
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import user_place
-from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, STEP, GradientChange
+from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, STEP
 
 # Two gradients that are equal up to a factor have a cosine of 1 up to rounding.
 PARALLEL_WITHIN = 1e-4
@@ -42,7 +42,7 @@ class Passed:
     """By optimizer id: the groups' rates at its first step."""
     reached: dict[int, torch.Tensor] = field(default_factory=dict)
     """By parameter id: the gradient after the last backward pass, if it is recorded."""
-    changes: list[GradientChange] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     """What happened to the gradients, if they are recorded."""
     wiped: set[int] = field(default_factory=set)
     """Ids of parameters whose gradient was gone when their optimizer was to step, if gradients are recorded."""
@@ -191,7 +191,7 @@ class _GradientChanges:
     """
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
-        self.found: list[GradientChange] = []
+        self.found: list[str] = []
         self.parameters = parameters
         self._last: float | None = None
 
@@ -202,7 +202,7 @@ class _GradientChanges:
         before, now = self._last, self._norm()
         if before is None or abs(now - before) <= _SAME_WITHIN * before:
             return False
-        self._add(CLEARED if now == 0 else BY_HAND, before, now, None)
+        self._add(CLEARED if now == 0 else BY_HAND, now)
         return now == 0
 
     def begin(self) -> None:
@@ -213,11 +213,11 @@ class _GradientChanges:
     def end(self, kind: str) -> None:
         """The call is over."""
         if self.parameters:
-            self._add(kind, self._last or 0.0, self._norm(), user_place())
+            self._add(kind, self._norm())
 
-    def _add(self, kind: str, before: float, after: float, where: Place | None) -> None:
-        self.found.append(GradientChange(kind=kind, before=before, after=after, where=where))
-        self._last = after
+    def _add(self, kind: str, norm: float) -> None:
+        self.found.append(kind)
+        self._last = norm
 
     def _norm(self) -> float:
         squares = 0.0

@@ -13,7 +13,7 @@ from trainwright.frameworks.messages import best
 # Outcomes of the rehearsal, and the findings that can explain each. By themselves these are notes: something unusual, with
 # which many trainings learn. One that has learned nothing is their proof.
 EXPLAINED_BY = {
-    "held-out-at-constant": {"imbalanced-classes", "unequal-loss-terms", "unread-text", "excessive-weight-decay"},
+    "held-out-at-constant": {"imbalanced-classes", "unequal-loss-terms", "excessive-weight-decay"},
     "unlearned-part": {"imbalanced-classes"},
     "simple-learner-better": {"unequal-loss-terms", "excessive-weight-decay"},
 }

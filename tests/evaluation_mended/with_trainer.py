@@ -1,11 +1,12 @@
 """Three kinds of wine, numbered from 1, and three outputs; the evaluation computes the loss as well: the Trainer."""
 
 import torch
-from material import QUIET
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 from torch import nn
 from transformers import Trainer, TrainingArguments
+
+from material import QUIET
 
 torch.manual_seed(0)
 X, y = load_wine(return_X_y=True)

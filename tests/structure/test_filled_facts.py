@@ -56,7 +56,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         WarningFacts.heard"""),
     ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
-        BatchFacts.is_row BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
+        BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
         BatchFacts.targets_found BatchFacts.made_floats BatchFacts.embedding BatchFacts.token_key
         DatasetFacts.endless DatasetFacts.batch_majority ForwardFacts.rebuilt ForwardFacts.mode_by_call
@@ -101,7 +101,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
         SetupFacts.idle OptimizerFacts.state_bytes ForwardFacts.works_at_rows GradientFacts.update_growth
-        LossFacts.renormalised LossFacts.unchanged_by_weights OptimizerFacts.warmup_updates
+        LossFacts.renormalised LossFacts.terms LossFacts.unchanged_by_weights OptimizerFacts.warmup_updates
         SetupFacts.unmatched_checkpoints"""),
     ("a schedule that raises ends the run itself", TORCH, "OptimizerFacts.schedule_failure"),
     ("fit makes an update of each batch", KERAS, """

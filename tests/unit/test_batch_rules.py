@@ -9,7 +9,6 @@ from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Failure, Place, Severity
 from trainwright.rules.batch.masked_labels import all_labels_masked
 from trainwright.rules.batch.masks import mismatched_mask
-from trainwright.rules.batch.mostly_padding import mostly_padding
 from trainwright.rules.batch.unequal_lengths import ragged_batch
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
@@ -60,15 +59,6 @@ def test_the_line_is_that_of_what_made_the_mask(by_collator, line) -> None:
     batch = _batch(attended_padding=40, hidden_tokens=60, padding_tokens=40, collator_masks=by_collator)
     [found] = _found(mismatched_mask, batch=batch, setup=SETUP, forward=None)
     assert found.where == Place("train.py", line)
-
-
-@pytest.mark.parametrize(
-    ("shares", "hidden", "count"),
-    [((0.51,) * 3, 0, 1), ((0.5,) * 3, 0, 0), ((0.9,) * 2, 0, 0), ((0.9,) * 3, 5, 1), ((0.9,) * 3, 6, 0)],
-)
-def test_padding_is_counted_over_three_batches_whose_mask_hides_no_text(shares, hidden, count) -> None:
-    batch = _batch(padding_shares=shares, hidden_tokens=hidden)
-    assert len(_found(mostly_padding, batch=batch, setup=SETUP)) == count
 
 
 @pytest.mark.parametrize(("kind", "count"), [("list", 0), ("object array of list", 1)])

@@ -11,7 +11,7 @@ X = torch.tensor([[3.0, 4.0]])
 
 
 def _observed(statements) -> Passed:
-    """What a step's statements do to a gradient of norm 5."""
+    """What a step's statements do to a gradient."""
     model = nn.Linear(2, 1, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     gates = Gates([*model.parameters()], keep=True)
@@ -36,20 +36,11 @@ def _halve(model, optimizer):
 
 
 @pytest.mark.parametrize(
-    ("statements", "kind", "left"),
-    [
-        (_clear_by_hand, CLEARED, 0.0),
-        (_zero_by_hand, CLEARED, 0.0),
-        (_halve, BY_HAND, 0.5),
-    ],
+    ("statements", "kind"), [(_clear_by_hand, CLEARED), (_zero_by_hand, CLEARED), (_halve, BY_HAND)]
 )
-def test_each_change_of_a_gradient_is_kept_with_what_it_leaves(statements, kind: str, left: float) -> None:
-    changes = _observed(statements).changes
-    assert [c.kind for c in changes] == [BACKWARD, kind, STEP]
-    assert changes[0].after == pytest.approx(5.0)
-    assert changes[1].left == pytest.approx(left, abs=1e-5)
-    assert changes[2].before == pytest.approx(5 * left, abs=1e-5)
+def test_each_change_of_a_gradient_is_kept(statements, kind: str) -> None:
+    assert _observed(statements).changes == [BACKWARD, kind, STEP]
 
 
 def test_nothing_is_kept_of_a_gradient_that_stays() -> None:
-    assert [c.kind for c in _observed(lambda model, optimizer: None).changes] == [BACKWARD, STEP]
+    assert _observed(lambda model, optimizer: None).changes == [BACKWARD, STEP]

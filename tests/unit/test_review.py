@@ -260,8 +260,6 @@ def test_one_class_in_training_is_told_for_classes_and_for_yes_and_no() -> None:
         none = np.zeros((8, 64))
         add_calls(wide, of_values(none, none + 0.1, update=update, trains=trains, kind=Kind.BINARY))
     assert "partial-data" not in said(wide)
-    made = dataclasses.replace(binary, makes_labels=True)
-    assert "partial-data" not in said(made)
     queue = empty()  # a queue of others: the first is right
     for update in range(UPDATES):
         add_calls(queue, of_classes([0] * 8, [0] * 8, update=update, trains=True, width=65))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from trainwright.core import Facts, Failure, Repair
-from trainwright.stages import (
-    SetupFacts,
-)
+from trainwright.stages import SetupFacts
 from trainwright.stages.overfit import Hits
 
 
@@ -24,10 +22,6 @@ class Train:
     seed: int
     changes: tuple[Repair, ...] = ()
     """Repairs in force for this run only."""
-    seconds: float = 30.0
-    """Stop early after this time."""
-    enough: float = 0.0
-    """Stop early once the mean loss over all batches is at most this fraction of the first step's; 0: take all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,29 +87,8 @@ class Training(Protocol):
     def build_optimizer(self) -> None:
         """Build the optimizer as training does, with the repairs in force."""
 
-    def take_step(self, batch: Any, number: int, further: Iterator[Any] | None = None) -> Record:
-        """Take one step with its update; the record includes an exception that it raised.
-
-        Args:
-            further: where the other micro-batches come from that an update accumulates; None: it is of this batch alone.
-        """
-
-    def loss_of(self, batch: Any) -> float:
-        """The loss of a batch with the initial weights, always with the same random numbers.
-
-        Raises:
-            Exception: whatever the step raised.
-        """
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force from now on.
-
-        Raises:
-            Exception: whatever its change raised; the repair is then not in force.
-        """
-
-    def put_back(self) -> None:
-        """Undo everything since the training was reached."""
+    def take_step(self, batch: Any, number: int) -> Record:
+        """Take one step with its update; the record includes an exception that it raised."""
 
 
 Scope = Mapping[str, Any]
@@ -125,14 +98,7 @@ class FailedCall(Protocol):
     """A call outside of training that raised and ended the script; it can be made again."""
 
     def measure(self) -> tuple[Facts, ...]:
-        """Make the call again with the repairs in force; the facts of it, or none if they tell nothing."""
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force.
-
-        Raises:
-            PartMissing: the call lacks the part that the repair would change.
-        """
+        """Make the call again; the facts of it, or none if they tell nothing."""
 
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The facts of the setup, with what is known of the called object."""

@@ -16,6 +16,7 @@ from trainwright.stages.learning import NO_LOSS
 from trainwright.stages.overfit import measure_overfit
 from trainwright.timing import now
 
+MOST_SECONDS = 30.0
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
 LOST_STEPS = 12
 LOST_FACTOR = 3.0
@@ -67,8 +68,7 @@ def train(
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (request.steps - step - 1)
                     break
-                over = now() - started > request.seconds
-                if over or _is_lost(losses) or _is_enough(losses, len(chosen), request.enough):
+                if now() - started > MOST_SECONDS or _is_lost(losses):
                     break
             shown = at_end(chosen)
     finally:
@@ -83,20 +83,12 @@ def train(
     )
 
 
-def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
-    """Whether the mean loss over the last pass over all batches is at most this fraction of the first step's.
-
-    A negative loss has no zero to fall to.
-    """
-    return losses[0] > 0 and len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
-
-
 def _is_lost(losses: Sequence[float]) -> bool:
     """Whether a run has diverged for good, so that more steps would only cost time."""
     return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0
 
 
-def overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
+def overfit_facts(run: Run) -> OverfitFacts:
     """The facts of steps on one batch."""
     return measure_overfit(
         run.losses,
@@ -108,7 +100,6 @@ def overfit_facts(run: Run, class_names: tuple[str, ...] = ()) -> OverfitFacts:
         evaluated=run.evaluated,
         hits=run.hits,
         labels=dict(sorted(Counter(run.labels).items())),
-        class_names=class_names,
     )
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.plain import place, plain, read
 from trainwright.core.repair import Repair, Seam
-from trainwright.core.sample import Sample
-from trainwright.core.sheet import DIGITS, Sheet, sheet_from_dict, sheet_to_dict
+from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import Verdict
@@ -105,8 +104,6 @@ class Report:
     """What a probe reads of the label along the pipeline, if the training was not seen to learn."""
     sheet: Sheet | None = None
     """What was seen in the rehearsal; None: there was none."""
-    samples: tuple[Sample, ...] = ()
-    """Single rows, as the check's batches have them; empty: none may be shown, or the sheet has those of the whole run."""
     message: str = ""
     """Anything else the user should know: no training was started, the check was interrupted, and so on."""
     failure: Failure | None = None
@@ -200,7 +197,7 @@ def _one_training(report: Report) -> dict[str, Any]:
         ],
         "profile": [{**plain(p), "share": round(p.share, 4)} for p in report.profile],
         "sheet": sheet_to_dict(report.sheet),
-        "samples": plain(report.samples, DIGITS),
+        "samples": [],
         "redirected": {**plain(report.redirected), "to": "cpu"} if report.redirected else None,
         "message": report.message,
         "failure": plain(report.failure),

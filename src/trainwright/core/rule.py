@@ -56,8 +56,6 @@ class Rule:
     module: str
     residual: bool = False
     """It runs only if no other rule explains the symptoms, so if there is no unrepaired finding before it."""
-    general: bool = False
-    """It says that nothing is learned, and not why: a later finding that says why takes its place."""
     raises: bool = True
     """The fault can make a later stage raise an error; False: any such error has another cause."""
     foretells: Fate | None = None
@@ -113,7 +111,6 @@ def rule(
     severity: Severity,
     *,
     residual: bool = False,
-    general: bool = False,
     raises: bool = True,
     foretells: Fate | None = None,
     after: str = "",
@@ -124,7 +121,6 @@ def rule(
 
     Args:
         residual: run only if no other rule explains the symptoms.
-        general: a finding that says why nothing is learned takes the place of this rule's.
         raises: the fault can make a later stage raise an error.
         foretells: what becomes of the training, unless the run is seen to do otherwise.
         after: the code of the rule that this one runs right after, because the same facts show both faults.
@@ -147,7 +143,6 @@ def rule(
             parameters=parameters,
             module=function.__module__,
             residual=residual,
-            general=general,
             raises=raises,
             foretells=foretells,
             after=after,

@@ -98,7 +98,7 @@ def _begin(statement: Statement, frame: FrameType) -> Tally:
     loops, owner, file = loops_at(frame, statement.lineno), code_node(frame.f_code), frame.f_code.co_filename
     found: list[WrittenQuotient] = []
     if loops and owner is not None and isinstance(loops[0].node, ast.For):
-        found = list(quotients_of(loops[0].node, list(own_nodes(owner)), _scope(frame), file))
+        found = list(quotients_of(loops[0].node, list(own_nodes(owner)), _scope(frame)))
     around = loops[-1].node if loops else None
     name, begun_at = _origin(_target(statement), frame)
     return Tally(

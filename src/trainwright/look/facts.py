@@ -145,7 +145,7 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
     share = look.draws * one if look.draws > 1 and one and is_certain else None
     steps = [index for index, made in enumerate(passed.changes) if made.kind == STEP]
     changes = passed.changes[: steps[0] + 1] if steps else passed.changes
-    kinds = [c.kind for c in changes if c.kind in ("backward", "cleared")]
+    kinds = [made.kind for made in changes if made.kind in ("backward", "cleared")]
     is_last_alone = look.draws > 1 and kinds[-2:] == ["cleared", "backward"] and "backward" in kinds[:-2]
     look.facts[GradientFacts] = replace(
         facts,

@@ -26,12 +26,9 @@ class WrittenQuotient:
     """The statement adds to the dividend, rather than assigning to it."""
     mean: bool | None
     """It adds the batch's mean, rather than its sum; None: neither is written there."""
-    file: str
 
 
-def quotients_of(
-    loop: ast.For, nodes: Sequence[ast.AST], scope: Mapping[str, Any], file: str
-) -> Iterator[WrittenQuotient]:
+def quotients_of(loop: ast.For, nodes: Sequence[ast.AST], scope: Mapping[str, Any]) -> Iterator[WrittenQuotient]:
     """The quotients behind a loop over a loader, of what it computes.
 
     Args:
@@ -63,7 +60,6 @@ def quotients_of(
                     by_rows=divisor == _ROWS,
                     added=added,
                     mean=_is_mean(statement.value),
-                    file=file,
                 )
 
 

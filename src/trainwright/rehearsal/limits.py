@@ -44,8 +44,3 @@ class Limits:
     def is_training_over(self) -> bool:
         """Whether the training under way has had its time."""
         return self._began is not None and self.elapsed >= self._until
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the whole time is over."""
-        return self.elapsed >= self.seconds

@@ -121,8 +121,6 @@ class Update:
     rate: float
     """The highest learning rate of its groups."""
     gradient_norm: float | None = None
-    seconds: float = 0.0
-    """Since the run began."""
 
 
 @dataclass(kw_only=True)
@@ -300,7 +298,6 @@ class Sampled:
     trains: bool
     data: int
     model: int
-    evaluation: int | None
     source: Source
     number: int | None
     inputs: list[tuple[str, NDArray[Any]]]
@@ -380,8 +377,6 @@ class Record(Facts):
     """Training calls in which one output met several targets (mixed rows)."""
     widened: str = ""
     """The shapes of outputs and labels that a loss broadcast against each other; empty: none."""
-    makes_labels: bool = False
-    """Whether the labels of training are not in the loader's batches, as in contrastive losses."""
     isolation: str = ""  # `kernel` or `python`: what kept the script from leaving anything behind
     kept_away: tuple[str, ...] = ()
     """What the script would have written, tracked or sent, in a few words each."""

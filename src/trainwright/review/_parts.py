@@ -80,7 +80,7 @@ def parts_behind(record: Record, training: Training | None = None) -> list[Part]
     trained = [one for one in trained_rows(record, last) if one.output not in known and one.source in _ASKED]
     every = [*held, *trained]
     ahead = max((one for one in every if one.learned), key=_way, default=None)
-    if ahead is None or _way(ahead) < AHEAD or record.makes_labels:
+    if ahead is None or _way(ahead) < AHEAD:
         return []
     calls = [one for one in record.answers if not one.trains]
     behind = [one for one in every if one.trained is not None and _is_behind(one, every)]

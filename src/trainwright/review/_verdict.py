@@ -173,7 +173,7 @@ def _flat(record: Record, training: Training | None) -> Rows | None:
     flat = [one for one in held if one.at_constant and one.trained is not None and len(one.labels) >= FEWEST_HELD_OUT]
     if flat or held:
         return flat[0] if flat else None
-    trained = [] if record.makes_labels or evaluated_rows(record, training) else trained_rows(record, training)
+    trained = [] if evaluated_rows(record, training) else trained_rows(record, training)
     return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
 
 
@@ -182,11 +182,11 @@ def _not_shown(record: Record, training: Training | None, held: list[Rows], afte
     if held:
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {held[0].told}{cut}{_own(record, training)}")
     trained = [*evaluated_rows(record, training), *trained_rows(record, training)]
-    if trained and not record.makes_labels:
+    if trained:
         best = next((one for one in trained if one.learned), trained[0])
         only = "no held-out labels were seen beside answers"
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {best.told}; {only}{cut}{_own(record, training)}")
-    if record.answers and not record.makes_labels and not _only_made(record):
+    if record.answers and not _only_made(record):
         return Verdict(
             shown=Shown.NOT_SHOWN, why=f"{after} too few labels were seen to tell{cut}{_own(record, training)}"
         )

@@ -28,7 +28,7 @@ BELOW = -4.0
 FEWEST_UPDATES = 10
 
 
-@rule("TW1013", Severity.WARNING, general=True)
+@rule("TW1013", Severity.WARNING)
 def held_out_at_constant(record: Record) -> Iterator[Finding]:
     """Rows on which no measure sees a gain."""
     rows = rows_at_constant(record)
@@ -75,7 +75,7 @@ def rows_at_constant(record: Record) -> Rows | None:
             return None
         flat = [one for one in held if one.at_constant and one.trained is not None and one.source != Source.DIFFERENCE]
         return next((one for one in flat if len(one.labels) >= FEWEST_HELD_OUT), None)
-    if evaluated_rows(record, last) or record.makes_labels:
+    if evaluated_rows(record, last):
         return None
     trained = [one for one in trained_rows(record) if one.output.kind == Kind.CLASSES]
     if any(one.learned for one in trained):

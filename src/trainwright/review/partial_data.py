@@ -97,8 +97,6 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
 
 
 def _one_class(record: Record, where: Place | None) -> Finding | None:
-    if record.makes_labels:
-        return None
     evaluated = {one.output for one in record.answers if not one.trains}
     for output, labels in record.trained_labels.items():
         if output not in evaluated and not labels.classes.keys() - {0}:
@@ -125,7 +123,7 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
 
 def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
     for output, labels in record.trained_labels.items():
-        if output.kind != Kind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES or record.makes_labels:
+        if output.kind != Kind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES:
             continue
         if not any(one.output == output for one in trained_rows(record)):
             continue  # labels that are made

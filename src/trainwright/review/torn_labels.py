@@ -25,7 +25,7 @@ FEWEST_INPUTS = 6
 @rule("TW1005", Severity.WARNING)
 def torn_labels(record: Record) -> Iterator[Finding]:
     """Rows that the model cannot tell apart, though their labels differ."""
-    if mixes_rows(record) or record.makes_labels:
+    if mixes_rows(record):
         return
     for output, of_rows in record.answers_of.items():
         total = sum(sum(labels.values()) for labels in of_rows.values())

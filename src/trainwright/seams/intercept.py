@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import wrapt
@@ -21,18 +20,10 @@ from trainwright.seams.listening import (
     torch_patches,
     trainer_patches,
 )
-from trainwright.seams.listening.seen import Listener, Seen, active, keep_constructions, listener, told
+from trainwright.seams.listening.seen import active, keep_constructions, listener
 from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
 from trainwright.seams.source.places import user_frame
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[Seen]:
-    """Report scripts' framework calls to a listener while the context lasts."""
-    install()
-    with told(listener) as seen:
-        yield seen
 
 
 @functools.cache

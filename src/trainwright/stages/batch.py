@@ -117,8 +117,6 @@ class BatchFacts(Facts):
     stage = Stage.BATCH
     failure: Failure | None = None
     rows: int = 0
-    is_row: bool = False
-    """The batch is a single row: one of its values is a scalar."""
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     """Keys whose values are not tensors, with the type of each value."""

@@ -219,10 +219,6 @@ class TextFacts:
     """Median number of tokens in the raw texts, untruncated, without special tokens."""
     examples: tuple[tuple[str, str], ...] = ()
     """Pairs of a raw text ("" if there is none) and the text that its tokens decode to."""
-    read: tuple[str, ...] = ()
-    """The columns of texts whose tokens the rows hold."""
-    unread: tuple[str, ...] = ()
-    """The columns of texts of which no row holds them, if others are read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -239,15 +239,14 @@ def _of_its_rows(facts: OverfitFacts) -> str:
     labels = facts.labels
     if not labels:
         return ""
-    named = {c: f"{c} ({facts.class_names[c]})" if facts.class_names else str(c) for c in labels}
     if len(labels) == 1:
-        only = next(iter(named.values()))
+        only = next(iter(labels))
         return f"; all its {facts.rows} rows have one label, {only}, so that a constant answer is right"
     if len(labels) > _SHOWN_LABELS:
         fewest, most = min(labels.values()), max(labels.values())
         each = f"{fewest} rows" if fewest == most else f"{fewest} to {most} rows"
         return f"; its {facts.rows} rows hold {len(labels)} labels, {each} each"
-    return f"; its {facts.rows} rows hold labels {', '.join(f'{named[c]}: {n}' for c, n in labels.items())}"
+    return f"; its {facts.rows} rows hold labels {', '.join(f'{c}: {n}' for c, n in labels.items())}"
 
 
 def _progress(facts: OverfitFacts) -> str:

@@ -82,18 +82,11 @@ class Counter:
     start: float
     once: float
     twice: float
-    training: bool = False
-    """The training loop adds to it."""
     added_at: Place | None = None
     begun_at: Place | None = None
     """The user's line that initializes it."""
     set_back_by: str = ""
     """The user's reset method that the framework calls before each pass."""
-    share: str = ""
-    """The quotient in the script that has this counter as its numerator."""
-    share_once: float | None = None
-    """The quotient after one pass; `share_twice`: after two."""
-    share_twice: float | None = None
     carried: bool = False
     """Seen in the run itself, in which passes differ: the second pass began with what the first one had come to."""
 

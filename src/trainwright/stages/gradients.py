@@ -32,8 +32,6 @@ class CutOff:
     """Names of the trainable parameters that the tensor was computed from."""
     updates_before: int = 0
     """How many optimizer steps came before it."""
-    restores: bool = False
-    """Without this call, a step gives gradients to parameters that otherwise get none."""
 
     def left_out(self) -> Repair | None:
         """A repair that keeps the tensor in the graph; None if its value cannot carry a gradient."""
@@ -63,8 +61,6 @@ class KeptTensor:
     name: str
     where: Place | None
     """The user's line that assigns it."""
-    several: bool = False
-    """A tuple or list of tensors."""
     of_trainer: bool = False
     """An attribute of the trainer, which may keep one for its own use; False: of the model, or a variable."""
 

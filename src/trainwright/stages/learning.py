@@ -158,8 +158,6 @@ class LearningFacts(Facts):
     is least below its constant."""
     trained: LearningLook | None = None
     """The last look at rows that were trained on."""
-    terms: int = 1
-    """How many loss calls make up the loss of a batch."""
     information: Information | None = None
     """What the forward pass keeps of the label after the last update, if learning was not shown; None if there are
     several losses, each with labels of its own."""

@@ -47,7 +47,6 @@ class OverfitFacts(Facts):
     """How many of the batch's answers are right after the steps, in evaluation mode; None: it has no right answers."""
     labels: Mapping[int, int] = field(default_factory=dict)
     """How many of its rows have each class; empty if rows have none."""
-    class_names: tuple[str, ...] = ()
 
     @property
     def final(self) -> float:
@@ -102,7 +101,6 @@ def measure_overfit(
     evaluated: float | None = None,
     hits: Hits | None = None,
     labels: Mapping[int, int] | None = None,
-    class_names: tuple[str, ...] = (),
 ) -> OverfitFacts:
     """Return the facts of a loss curve (one value per step; the first is before any update)."""
     finite = [x for x in losses if x == x and abs(x) != float("inf")]
@@ -129,7 +127,6 @@ def measure_overfit(
         evaluated=evaluated,
         hits=hits,
         labels=labels or {},
-        class_names=class_names,
     )
 
 

@@ -28,8 +28,6 @@ class Words:
     """How to pass a collator."""
     pad_arrays: str = "pad the lists of {value}"
     """How to pad lists of numbers to one length; `{type}` is empty for integers."""
-    less_padding: str = "pad each batch to its own longest row, and put rows of similar length together"
-    """How to reduce padding."""
     text_layer: str = "a tokenizer"
     """The part of a model that turns texts into numbers."""
     fewer_predictions: str = "keep only what the metrics need from each batch"

@@ -123,8 +123,6 @@ class TriedSet:
     batch_size: int
     step: Step
     evaluated: bool = False
-    confirm: Step | None = None
-    """The user's own evaluation on such rows, if `step` only resembles it: what it does not raise is no fault."""
 
 
 def try_worst_rows(tried: TriedSet, seconds: float) -> list[BadRow]:
@@ -189,8 +187,6 @@ class _Search:
             yield from self._failing(odd[: len(odd) // 2])
             yield from self._failing(odd[len(odd) // 2 :])
             return
-        if self.set.confirm is not None and not self._is_confirmed(found, odd[0].row):
-            return
         yield BadRow(
             split=self.set.name,
             odd=odd[0],
@@ -199,13 +195,6 @@ class _Search:
             loss=found.loss,
             usual_loss=self.usual_loss,
         )
-
-    def _is_confirmed(self, found: RowStep, row: int) -> bool:
-        """Whether the user's own evaluation raises with this row and not without it; a loss of NaN needs no more."""
-        if not found.failure or self.set.confirm is None:
-            return bool(found.wrong)
-        usual, with_it = self.set.confirm(self.others[: self.size]), self.set.confirm(self._with([row]))
-        return usual is not None and not usual.wrong and with_it is not None and bool(with_it.wrong)
 
     def _with(self, rows: Sequence[int]) -> list[int]:
         """A batch with these rows, of the usual size."""

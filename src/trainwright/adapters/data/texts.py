@@ -19,11 +19,7 @@ from trainwright.stages.rows import CutTexts
 from trainwright.timing import now
 
 _COUNTED_TEXTS = 32
-# Of so many rows, the columns of so many words are texts for a model (and no names, numbers or paths).
-_COMPARED_ROWS, _FEWEST_ROWS, _FEWEST_WORDS, _COMPARED_TOKENS = 64, 8, 5, 8
-# A column is read if so many of its rows hold its tokens, and unread if so few do (a text may be part of another); one that
-# was cleaned first has so many of them still, in another order.
-_READ, _UNREAD, _CLEANED = 0.9, 0.1, 0.8
+_FEWEST_ROWS = 8
 # Evenly spaced rows: the share of tokens that is lost is known from them within a few percent.
 _SAMPLED_ROWS = 48
 # A row is the beginning (or the end) of its text in this share of rows; otherwise the two do not belong together.
@@ -76,53 +72,8 @@ def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
             source_distinct=len(set(raw)) if len(raw) == len(rows) else None,
             source_tokens=float(np.median(uncut)) if uncut else None,
             examples=tuple((rows[i][1], decoded[i]) for i in order[:3]),
-            **_read_columns(split, tokenizer),
         )
     return None
-
-
-def _read_columns(split: Split, tokenizer: Any) -> dict[str, tuple[str, ...]]:
-    """The columns of texts whose tokens the rows hold, and those that were never tokenized."""
-    read, unread = [], []
-    items = split.items[:_COMPARED_ROWS]
-    for name in items[0]:
-        pairs = [(item[name], _numbers(item)) for item in items if _is_prose(item.get(name))]
-        if len(pairs) < _FEWEST_ROWS or len({text for text, _ in pairs}) < 2:
-            continue
-        found = [
-            _held(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"], held) for text, held in pairs
-        ]
-        if sum(whole for whole, _ in found) >= _READ * len(found):
-            read.append(name)
-        elif (
-            sum(whole for whole, _ in found) <= _UNREAD * len(found)
-            and np.mean([share for _, share in found]) < _CLEANED
-        ):
-            unread.append(name)
-    return {"read": tuple(read), "unread": tuple(unread) if read else ()}
-
-
-def _is_prose(value: Any) -> bool:
-    return isinstance(value, str) and len(value.split()) >= _FEWEST_WORDS
-
-
-def _numbers(item: Mapping[str, Any]) -> list[list[int]]:
-    """The columns of whole numbers of a row: tokens of inputs and of labels."""
-    lists = [
-        value for value in item.values() if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "tolist")
-    ]
-    arrays = [np.asarray(value) for value in lists]
-    return [array.tolist() for array in arrays if array.ndim == 1 and array.dtype.kind in "iu"]
-
-
-def _held(tokens: list[int], columns: list[list[int]]) -> tuple[bool, float]:
-    """Whether one of a row's columns holds a text's tokens in their order, and the largest share of them that one holds.
-
-    The first and the last token may be others beside other texts, and what comes late may be cut off.
-    """
-    inner = tokens[1:-1][:_COMPARED_TOKENS] or tokens
-    whole = any(inner == column[i : i + len(inner)] for column in columns for i in range(len(column)))
-    return whole, max((len(set(tokens) & set(column)) / len(set(tokens)) for column in columns), default=0.0)
 
 
 def _raw_text(item: Mapping[str, Any]) -> str:

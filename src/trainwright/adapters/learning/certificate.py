@@ -59,7 +59,6 @@ def measure_trained(
         planned=planned,
         looks=tuple(reversed(looks)),
         trained=trained,
-        terms=terms,
         information=information,
     )
 

@@ -22,8 +22,6 @@ TORCH = Words(
     unlabelled_rows="mark rows without a label with -100",
     collator="pass collate_fn={value} to the DataLoader",
     drop_last="drop_last=True",
-    less_padding="tokenize without padding and pad in the collator (DataCollatorWithPadding), and draw rows of similar "
-    "length together (a batch_sampler of the DataLoader)",
     backward="call loss.backward() before the update",
 )
 # For a loop of the script's own, and one that uses an Accelerator.

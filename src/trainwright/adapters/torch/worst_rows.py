@@ -9,7 +9,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from trainwright.adapters.data.odd_rows import (
     RowStep,
-    Step,
     TriedSet,
     one_by_one,
     part_of_rows,
@@ -41,7 +40,6 @@ def try_rows_of(
     batch_size: int,
     workers: int,
     evaluated: bool,
-    confirm: ItemStep | None = None,
 ) -> tuple[Reading, list[BadRow]]:
     """What steps on the extreme rows of a set come to, after as many of its rows were read as time allows."""
     started = now()
@@ -59,17 +57,13 @@ def try_rows_of(
             odd = [*(o for o in found.found() if o.row not in known), *odd]
             reading = Reading(read=min(rows, facts.read + found.read), rows=rows)
 
-    def by_number(step: ItemStep) -> Step:
-        return lambda numbers: step(Items(data, kept, numbers))
-
     tried = TriedSet(
         name=facts.name,
         odd=odd,
         others=others,
         batch_size=batch_size,
-        step=by_number(step),
+        step=lambda numbers: step(Items(data, kept, numbers)),
         evaluated=evaluated,
-        confirm=by_number(confirm) if confirm is not None else None,
     )
     return reading, try_worst_rows(tried, seconds - (now() - started))
 

@@ -15,8 +15,6 @@ WORDS = replace(
     stratified_split="train_test_split(…, shuffle=True, stratify_by_column=…)",
     drop_last="dataloader_drop_last=True",
     collator="pass data_collator={value} to the Trainer",
-    less_padding="tokenize without padding and pad in the collator (DataCollatorWithPadding), and write "
-    'train_sampling_strategy="group_by_length" in TrainingArguments(…)',
     fewer_predictions="pass preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1) to the Trainer",
     less_memory="gradient_checkpointing=True, bf16=True",
     smaller_batches="pass per_device_train_batch_size={rows} and gradient_accumulation_steps={steps}",

@@ -59,12 +59,12 @@ def products(table: np.ndarray) -> np.ndarray:
     return np.asarray(table @ table.T, dtype=np.float64)
 
 
-def leave_one_out(kernel: np.ndarray, targets: np.ndarray, penalty: float = 1.0) -> np.ndarray:
+def leave_one_out(kernel: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Each row's prediction by ridge regression on all other rows, in closed form.
 
-    With H = K (K + penalty I)^-1 the left-out residual of row i is (y - Hy)_i / (1 - H_ii).
+    With H = K (K + I)^-1, K divided by the mean of its diagonal, the left-out residual of row i is (y - Hy)_i / (1 - H_ii).
     """
-    inverse = np.linalg.inv(kernel + penalty * np.mean(np.diag(kernel)) * np.eye(len(kernel)))
+    inverse = np.linalg.inv(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)))
     return np.asarray(targets - (inverse @ targets) / np.diag(inverse)[:, None])
 
 

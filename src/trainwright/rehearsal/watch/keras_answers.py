@@ -71,12 +71,9 @@ class Question:
     labels: Any = None
     """Of all rows, in training."""
     keys: Any = None
-    epochs: int = 1
     data: int = 0
     evaluation: int | None = None
     training: int = 0
-    step: Any = None
-    """Prepares the model's inputs, where it is not the model itself that takes them."""
 
 
 def losses_by_output(loss: Any, names: list[str]) -> list[Any]:

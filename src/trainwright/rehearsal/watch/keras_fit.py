@@ -18,7 +18,6 @@ class Look:
     """The end of an epoch."""
 
     epoch: int
-    update: int
     weights: float
     logs: dict[str, float] = field(default_factory=dict)
 
@@ -105,14 +104,13 @@ class Fit:
                 optimizer=self.recorder.number_of(optimizer),
                 rate=rate_of(optimizer),
                 gradient_norm=self.norm,
-                seconds=self.recorder.seconds,
             )
         )
 
     def end_epoch(self, epoch: int, logs: Mapping[str, Any] | None) -> None:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""
         updates, weights = self.recorder.record.updates, fingerprint(self.model)
-        self.looks.append(Look(epoch=epoch, update=updates, weights=weights))
+        self.looks.append(Look(epoch=epoch, weights=weights))
         if self.backend == "jax":
             self._note_update()
         if any(name.startswith("val_") for name in logs or ()):

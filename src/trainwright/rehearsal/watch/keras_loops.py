@@ -132,7 +132,6 @@ class Loops:
                     optimizer=self.recorder.number_of(known.optimizer),
                     rate=rate_of(known.optimizer),
                     gradient_norm=None if gradients is None else norm_of(gradients),
-                    seconds=self.recorder.seconds,
                 )
             )
 

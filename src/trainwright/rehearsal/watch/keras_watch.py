@@ -58,7 +58,6 @@ class KerasWatch:
         self.fits: list[Fit] = []
         """Those under way, the innermost last."""
         self.questions: list[Question] = []
-        self._copied = 0
         self._calls = 0
         self._passes: list[tuple[Pass, set[int]]] = []
         self._parts: dict[int, Any] = {}
@@ -144,7 +143,6 @@ class KerasWatch:
             loss=loss,
             trains=True,
             training=fit.training.number,
-            epochs=len(fit.looks),
         )
         x, y = given.get("x"), given.get("y")
         split = float(given.get("validation_split") or 0.0) if given.get("validation_data") is None else 0.0

@@ -86,7 +86,6 @@ def slots_of(optimizer: Any, variable: Any) -> list[Any]:
 @dataclass
 class _Followed:
     variable: Any
-    optimizer: Any
     parameter: Parameter
     before: NDArray[Any]
 
@@ -121,7 +120,7 @@ class Followed:
                 size_after=_size(sample),
                 model=self.recorder.number_of(model) if model is not None else 0,
             )
-            self._known[key] = _Followed(variable, optimizer, parameter, sample)
+            self._known[key] = _Followed(variable, parameter, sample)
             self.recorder.record.parameters.append(parameter)
 
     def end(self, model: Any, optimizer: Any, steps: int) -> None:

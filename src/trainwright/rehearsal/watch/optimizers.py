@@ -73,7 +73,6 @@ class Optimizers:
                     optimizer=self._state.recorder.number_of(optimizer),
                     rate=max((float(group.get("lr", 0.0)) for group in optimizer.param_groups), default=0.0),
                     gradient_norm=norm,
-                    seconds=self._state.recorder.seconds,
                 )
             )
 

@@ -8,43 +8,28 @@ from trainwright.core import Finding, Proof, Severity, rule
 from trainwright.rules.fixes import safe
 from trainwright.stages import Counter, EvaluationFacts, Quotient
 
-# If a quotient doubles with a second, identical pass, only one of its two parts is reset.
-GROWS_BY = 1.5
-
 
 @rule("TW706", Severity.ERROR)
 def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
-    """Evaluation counters whose second pass adds to the first; training-loop counters if a quotient grows."""
+    """Evaluation counters whose second pass adds to the first."""
     for counter in evaluation.counters:
-        grows = _grows(counter)
-        if not counter.survives or (counter.training and not grows):
+        if not counter.survives:
             continue
-        shares = f"{counter.share} is {_shown(counter.share_once)} and {_shown(counter.share_twice)}"
-        effect = f": {shares}" if grows else ", so it covers all passes so far"
-        once = _shown(counter.once)
-        passes = f"{once} after one pass, {_shown(counter.twice)} after two over the same rows"
+        once = f"{counter.once:.4g}"
+        passes = f"{once} after one pass, {counter.twice:.4g} after two over the same rows"
         begins = f"the second pass begins with the {once} that the first one came to"
         yield Finding(
-            message=f"{counter.name} is not reset: {begins if counter.carried else passes}{effect}",
+            message=f"{counter.name} is not reset: {begins if counter.carried else passes}, so it covers all passes so far",
             measured={"once": round(counter.once, 4), "twice": round(counter.twice, 4)},
             where=counter.begun_at or counter.added_at,
-            proof=Proof(f"its value before each batch of the first passes, the first of them {_shown(counter.start)}")
+            proof=Proof(f"its value before each batch of the first passes, the first of them {counter.start:.4g}")
             if counter.carried
             else Proof(
                 f"two passes over the same batches with the same weights added "
-                f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"
+                f"{counter.once - counter.start:.4g} and {counter.twice - counter.once:.4g}"
             ),
             fix=safe(_advice_on_reset(counter)),
         )
-
-
-def _grows(counter: Counter) -> bool:
-    once, twice = counter.share_once, counter.share_twice
-    return once is not None and twice is not None and once > 0 and twice >= GROWS_BY * once
-
-
-def _shown(value: float | None) -> str:
-    return f"{value:.4g}" if value is not None else "undefined"
 
 
 def _advice_on_reset(counter: Counter) -> str:

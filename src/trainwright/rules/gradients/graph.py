@@ -21,7 +21,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
     if gradients.wiped or gradients.wiped_passes:  # what arrived was cleared: of that wiped-accumulation speaks
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
-    for cut in sorted(gradients.cuts, key=lambda c: not c.restores):
+    for cut in gradients.cuts:
         lost = sorted(without & set(cut.upstream))
         if not lost or (cut.operation == "no_grad" and loaded.issuperset(lost)):
             continue
@@ -71,7 +71,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     # call that cuts on purpose comes before one in steps, which may be a metric's.
     cut = max(
         reversed([c for c in gradients.cuts if c.upstream]),
-        key=lambda c: (c.restores, len(c.upstream), c.operation == "stop_gradient()"),
+        key=lambda c: (len(c.upstream), c.operation == "stop_gradient()"),
         default=None,
     )
     why, does = _told(cut)
@@ -167,7 +167,7 @@ def _written(name: str) -> str:
 
 def _detached(kept: KeptTensor) -> str:
     name = _written(kept.name)
-    return f"{name} = tuple(t.detach() for t in {name})" if kept.several else f"{name} = {name}.detach()"
+    return f"{name} = {name}.detach()"
 
 
 def _detach(call: Call) -> Call:

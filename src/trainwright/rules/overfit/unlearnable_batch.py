@@ -24,7 +24,7 @@ LEAST_PROGRESS = 0.1
 PARAMETERS_A_ROW = 10
 
 
-@rule("TW801", Severity.WARNING, residual=True, general=True, foretells=Fate.LEARNS_NOTHING)
+@rule("TW801", Severity.WARNING, residual=True, foretells=Fate.LEARNS_NOTHING)
 def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts, optimizer: OptimizerFacts | None = None) -> Diagnosis:
     """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor

@@ -35,11 +35,6 @@ class Loop:
     """The loops around it in the same function, the innermost first."""
 
     @property
-    def file(self) -> str:
-        """The source file."""
-        return self.frame.f_code.co_filename
-
-    @property
     def line(self) -> int:
         """The line of its header."""
         return self.node.lineno

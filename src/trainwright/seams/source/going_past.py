@@ -62,10 +62,6 @@ class Passed:
     where: Place
     does: str
     """What the copy does instead, in a few words."""
-    measures: bool
-    """Whether the line belongs to an evaluation."""
-    fix: str
-    """What to write; empty: that is not known."""
     text: str
     """The file's text in the copy."""
 
@@ -89,7 +85,7 @@ def go_past(failure: Failure, read: Read) -> Passed | None:
         found = found or (_stacked(failure, tree, place) if not depth else None) or _left_out(tree, place.line)
         if found is not None:
             changed = _replaced(text, found.node, found.new)
-            return Passed(place, found.does, found.measures, found.fix, changed) if _parsed(changed) else None
+            return Passed(place, found.does, changed) if _parsed(changed) else None
     return None
 
 
@@ -100,7 +96,7 @@ def _corrected(failure: Failure, text: str, place: Place) -> Passed | None:
         return None
     changed = renamed(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
     does = f"{slip.meant} for {slip.written}"
-    return Passed(place, does, False, "", changed) if changed is not None and _parsed(changed) else None
+    return Passed(place, does, changed) if changed is not None and _parsed(changed) else None
 
 
 @dataclass(frozen=True)
@@ -108,8 +104,6 @@ class _Change:
     node: ast.AST
     new: str
     does: str
-    fix: str = ""
-    measures: bool = False
 
 
 def _places(failure: Failure) -> list[Place]:
@@ -190,9 +184,7 @@ def _stacked(failure: Failure, tree: ast.AST, place: Place) -> _Change | None:
     function = calls[0].func
     new = f"{ast.unparse(function.value)}.stack"
     does = f"{new} for {ast.unparse(function)}"
-    return _Change(
-        function, new, does, f"write {does}: each of them is one number, without a dimension to join along", True
-    )
+    return _Change(function, new, does)
 
 
 # A statement that only says or measures something
@@ -204,9 +196,8 @@ def _left_out(tree: ast.Module, line: int) -> _Change | None:
             call = node.value if isinstance(node, ast.Expr) else None
             if not isinstance(call, ast.Call):
                 return None
-            says, measures = _says(call), _measures(call, tree)
             does = f"{ast.unparse(call.func)}(…) is left out"
-            return _Change(node, "pass", does, measures=measures) if says or measures else None
+            return _Change(node, "pass", does) if _says(call) or _measures(call, tree) else None
     return None
 
 

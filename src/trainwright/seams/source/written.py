@@ -131,12 +131,8 @@ def keyword_places(
     return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
 
 
-def assignment_place(file: str, name: str, before: int, *, of_call: bool = True) -> Place | None:
-    """The last line before `before` that assigns to `name`.
-
-    Args:
-        of_call: prefer one that assigns a call's result.
-    """
+def assignment_place(file: str, name: str, before: int) -> Place | None:
+    """The last line before `before` that assigns to `name`; rather one that assigns a call's result."""
     tree = syntax_tree(file)
     if tree is None:
         return None
@@ -147,7 +143,7 @@ def assignment_place(file: str, name: str, before: int, *, of_call: bool = True)
         and n.lineno <= before
         and name in {t.id for t in ast.walk(_target(n)) if isinstance(t, ast.Name)}
     ]
-    calls = [n for n in found if isinstance(n.value, ast.Call)] if of_call else []
+    calls = [n for n in found if isinstance(n.value, ast.Call)]
     chosen = max(calls or found, key=lambda n: n.lineno, default=None)
     return Place(show(file), chosen.lineno) if chosen else None
 

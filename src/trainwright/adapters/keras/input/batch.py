@@ -51,7 +51,6 @@ def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None 
     weightless, every = data.weightless_rows() if all(b.weighs_nothing for b in formed) else (0, False)
     return BatchFacts(
         rows=first.rows,
-        is_row=first.is_row,
         tensors=tensor_facts(first),
         others={k: _kind(v) for k, v in first.view().items() if not _is_numeric(v)},
         label_key=label_key(first),

@@ -16,7 +16,6 @@ from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, s
 from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X, Y, joined, rows_of_batch
 from trainwright.adapters.keras.input.sources import (
     Arrays,
-    Batched,
     ChangedRows,
     Drawn,
     Source,
@@ -323,13 +322,6 @@ class FitData:
             return self._with(self.source.chosen(order))
         arrays = self.gathered(most)
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
-
-    def batched(self, size: int) -> FitData:
-        """The same set with single rows combined into batches; likewise the validation set if it needs it."""
-        held = self.validation
-        if held is not None and (first := next(held.elements(), None)) is not None and first.is_row:
-            held = held.batched(size)
-        return self._with(Batched(self.source, size)).validated_on(held)
 
     def gathered(self, most: int, *, in_one_batch: bool = False) -> FitData:
         """The first rows as arrays in memory."""

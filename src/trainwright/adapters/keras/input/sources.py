@@ -262,25 +262,6 @@ class ChangedRows:
         self.source.put_back()
 
 
-class Batched:
-    """Combines another source's single rows into batches."""
-
-    def __init__(self, source: Source, size: int) -> None:
-        self.source, self.kind, self.batch_size = source, source.kind, size
-        self.rows = source.batches
-        self.endless, self.batches_repeated = source.endless, None
-        self.batches = None if self.rows is None else math.ceil(self.rows / size)
-        self.shuffled = source.shuffled
-
-    def elements(self) -> Iterator[Any]:
-        single = map(unpack, self.source.elements())
-        while rows := list(itertools.islice(single, self.batch_size)):
-            yield stack(rows)
-
-    def put_back(self) -> None:
-        self.source.put_back()
-
-
 def batch_size_of(rows: int, steps: int | None) -> int:
     """fit's batch size if none was given: derived from the number of steps, otherwise 32."""
     return max(1, math.ceil(rows / steps)) if steps else DEFAULT_BATCH

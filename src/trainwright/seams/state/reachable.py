@@ -47,7 +47,6 @@ class ScriptState:
         self._reached = _Reached({id(v) for v in leave})
         self._reached.walk(roots)
         reached = self._reached
-        self.models = list(reached.models)
         self._attributes = AttributeState(reached.owners)
         self._containers = [(v, v.copy()) for v in reached.containers]
         self._arrays = [(v, v.copy() if isinstance(v, np.ndarray) else v.detach().clone()) for v in reached.arrays]
@@ -108,7 +107,6 @@ class _Reached:
         self.variables: list[Slot] = []
         self.streams: list[Slot] = []
         self.files: list[Any] = []
-        self.models: list[Any] = []
         self._seen = {*leave, id(vars(builtins))}  # which a script's globals include under a name
         self._slots: set[tuple[int, Any]] = set()
         self._queue: deque[Any] = deque()
@@ -149,8 +147,6 @@ class _Reached:
         elif _is_file(value):
             self.files.append(value)
         else:
-            if _is_model(value):
-                self.models.append(value)
             self._object(value)
 
     def _container(self, value: Any) -> None:
@@ -280,11 +276,6 @@ def _is_file(value: Any) -> bool:
     except OSError:  # a text file in a `for` loop cannot tell its position
         return False
     return True
-
-
-def _is_model(value: Any) -> bool:
-    nn = sys.modules.get("torch.nn")
-    return nn is not None and isinstance(value, nn.Module)
 
 
 def _is_array(value: Any) -> bool:

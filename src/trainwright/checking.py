@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from trainwright.rehearsal.record import Record
 
 NOT_ISOLATED = (
-    "The kernel isolates no process here: files that the script opens with Python's own calls were redirected; what libraries "
-    "in C write stays."
+    "The kernel isolates no process here: files that the script opens with Python's own calls were redirected; other writes, and "
+    "commands, were refused as far as they are seen."
 )
 
 

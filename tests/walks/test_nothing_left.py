@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -13,10 +12,8 @@ import pytest
 from trainwright.checking import NOT_ISOLATED, _judge
 from trainwright.options import Options
 from trainwright.rehearsal.request import PYTHON
-from trainwright.seams.isolation.silence import away, is_away
-from trainwright.seams.isolation.tally import Tally
 from trainwright.start.program import Program
-from walking import loud, said, walk
+from walking import loud, said, walk, walk_apart
 
 pytestmark = pytest.mark.slow
 
@@ -71,12 +68,12 @@ def test_a_check_leaves_nothing_that_the_script_writes(script: str, tmp_path: Pa
 def test_trackers_and_the_hub_need_no_key_and_reach_nobody(tmp_path: Path) -> None:
     report = checked("trackers.py", tmp_path / "checked")
     assert left_in(tmp_path / "checked") == {}
-    assert not (tmp_path / "keras" / "attempts").exists()
+    attempts = tmp_path / "keras" / "attempts"  # the script's own word, which the kernel keeps here
+    assert {*(attempts.read_text("utf-8").split() if attempts.exists() else ())} <= {"hooks.slack.example.org"}
     names = " ".join(map(str, report["kept_away"]))
     for service in ("Aim", "ClearML", "Comet", "Hugging Face Hub", "MLflow", "Neptune", "Optuna's storage", "TensorBoard", "W&B",
                     "trackio"):  # fmt: skip
         assert f"{service} (disabled)" in names
-    assert "network request" in names
 
 
 def test_the_test_sees_connections_that_are_made(tmp_path: Path) -> None:
@@ -114,21 +111,6 @@ def test_run_writes_and_logs_for_real_what_python_does(tmp_path: Path) -> None:
     assert left_in(tmp_path / "run") == left_in(tmp_path / "plain")
 
 
-def test_all_is_as_it_was_after_an_exception(tmp_path: Path) -> None:
-    patched = (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
-    with pytest.raises(KeyboardInterrupt):
-        _interrupted(tmp_path / "new")
-    assert patched == (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
-    assert not is_away() and not (tmp_path / "new").exists()
-
-
-def _interrupted(folder: Path) -> None:
-    with away(Tally()):
-        folder.mkdir()
-        assert folder.is_dir()
-        raise KeyboardInterrupt
-
-
 def test_where_the_kernel_refuses_what_is_opened_in_python_stays_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +126,28 @@ def test_where_the_kernel_refuses_what_is_opened_in_python_stays_away(
     report = _judge(Program(script="train.py"), Options(budget=8), lambda text: None, {}, None)
     assert left_in(tmp_path) == before
     assert report.message.endswith(NOT_ISOLATED) and not loud(report), said(report)
+
+
+IN_C = """
+import os
+from pyarrow import fs
+fs.LocalFileSystem().open_output_stream("by_arrow").close()
+"""
+
+
+def test_where_the_kernel_refuses_what_libraries_in_c_write_is_refused_and_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "train.py").write_text(SCRIPT + IN_C)
+    (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
+    before = left_in(tmp_path)
+    monkeypatch.setattr("trainwright.rehearsal.process.KERNEL", PYTHON)
+    report = _judge(Program(script="train.py"), Options(budget=60), lambda text: None, {}, None)
+    assert left_in(tmp_path) == before
+    assert not loud(report) and "refused" in report.stages[-1].why, said(report)
 
 
 def test_settings_of_trackers_are_those_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +171,15 @@ def test_a_notification_that_fails_without_a_network_is_no_finding(tmp_path: Pat
         "    urllib.request.urlopen(request, timeout=5).read()\n"
         "    line = http.client.HTTPSConnection('api.example.org', timeout=5)\n"
         "    line.request('POST', '/a', body='b')\n"
-        "    assert line.getresponse().status == 200\n"
     )
     report = walk(script)
     assert not loud(report) and not report.faulty, said(report)
-    assert any("network request" in kept for kept in report.kept_away)
+    assert "another machine" in report.stages[-1].why
+
+
+def test_an_evaluation_that_maps_in_several_processes_is_rehearsed_in_silence(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "healthy" / "loops" / "files_by_arrow.py").read_text("utf-8")
+    assert text.count("with_indices=True)") == 1
+    (tmp_path / "train.py").write_text(text.replace("with_indices=True)", "with_indices=True, num_proc=2)"))
+    report = walk_apart(tmp_path / "train.py")
+    assert not loud(report) and not report.faulty and report.failure is None, said(report)

@@ -16,7 +16,6 @@ from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.words import LOOP
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
 from trainwright.seams.processes import Position
@@ -38,7 +37,7 @@ def loop_rank(frame: FrameType, seen: Seen, position: Position) -> RankFacts:
     batch = [v for held in values for v in held if isinstance(v, torch.Tensor) and v.is_leaf and not v.requires_grad]
     kept = RandomState()
     try:
-        with quiet(), muted():
+        with quiet():
             return rank_facts(position, loader, batch or None, weights)
     finally:
         kept.put_back()
@@ -70,13 +69,13 @@ def _held(value: Any) -> Iterable[Any]:
 def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     """The facts of a process that is about to call a Trainer's `train`."""
     kept, loader, batch = RandomState(), None, None
-    with quiet(), muted(), tolerated():  # unreadable data is reported by a later stage
+    with quiet(), tolerated():  # unreadable data is reported by a later stage
         loader = trainer.get_train_dataloader()
         batch = next(iter(loader))
     kept.put_back()
     accelerator = trainer.accelerator
     accelerator._dataloaders = [d for d in accelerator._dataloaders if d is not loader]
-    with quiet(), muted():
+    with quiet():
         # On start, it sends the first rank's weights to the others, so their values before that do not matter.
         facts = rank_facts(position, loader, batch, [])
     kept.put_back()

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     """Run a script up to its training; its text may differ from the file's."""
     from trainwright.rehearsal.ranks import RankListening
     from trainwright.seams.intercept import install
+    from trainwright.seams.isolation.harmless_run import aside
     from trainwright.seams.isolation.offline import offline
-    from trainwright.seams.isolation.silence import redirected
     from trainwright.seams.isolation.tally import Tally
     from trainwright.seams.listening.seen import told as telling
     from trainwright.seams.scripts.edited_files import standing_in
@@ -40,7 +41,8 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     install()
     with (
         standing_in({script: request["text"]} if request["text"] else {}),
-        redirected(tally),
+        tempfile.TemporaryDirectory(prefix="trainwright-") as written,
+        aside(tally, Path(written)),
         offline(tally),
         starting(script, request["arguments"], module=False) as start,
         contextlib.suppress(Exception, SystemExit, ScriptLeft),  # the script's own end: its values are what is wanted

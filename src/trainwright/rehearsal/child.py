@@ -21,6 +21,7 @@ import sys
 import warnings
 from pathlib import Path
 
+from trainwright.rehearsal.landlock import forbid_writes
 from trainwright.rehearsal.request import KERNEL, REFUSED, Request, Work
 from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox
 
@@ -32,14 +33,17 @@ def main(file: str, work: Work | None = None) -> None:
     record = request.record.open("wb")
     progress = os.open(request.progress, os.O_RDWR | os.O_CREAT)
     sandbox: Sandbox | None = None
-    if request.isolation == KERNEL:
-        from trainwright.seams.processes import Exchange
+    from trainwright.seams.processes import Exchange
 
+    kept = [Exchange(request.starter).folder] if request.starter else []
+    if request.isolation == KERNEL:
         try:
-            sandbox = enter_sandbox(request.scratch, [Exchange(request.starter).folder] if request.starter else [])
+            sandbox = enter_sandbox(request.scratch, kept)
         except Refused as error:
             print(f"trainwright: {error}", file=sys.stderr)
             sys.exit(REFUSED)
+    else:
+        forbid_writes([Path(request.folder), *kept])
     from trainwright.rehearsal.run import note_own_error, run_script
 
     try:

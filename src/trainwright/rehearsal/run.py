@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -29,7 +29,7 @@ from trainwright.rehearsal.ranks import Compared, RankListening
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.request import Progress, Request, Work
+from trainwright.rehearsal.request import PYTHON, Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.watch.numbers import Tee
@@ -38,12 +38,14 @@ from trainwright.seams.failures.blame import is_own
 from trainwright.seams.failures.blame import told as failure_told
 from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
-from trainwright.seams.isolation.harmless_run import onward_aside
+from trainwright.seams.isolation.harmless_run import aside
 from trainwright.seams.isolation.offline import offline
+from trainwright.seams.isolation.refused import is_refusal
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.hearing import Hearing, heard_by
 from trainwright.seams.listening.jax_patches import watching_gradients
 from trainwright.seams.listening.seen import told
+from trainwright.seams.processes import Exchange
 from trainwright.seams.requirements import versions
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
@@ -100,38 +102,41 @@ def run_script(
     if request.watched:
         install()
         watch.watch(recorder) if rank is None else None
-    away = contextlib.nullcontext() if sandbox is not None else onward_aside(tally)
+    kept = [Exchange(request.starter).folder] if request.starter else []
+    away = contextlib.nullcontext() if sandbox is not None else aside(tally, request.scratch, kept)
     began, started, hearing = time.process_time(), time.monotonic(), Hearing(lambda: bool(recorder.record.trainings))
     environment = dict(os.environ)
-    with (
-        _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
-        _without_input(),
-        _without_leaving(),
-        offline(tally),
-        away,
-        heard_by(hearing),
-        watching_gradients(began_unseen),
-        told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
-    ):
-        recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]
-        left = _run_attempts(request, recorder, tally, work)
-    seen = recorder.record
-    seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
-    seen.imported = list_imported(environment) if work is None else None
-    if rank is not None:
-        rank.note_failure(left[1])
-    compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
-    seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
-    seen.ended.failure = seen.ended.failure or compared.failure
-    telling.tell()
-    if sandbox is not None:
-        tally.files |= {str(path) for path in sandbox.list_written()}
-    seen.kept_away = tally.said()
-    _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
-    _write(watch.finish(recorder), record)
-    _write(watch.finish_behind(recorder), record)
-    recorder.busy = True  # what watches on in a process that goes on sees nothing
-    del left
+    with away as guard:
+        if guard is not None:
+            recorder.on_begin.append(guard.cut_network)
+        with (
+            _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
+            _without_input(),
+            _without_leaving(),
+            offline(tally, is_begun=work is not None),
+            heard_by(hearing),
+            watching_gradients(began_unseen),
+            told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
+        ):
+            recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]
+            left = _run_attempts(request, recorder, tally, work)
+        seen = recorder.record
+        seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
+        seen.imported = list_imported(environment) if work is None else None
+        if rank is not None:
+            rank.note_failure(left[1])
+        compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
+        seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
+        seen.ended.failure = seen.ended.failure or compared.failure
+        telling.tell()
+        if sandbox is not None:
+            tally.files |= {str(path) for path in sandbox.list_written()}
+        seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark())
+        _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
+        _write(watch.finish(recorder), record)
+        _write(watch.finish_behind(recorder), record)
+        recorder.busy = True  # what watches on in a process that goes on sees nothing
+        del left
 
 
 def _note_start(record: Record, started: float) -> None:
@@ -164,7 +169,7 @@ def _run_attempts(request: Request, recorder: Recorder, tally: Tally, work: Work
             left, error = _run_once(start, recorder)
             ended = error if isinstance(error, (Exception, SystemExit)) else None
             if recorder.record.updates or attempt == MOST_ATTEMPTS - 1 or not devices.starts_anew(ended):
-                _note_end(error, recorder, tally.uploads)
+                _note_end(error, recorder, tally)
                 recorder.record.redirected, recorder.record.remarks = devices.seen, tuple(devices.remarks)
                 raised = _raised(error) if recorder.record.ended.failure is not None else None
                 for called in recorder.on_error:
@@ -187,8 +192,7 @@ def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseEx
         sys.stdout = before
 
 
-def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collection[str] = ()) -> None:
-    withheld = next((name for name in sorted(uploads) if _names(error, name)), None)
+def _note_end(error: BaseException | None, recorder: Recorder, tally: Tally) -> None:
     ended = recorder.record.ended
     ended.update = recorder.record.updates
     if isinstance(error, ScriptLeft):  # of a training with several processes all is said
@@ -208,18 +212,27 @@ def _note_end(error: BaseException | None, recorder: Recorder, uploads: Collecti
         elif error.code not in (None, 0):
             caught, exit_ = _raised(error), Failure(type="SystemExit", message=str(error.code), where=None)
             ended.failure = failure_told(caught) if caught is not None and caught is not error else exit_
-    elif error is not None and recorder.record.trainings and _wants_network(error):
-        ended.hindrance = "it wants another machine, which a rehearsal does not reach once training has begun"
-    elif withheld is not None:
-        ended.hindrance = f"it reads {withheld} back, which it had uploaded: a rehearsal uploads nothing"
-    elif error is not None and _RUN_FOLDER.search(str(error)):
-        ended.hindrance = "it writes into the folder of a W&B run, which a check does not begin"
+    elif error is not None and (withheld := _withheld(error, recorder.record, tally)):
+        ended.hindrance = withheld
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None and _may_come_of_cut(error, recorder.record):
         ended.hindrance = f"behind a training that was cut short, which may be its cause, the script stopped with {failure_told(error)}"
     elif error is not None:
         ended.failure = failure_told(error)
+
+
+def _withheld(error: BaseException, record: Record, tally: Tally) -> str:
+    """What an exception wants that a check keeps from the script; empty: nothing."""
+    if record.trainings and _wants_network(error):
+        return "it wants another machine, which a rehearsal does not reach once training has begun"
+    if (upload := next((name for name in sorted(tally.uploads) if _names(error, name)), None)) is not None:
+        return f"it reads {upload} back, which it had uploaded: a rehearsal uploads nothing"
+    if _RUN_FOLDER.search(str(error)):
+        return "it writes into the folder of a W&B run, which a check does not begin"
+    if record.isolation == PYTHON and is_refusal(error, tally):
+        return f"it does what is refused where the kernel isolates no process ({failure_told(error)})"
+    return ""
 
 
 def _misuse(error: BaseException | None) -> str:

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainwright.seams.isolation.downloads import download_folders
+
 _NEWNS, _NEWUSER, _NEWNET = 0x00020000, 0x10000000, 0x40000000
 _BIND, _REC, _PRIVATE = 0x1000, 0x4000, 0x40000
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
@@ -29,8 +31,6 @@ _SYSTEM = {"/proc", "/sys", "/dev", "/run", "/boot", "/etc", "/usr", "/bin", "/s
            "/lost+found"}  # fmt: skip
 _VIRTUAL = {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue", "securityfs", "debugfs", "tracefs",
             "bpf", "pstore", "configfs", "fusectl", "hugetlbfs", "binfmt_misc", "autofs", "rpc_pipefs"}  # fmt: skip
-# Caches of what was downloaded: what arrives there is kept, as after any run. Environment variable, folder below home.
-_DOWNLOADS = (("HF_HUB_CACHE", ".cache/huggingface/hub"), ("TORCH_HOME", ".cache/torch"), ("KERAS_HOME", ".keras"))
 
 
 class Refused(OSError):
@@ -77,7 +77,7 @@ def enter_sandbox(scratch: Path, kept: Sequence[Path] = ()) -> Sandbox:
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         _enter_namespaces()
-        downloads = [(folder, os.open(folder, os.O_PATH)) for folder in (*_download_folders(), *kept)]
+        downloads = [(folder, os.open(folder, os.O_PATH)) for folder in (*download_folders(), *kept)]
         sandbox = _lay_overlays(folders, scratch)
         for folder, original in downloads:
             _mount(f"/proc/self/fd/{original}", str(folder), None, _BIND, None)
@@ -191,10 +191,3 @@ def _mounts() -> Iterator[str]:
         kind = words[words.index("-") + 1]
         if kind not in _VIRTUAL:
             yield re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), words[4])
-
-
-def _download_folders() -> Iterator[Path]:
-    for variable, below in _DOWNLOADS:
-        folder = Path(os.environ.get(variable) or Path.home() / below)
-        if folder.is_dir() and os.access(folder, os.W_OK):
-            yield folder.resolve()

@@ -14,7 +14,7 @@ import numpy as np
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.isolation.silence import muted
+from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.loops.found_loops import callers, own_nodes, reached, resolve
 from trainwright.seams.source.places import show
@@ -82,7 +82,7 @@ def _is_set(value: Any) -> bool:
 
 def _differs(data: Any) -> bool:
     """Whether two passes give the labels, the second member of their batches, in different orders; False without labels."""
-    with tolerated(), quiet(), muted():  # the user's data may raise; then it tells nothing here
+    with tolerated(), quiet(), silenced():  # the user's data may raise; then it tells nothing here
         first, second = (list(itertools.islice(iter(data), MOST_BATCHES)) for _ in range(2))
         pairs = [(_labels(a), _labels(b)) for a, b in zip(first, second)]
         return any(a is not None and b is not None and not np.array_equal(a, b) for a, b in pairs)

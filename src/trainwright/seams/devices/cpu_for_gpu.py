@@ -86,11 +86,6 @@ class Devices:
         return self.redirection.seen
 
     @property
-    def own_error(self) -> Exception | None:
-        """An exception in this code that is not the script's fault."""
-        return self.redirection.own_error
-
-    @property
     def remarks(self) -> list[str]:
         """Remarks about devices if an exception ended the script before training."""
         return list(dict.fromkeys(self.redirection.remarks))
@@ -135,40 +130,25 @@ _patches = Patches()
 @functools.cache
 def _install() -> None:
     wrapt.register_post_import_hook(_patch_torch, "torch")
-    for module, patch in PATCHES:
+    for module, patch in PATCHES.items():
         wrapt.register_post_import_hook(patch, module)
 
 
 def _patch_torch(torch: Any) -> None:
-    """Patch everything in torch, for missing devices. Errors in this code are recorded as our own."""
+    """Patch everything in torch, for missing devices."""
     redirection = current()
     if redirection is None or redirection.absent & set(KINDS):
         return
-    try:
-        _patch_all(torch, redirection)
-    except Exception as error:
-        redirection.own_error = error
-        raise
-
-
-def _patch_all(torch: Any, redirection: Redirection) -> None:
     redirection.absent |= _absent(torch, redirection.forced)
     if not redirection.absent:
         return
-    for module in _KNOWING:
-        importlib.import_module(module)
+    for name in _KNOWING:
+        importlib.import_module(name)
     # These import torch.
     from trainwright.seams.devices import cuda, mixed, precision, tensors
 
-    for patch in (
-        tensors.patch_tensors,
-        cuda.patch_cuda,
-        cuda.patch_questions,
-        precision.patch_precision,
-        precision.patch_parallel,
-        mixed.patch_mixed,
-    ):
-        patch(_patches)
+    for module in (tensors, cuda, precision, mixed):
+        module.patch(_patches)
 
     def begun() -> None:
         """A missing device was requested: from now on, any function may request it."""

@@ -84,7 +84,7 @@ class Stream(contextlib.nullcontext[Any]):
         return event
 
 
-def patch_cuda(patches: Patches) -> None:
+def patch(patches: Patches) -> None:
     """Answer the user's code, and libraries once the script has asked for the device."""
     cuda = torch.cuda
     silent = dict.fromkeys(("range_push", "range_pop", "mark", "start", "stop"), lambda: None)
@@ -104,10 +104,7 @@ def patch_cuda(patches: Patches) -> None:
         kept = "Float" if name in ("Half", "BFloat16") else name
         there, here = getattr(cuda, f"{name}Tensor"), getattr(torch, f"{kept}Tensor")
         patches.replace(cuda, f"{name}Tensor", _Type(there, here))
-
-
-def patch_questions(patches: Patches) -> None:
-    """Whether there is a device, and how many: the user's code may get an untrue answer."""
+    # Whether there is a device, and how many: the user's code may get an untrue answer.
     for owner, name, kind, there, not_there in (
         (torch.cuda, "is_available", "cuda", True, False),
         (torch.cuda, "device_count", "cuda", 1, 0),

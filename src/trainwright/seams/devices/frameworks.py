@@ -5,6 +5,7 @@ These patches are permanent, since others build on them; they pass everything th
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -22,17 +23,19 @@ _GPUS = ("gpu", "cuda", "mps", "xpu")
 QUANTIZED = "Weights in 8 or 4 bits (bitsandbytes) need a GPU: this cannot be checked here."
 
 
-def _redirect(owner: Any, name: str, instead: Callable[..., Any]) -> None:
-    """Redirect a function wherever all that libraries call a GPU is missing."""
-    setattr(owner, name, redirected(getattr(owner, name), instead, lacking))
-
-
-def patch_arguments(module: Any) -> None:
-    """Half-precision TrainingArguments, which is also TRL's default."""
-    _redirect(module.TrainingArguments, "__post_init__", _halved)
+def patch_classes(module: Any) -> None:
+    """Redirect a module's methods wherever all that libraries call a GPU is missing."""
+    for path, instead in (row[1:] for row in _METHODS if row[0] == module.__name__):
+        owner, name = getattr(module, path.partition(".")[0]), path.partition(".")[2]
+        own = inspect.getattr_static(owner, name, None)
+        if isinstance(own, classmethod):
+            setattr(owner, name, classmethod(redirected(own.__func__, instead, lacking)))
+        elif own is not None:
+            setattr(owner, name, redirected(getattr(owner, name), instead, lacking))
 
 
 def _halved(redirection: Redirection, original: Any, self: Any) -> None:
+    """Half-precision TrainingArguments, which is also TRL's default."""
     if not self.use_cpu:
         for name, half in _HALF_ARGUMENTS:
             if getattr(self, name, False):
@@ -44,12 +47,8 @@ def _halved(redirection: Redirection, original: Any, self: Any) -> None:
     passed_on(original, self)
 
 
-def patch_accelerator(module: Any) -> None:
-    """An Accelerator in fp16, which does not use fp16 on a CPU but still reports it."""
-    _redirect(module.Accelerator, "__init__", _accelerated)
-
-
 def _accelerated(redirection: Redirection, original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+    """An Accelerator in fp16, which does not use fp16 on a CPU but still reports it."""
     redirection.storages.unsure = True
     if kwargs.get("mixed_precision") == "fp16" and not kwargs.get("cpu"):
         redirection.ask_for_half("float16", needed=True)
@@ -57,15 +56,8 @@ def _accelerated(redirection: Redirection, original: Any, self: Any, *args: Any,
     original(self, *args, **kwargs)
 
 
-def patch_pretrained(module: Any) -> None:
-    """Models loaded onto a GPU, with GPU-only attention, or in 8 bits."""
-    owner = module.PreTrainedModel
-    owner.from_pretrained = classmethod(redirected(owner.from_pretrained.__func__, _from_pretrained, lacking))
-    if hasattr(owner, "_check_and_adjust_attn_implementation"):
-        _redirect(owner, "_check_and_adjust_attn_implementation", _attended)
-
-
 def _from_pretrained(redirection: Redirection, original: Any, cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Models loaded onto a GPU, or in 8 bits."""
     if _quantized(kwargs):
         redirection.remarks.append(QUANTIZED)
     if not _lacks_map(redirection, kwargs.get("device_map")):
@@ -109,17 +101,8 @@ def _attended(
     return original(self, attn_implementation, *args, **kwargs)
 
 
-def patch_lightning(module: Any) -> None:
-    """Run Lightning's Trainer for GPUs on one CPU, in fp32."""
-    _redirect(module._AcceleratorConnector, "__init__", _connected)
-
-
-def patch_fabric(module: Any) -> None:
-    """Run Fabric for GPUs on the CPU."""
-    _redirect(module._Connector, "__init__", _connected)
-
-
 def _connected(redirection: Redirection, original: Any, self: Any, **kwargs: Any) -> None:
+    """Lightning's Trainer, or Fabric, for GPUs on one CPU, in fp32."""
     redirection.storages.unsure = True
     original(self, **_on_cpu(redirection, kwargs))
 
@@ -176,13 +159,18 @@ def patch_tensorflow(module: Any) -> None:
     config.experimental.list_physical_devices = config.list_physical_devices
 
 
-PATCHES: tuple[tuple[str, Callable[[Any], None]], ...] = (
-    ("transformers.training_args", patch_arguments),
-    ("accelerate.accelerator", patch_accelerator),
-    ("transformers.modeling_utils", patch_pretrained),
-    ("lightning.pytorch.trainer.connectors.accelerator_connector", patch_lightning),
-    ("pytorch_lightning.trainer.connectors.accelerator_connector", patch_lightning),
-    ("lightning.fabric.connector", patch_fabric),
-    ("lightning_fabric.connector", patch_fabric),
-    ("tensorflow", patch_tensorflow),
+# The redirected methods: module, class and method, what answers in its place.
+_METHODS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("transformers.training_args", "TrainingArguments.__post_init__", _halved),
+    ("accelerate.accelerator", "Accelerator.__init__", _accelerated),
+    ("transformers.modeling_utils", "PreTrainedModel.from_pretrained", _from_pretrained),
+    ("transformers.modeling_utils", "PreTrainedModel._check_and_adjust_attn_implementation", _attended),
+    ("lightning.pytorch.trainer.connectors.accelerator_connector", "_AcceleratorConnector.__init__", _connected),
+    ("pytorch_lightning.trainer.connectors.accelerator_connector", "_AcceleratorConnector.__init__", _connected),
+    ("lightning.fabric.connector", "_Connector.__init__", _connected),
+    ("lightning_fabric.connector", "_Connector.__init__", _connected),
 )
+PATCHES: dict[str, Callable[[Any], None]] = {
+    **{module: patch_classes for module, _, _ in _METHODS},
+    "tensorflow": patch_tensorflow,
+}

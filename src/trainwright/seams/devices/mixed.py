@@ -23,7 +23,7 @@ _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l
 _MOVERS = ("ignite", "fastai", "skorch")
 
 
-def patch_mixed(patches: Patches) -> None:
+def patch(patches: Patches) -> None:
     """Make layers and losses reject a batch that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):

@@ -15,19 +15,19 @@ _UNSCALED: dict[str, Any] = {"init_scale": 1.0, "growth_interval": 2**31 - 1}
 _OF_SCALER = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
 
 
-def patch_precision(patches: Patches) -> None:
-    """Make autocast a no-op for a missing device; a GradScaler scales by 1 and still checks how it is used."""
-    patches.redirect(torch.amp.autocast_mode.autocast, "__init__", _autocast)
-    if hasattr(torch.amp, "GradScaler"):
-        patches.redirect(torch.amp.GradScaler, "__init__", _scaler)
-    else:
-        patches.redirect(torch.cuda.amp.GradScaler, "__init__", _scaler_of_cuda)
+def patch(patches: Patches) -> None:
+    """Make autocast a no-op for a missing device; a GradScaler scales by 1 and still checks how it is used.
 
-
-def patch_parallel(patches: Patches) -> None:
-    """Run DistributedDataParallel on the CPU, and replace nccl groups with gloo."""
-    patches.redirect(torch.nn.parallel.DistributedDataParallel, "__init__", _distributed)
-    patches.redirect(torch.nn.DataParallel, "__init__", _parallel)
+    DistributedDataParallel runs on the CPU, and gloo replaces nccl groups.
+    """
+    has_scaler = hasattr(torch.amp, "GradScaler")
+    for owner, instead in (
+        (torch.amp.autocast_mode.autocast, _autocast),
+        (torch.amp.GradScaler if has_scaler else torch.cuda.amp.GradScaler, _scaler if has_scaler else _scaler_of_cuda),
+        (torch.nn.parallel.DistributedDataParallel, _distributed),
+        (torch.nn.DataParallel, _parallel),
+    ):
+        patches.redirect(owner, "__init__", instead)
     if torch.distributed.is_available():
         joined = patches.redirect(torch.distributed, "init_process_group", _joined)
         patches.replace(importlib.import_module("torch.distributed.distributed_c10d"), "init_process_group", joined)

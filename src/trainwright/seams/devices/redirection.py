@@ -103,8 +103,6 @@ class Redirection:
     """Whether something was requested without which the script would have stopped."""
     moving: bool = False
     """Whether a tensor is being moved: under a mode, torch calls the patched `to` again with the CPU as its device."""
-    own_error: Exception | None = None
-    """An exception in this code that is not the script's fault."""
 
     def lacks(self, device: Any) -> bool:
         """Whether a device, in any of torch's notations, is missing."""

@@ -22,7 +22,7 @@ _SHARING = ("as_tensor", "asarray")
 _wrapped: list[Any] = []
 
 
-def patch_tensors(patches: Patches) -> None:
+def patch(patches: Patches) -> None:
     """Patch the methods that move a tensor or a module, or create one on a device, and files that are loaded onto one."""
     tensor, module = torch.Tensor, torch.nn.Module
     of_both = (("cuda", _to_gpu), ("half", _kept_whole), ("bfloat16", _kept_whole))

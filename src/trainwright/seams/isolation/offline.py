@@ -21,6 +21,7 @@ import wrapt
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.trackers import untracked
 
 # The trackers' own settings for sending and writing nothing.
 _SETTINGS = {
@@ -34,21 +35,6 @@ _SETTINGS = {
     "GRADIO_ANALYTICS_ENABLED": "False",
     "DO_NOT_TRACK": "1",
 }
-# Classes and functions that begin a run: module, owner in it ("" for the module itself), names.
-_BEGINNING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("trackio", "trackio", "", ("init", "log", "log_system", "finish", "alert", "save", "log_artifact", "show", "sync",
-                                "freeze", "delete_project")),
-    ("Comet", "comet_ml", "", ("Experiment", "CometExperiment", "OfflineExperiment", "ExistingExperiment",
-                               "ExistingOfflineExperiment", "start", "init", "login", "get_global_experiment",
-                               "get_running_experiment")),
-    ("Neptune", "neptune", "", ("init_run", "init_project", "init_model", "init_model_version", "init", "Run",
-                                "Project", "Model", "ModelVersion")),
-    ("Neptune", "neptune_scale", "", ("Run",)),
-    ("ClearML", "clearml", "Task", ("init", "create", "current_task", "set_credentials", "force_requirements_env_freeze",
-                                    "add_requirements")),
-    ("ClearML", "clearml", "Logger", ("current_logger",)),
-    ("Aim", "aim", "", ("Run",)),
-)  # fmt: skip
 _HUB_CHANGES = (
     "create_commit", "upload_file", "upload_folder", "upload_large_folder", "delete_repo", "delete_file", "delete_files",
     "delete_folder", "delete_branch", "delete_tag", "create_branch", "create_tag", "move_repo", "update_repo_settings",
@@ -91,8 +77,12 @@ class _Offline:
 
 
 @contextlib.contextmanager
-def offline(tally: Tally) -> Iterator[None]:
-    """While the context lasts, nothing is tracked and nothing goes to the Hub."""
+def offline(tally: Tally, *, is_begun: bool = False) -> Iterator[None]:
+    """While the context lasts, nothing is tracked and nothing goes to the Hub.
+
+    Args:
+        is_begun: this process may have begun runs at trackers before; they record nothing.
+    """
     global _now
     before = {name: os.environ.get(name) for name in _SETTINGS}
     _now = _Offline(tally)
@@ -100,10 +90,10 @@ def offline(tally: Tally) -> Iterator[None]:
     _hook()
     try:
         with _now.stack:
-            for module, patch in _PATCHES.items():
-                if module in sys.modules:
-                    patch(sys.modules[module])
-            yield
+            for module in [one for one in _MODULES if one in sys.modules]:
+                _patch(sys.modules[module])
+            with untracked(_now.replace, tally) if is_begun else contextlib.nullcontext():
+                yield
     finally:
         _now = None
         for name, value in before.items():
@@ -112,14 +102,14 @@ def offline(tally: Tally) -> Iterator[None]:
 
 @functools.cache
 def _hook() -> None:
-    for module, patch in _PATCHES.items():
+    for module in _MODULES:
         if module not in sys.modules:
-            wrapt.register_post_import_hook(functools.partial(_imported, patch), module)
+            wrapt.register_post_import_hook(_imported, module)
 
 
-def _imported(patch: Callable[[Any], None], module: Any) -> None:
+def _imported(module: Any) -> None:
     if _now is not None:
-        patch(module)
+        _patch(module)
 
 
 def _instead(service: str, original: Callable[..., Any], value: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,17 +138,22 @@ def _nothing(*args: Any, **kwargs: Any) -> Any:
     return Nothing()
 
 
-def _patch_beginnings(module: Any) -> None:
+def _none(*args: Any, **kwargs: Any) -> None:
+    return None
+
+
+def _patch(module: Any) -> None:
+    """Apply a module's rows, and what it needs besides."""
     assert _now is not None
-    for service, name, path, names in _BEGINNING:
-        if name != module.__name__:
-            continue
+    for service, _, path, names, value in (row for row in _ANSWERS if row[1] == module.__name__):
         owner = getattr(module, path, None) if path else module
-        for inner in names:
-            if isinstance(getattr(owner, inner, None), type):
-                _now.replace(owner, inner, _stand_in_class(service))
-            else:
-                _swap(service, owner, inner, _nothing)
+        for name in names:
+            if isinstance(getattr(owner, name, None), type):
+                _now.replace(owner, name, _stand_in_class(service))
+            elif owner is not None:
+                _swap(service, owner, name, value)
+    if module.__name__ in _PATCHES:
+        _PATCHES[module.__name__](module)
 
 
 def _stand_in_class(service: str) -> type:
@@ -223,8 +218,6 @@ def _patch_event_files(module: Any) -> None:
         return _NoFileWriter(next(iter((*args, *kwargs.values())), ""))
 
     _now.replace(module, "FileWriter", file_writer)
-    for name in ("add_embedding", "add_hparams", "export_scalars_to_json"):
-        _swap("TensorBoard", module.SummaryWriter, name, lambda *args, **kwargs: None)
 
 
 class _NoFileWriter(Nothing):
@@ -240,15 +233,6 @@ def _patch_summaries(module: Any) -> None:
     """For TensorFlow."""
     for name in ("create_file_writer_v2", "create_file_writer"):
         _swap("TensorBoard", module, name, lambda *args, **kwargs: module.create_noop_writer())
-
-
-def _patch_accelerate(module: Any) -> None:
-    _swap("TensorBoard", module.TensorBoardTracker, "store_init_configuration", lambda *args, **kwargs: None)
-
-
-def _patch_lightning(module: Any) -> None:
-    """Lightning's TensorBoard logger creates a folder before there is a writer."""
-    _swap("TensorBoard", module, "get_filesystem", _nothing)
 
 
 # MLflow stores its runs in a folder of ours, so that a script's queries about them work
@@ -355,36 +339,40 @@ def _full(repo_id: str) -> str:
     return repo_id if "/" in repo_id else f"user/{repo_id}"
 
 
-def _patch_login(module: Any) -> None:
-    for name in ("login", "logout", "notebook_login", "interpreter_login", "auth_switch"):
-        _swap("Hugging Face Hub", module, name, lambda *args, **kwargs: None)
-
-
-def _patch_scheduler(module: Any) -> None:
-    assert _now is not None
-    _now.replace(module, "CommitScheduler", _stand_in_class("Hugging Face Hub"))
-
-
-def _patch_data(module: Any) -> None:
-    for kind in ("Dataset", "DatasetDict"):
-        if (owner := getattr(module, kind, None)) is not None:
-            _swap("Hugging Face Hub", owner, "push_to_hub", _nothing)
-
-
+# Classes and functions that begin a run, save or upload: service, module, owner in it ("" for the module itself), names, and
+# what answers for a function; for a class, one does that accepts every call.
+_ANSWERS: tuple[tuple[str, str, str, tuple[str, ...], Callable[..., Any]], ...] = (
+    ("trackio", "trackio", "", ("init", "log", "log_system", "finish", "alert", "save", "log_artifact", "show", "sync",
+                                "freeze", "delete_project"), _nothing),
+    ("Comet", "comet_ml", "", ("Experiment", "CometExperiment", "OfflineExperiment", "ExistingExperiment",
+                               "ExistingOfflineExperiment", "start", "init", "login", "get_global_experiment",
+                               "get_running_experiment"), _nothing),
+    ("Neptune", "neptune", "", ("init_run", "init_project", "init_model", "init_model_version", "init", "Run",
+                                "Project", "Model", "ModelVersion"), _nothing),
+    ("Neptune", "neptune_scale", "", ("Run",), _nothing),
+    ("ClearML", "clearml", "Task", ("init", "create", "current_task", "set_credentials", "force_requirements_env_freeze",
+                                    "add_requirements"), _nothing),
+    ("ClearML", "clearml", "Logger", ("current_logger",), _nothing),
+    ("Aim", "aim", "", ("Run",), _nothing),
+    *(("TensorBoard", module, "SummaryWriter", ("add_embedding", "add_hparams", "export_scalars_to_json"), _none)
+      for module in ("torch.utils.tensorboard.writer", "tensorboardX.writer")),
+    ("TensorBoard", "accelerate.tracking", "TensorBoardTracker", ("store_init_configuration",), _none),
+    # Lightning's logger creates a folder before there is a writer.
+    *(("TensorBoard", f"{package}.loggers.tensorboard", "", ("get_filesystem",), _nothing)
+      for package in ("lightning.fabric", "lightning_fabric")),
+    ("Hugging Face Hub", "huggingface_hub._login", "", ("login", "logout", "notebook_login", "interpreter_login", "auth_switch"),
+     _none),
+    ("Hugging Face Hub", "huggingface_hub._commit_scheduler", "", ("CommitScheduler",), _nothing),
+    ("Hugging Face Hub", "datasets.arrow_dataset", "Dataset", ("push_to_hub",), _nothing),
+    ("Hugging Face Hub", "datasets.dataset_dict", "DatasetDict", ("push_to_hub",), _nothing),
+)  # fmt: skip
 _PATCHES: dict[str, Callable[[Any], None]] = {
     "wandb": _patch_wandb,
     "torch.utils.tensorboard.writer": _patch_event_files,
     "tensorboardX.writer": _patch_event_files,
     "tensorflow.python.ops.summary_ops_v2": _patch_summaries,
-    "accelerate.tracking": _patch_accelerate,
-    "lightning.fabric.loggers.tensorboard": _patch_lightning,
-    "lightning_fabric.loggers.tensorboard": _patch_lightning,
     "mlflow": _patch_mlflow,
     "optuna": _patch_optuna,
     "huggingface_hub.hf_api": _patch_hub,
-    "huggingface_hub._login": _patch_login,
-    "huggingface_hub._commit_scheduler": _patch_scheduler,
-    "datasets.arrow_dataset": _patch_data,
-    "datasets.dataset_dict": _patch_data,
-    **dict.fromkeys(("trackio", "comet_ml", "neptune", "neptune_scale", "clearml", "aim"), _patch_beginnings),
 }
+_MODULES = (*dict.fromkeys([*(row[1] for row in _ANSWERS), *_PATCHES]),)

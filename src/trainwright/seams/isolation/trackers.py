@@ -1,4 +1,4 @@
-"""Disables a script's trackers while the check runs its code; their own queues are unchanged."""
+"""Runs that a process began at its trackers before a check record nothing of it; their own queues are unchanged."""
 
 from __future__ import annotations
 
@@ -34,43 +34,23 @@ _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 
 @contextlib.contextmanager
-def untracked(tally: Tally) -> Iterator[None]:
-    """Keep the loaded trackers from recording."""
-    with contextlib.ExitStack() as stack:
-        for service, module, path, beginnings in _RECORDING:
-            owner = getattr(sys.modules.get(module), path, None) if path else sys.modules.get(module)
-            for name in _methods(owner, beginnings):
-                stack.enter_context(_replaced(owner, name, _counting(tally, service, getattr(owner, name))))
-        stack.enter_context(_numbered_as_before())
-        stack.enter_context(_no_summaries())
-        yield
+def untracked(replace: Callable[[Any, str, Any], None], tally: Tally) -> Iterator[None]:
+    """Keep the loaded trackers from recording.
 
-
-def _methods(owner: Any, beginnings: tuple[str, ...]) -> list[str]:
-    """The names of an owner's functions, including inherited ones."""
-    if owner is None:
-        return []
-    names = dir(owner) if isinstance(owner, type) else list(beginnings)
-    return [
-        n
-        for n in names
-        if n.startswith(beginnings) and callable(getattr(owner, n, None)) and not isinstance(getattr(owner, n), type)
-    ]
-
-
-def _counting(tally: Tally, service: str, original: Callable[..., Any]) -> Callable[..., None]:
-    @functools.wraps(original)
-    def record(*args: Any, **kwargs: Any) -> None:
-        tally.services.setdefault(service, "nothing recorded")
-
-    return record
-
-
-@contextlib.contextmanager
-def _numbered_as_before() -> Iterator[None]:
-    """Preserve a W&B run's step count, which the run increments itself."""
+    Args:
+        replace: replaces an attribute until the check ends.
+    """
+    for service, module, path, beginnings in _RECORDING:
+        owner = getattr(sys.modules.get(module), path, None) if path else sys.modules.get(module)
+        for name in dir(owner) if isinstance(owner, type) else beginnings if owner is not None else ():
+            method = getattr(owner, name, None)
+            if name.startswith(beginnings) and callable(method) and not isinstance(method, type):
+                replace(owner, name, _counting(tally, service, method))
+    summaries: Any = getattr(sys.modules.get("tensorflow.python.ops.summary_ops_v2"), "_summary_state", None)
+    if summaries is not None:  # native code asks it whether to write
+        replace(summaries, "is_recording", False)
     run: Any = getattr(sys.modules.get("wandb"), "run", None)
-    step = getattr(run, "_step", None)
+    step = getattr(run, "_step", None)  # which the run increments itself
     try:
         yield
     finally:
@@ -79,28 +59,9 @@ def _numbered_as_before() -> Iterator[None]:
                 run._step = step
 
 
-@contextlib.contextmanager
-def _no_summaries() -> Iterator[None]:
-    """Disable TensorFlow's summaries, whose native code first asks whether to write."""
-    state: Any = getattr(sys.modules.get("tensorflow.python.ops.summary_ops_v2"), "_summary_state", None)
-    if state is None:
-        yield
-        return
-    before, state.is_recording = state.is_recording, False
-    try:
-        yield
-    finally:
-        state.is_recording = before
+def _counting(tally: Tally, service: str, original: Callable[..., Any]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def record(*args: Any, **kwargs: Any) -> None:
+        tally.services.setdefault(service, "nothing recorded")
 
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    own = vars(owner).get(name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if own is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+    return record

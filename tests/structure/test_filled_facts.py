@@ -25,7 +25,7 @@ _TORCH = (
     "seams/torch",
     "tensors/torch",
     "adapters/base.py",
-    "adapters/learning/certificate.py",
+    "adapters/learning.py",
     "adapters/script_end/raised.py",
 )
 FILES = {
@@ -37,7 +37,7 @@ FILES = {
         "seams/keras",
         "tensors/keras",
         "adapters/base.py",
-        "adapters/learning/certificate.py",
+        "adapters/learning.py",
         "adapters/script_end/raised.py",
         "look/of_keras.py",
     ),

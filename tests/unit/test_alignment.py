@@ -100,7 +100,7 @@ def test_tasks_that_such_a_probe_cannot_judge_are_left_alone(task):
 
 
 def test_the_left_out_predictions_are_those_of_fits_without_the_row():
-    from trainwright.probes.labels.ridge import leave_one_out
+    from trainwright.probes.ridge import leave_one_out
 
     random = np.random.default_rng(0)
     table, targets = random.standard_normal((12, 3)), random.standard_normal((12, 2))

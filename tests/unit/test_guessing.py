@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trainwright.core.guess import Guess
-from trainwright.probes.guessing import guessed
+from trainwright.probes.metrics import guessed
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.stages.describe import describe

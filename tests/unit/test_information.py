@@ -22,7 +22,7 @@ def test_a_result_that_holds_the_label_is_read_whatever_its_shape(rows, shape) -
     inputs, labels = rows
     width = int(np.prod(shape[1:]))
     made = inputs @ np.random.default_rng(1).standard_normal((20, width)).astype(np.float32)
-    reading = read_station(sketch(made.reshape(shape)), targets_for(labels, classes=True))
+    reading = read_station("", sketch(made.reshape(shape)), targets_for(labels, classes=True))
     assert reading.score > READABLE
     assert reading.accuracy > 0.6 > 0.4 > reading.permuted
 
@@ -33,17 +33,17 @@ def test_noise_and_constants_are_silent(rows) -> None:
     random = np.random.default_rng(2)
     for seed in range(10):
         noise = np.random.default_rng(seed).standard_normal((ROWS, 64))
-        assert read_station(sketch(noise), targets).score < UNREADABLE
-    assert read_station(np.ones((ROWS, 8)), targets).score == 0.0
+        assert read_station("", sketch(noise), targets).score < UNREADABLE
+    assert read_station("", np.ones((ROWS, 8)), targets).score == 0.0
     nearly = np.float32(7) + 1e-7 * random.standard_normal((ROWS, 8)).astype(np.float32)
-    assert read_station(nearly, targets).score == 0.0
+    assert read_station("", nearly, targets).score == 0.0
 
 
 def test_numbers_are_read_by_their_ranks(rows) -> None:
     inputs, _ = rows
     targets = targets_for(np.exp(inputs[:, 0]), classes=False)
     assert not targets.classes
-    reading = read_station(sketch(inputs), targets)
+    reading = read_station("", sketch(inputs), targets)
     assert reading.score > READABLE
     assert reading.share > 0.7
     assert reading.accuracy is None
@@ -54,7 +54,7 @@ def test_planted_labels_show_what_could_be_read(rows) -> None:
     inputs, labels = rows
     shuffled = targets_for(np.random.default_rng(3).permutation(labels), classes=True)
     found = read_given({"x": list(inputs)}, shuffled)
-    assert found.reading.score < UNREADABLE
+    assert found.given.score < UNREADABLE
     assert found.power > POWER
 
 

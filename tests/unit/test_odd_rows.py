@@ -14,7 +14,6 @@ from trainwright.adapters.data.odd_rows import (
     TriedSet,
     held_columns,
     read_further,
-    read_stream,
     try_worst_rows,
 )
 from trainwright.adapters.data.source_cells import with_cells
@@ -35,16 +34,12 @@ def test_the_ends_of_a_column_are_those_of_its_rows_one_by_one() -> None:
     assert whole.found()[0] == OddRow(row=200, column="x", why="a value that is NaN or infinite")
 
 
-def test_a_class_that_occurs_once_is_rare_however_the_parts_are_joined() -> None:
+def test_a_class_that_occurs_once_is_rare_of_several_parts() -> None:
     labels = np.random.default_rng(0).integers(0, 5, 4_000)
     labels[3_990] = 5
     whole = OddRows()
     for start in range(0, 4_000, 1_000):
-        part = OddRows()
-        part.add_column("y", labels[start : start + 1_000], range(start, start + 1_000))
-        part.read = 1_000
-        whole.join(part)
-    assert whole.read == 4_000
+        whole.add_column("y", labels[start : start + 1_000], range(start, start + 1_000))
     assert whole.found()[0] == OddRow(row=3_990, column="y", why="the value 5, as no other row")
 
 
@@ -85,15 +80,6 @@ def test_arrays_that_a_set_holds_are_searched_whole_and_its_items_as_time_allows
     assert found.read == 2_000
     assert found.found()[0].row == 2_500
     assert "n/a" in found.found()[0].why
-
-
-def test_a_stream_keeps_the_items_of_its_extreme_rows() -> None:
-    stream = ({"x": [1] * (n == 12_345) + [2, 3]} for n in range(20_000))
-    found, kept, ended = read_stream(stream, 60.0)
-    assert (found.read, ended) == (20_000, True)
-    assert 12_345 in {one.row for one in found.found()}
-    assert kept[12_345] == {"x": [1, 2, 3]}
-    assert len(kept) < 1_100
 
 
 def _tried(step: Any, odd: Sequence[int], batch_size: int = 16) -> TriedSet:

@@ -19,7 +19,7 @@ from trainwright.adapters.keras.calls import callbacks_of
 from trainwright.adapters.keras.learning import FitLearner
 from trainwright.adapters.keras.measures import FitMeasures
 from trainwright.adapters.keras.state import KerasState
-from trainwright.adapters.learning.certificate import measure_trained
+from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding, Severity
 from trainwright.look.judging import judge_facts

@@ -9,15 +9,14 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.data.odd_rows import RowStep, Step
-from trainwright.adapters.learning.certificate import measure_trained
+from trainwright.adapters.data.odd_rows import Items, RowStep, Step
+from trainwright.adapters.learning import Judged, Passed, Trained, measure_trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
+from trainwright.adapters.torch.called_model import left_as_it_was
 from trainwright.adapters.torch.constant import JudgedLosses
-from trainwright.adapters.torch.learning import TorchLearner, row_digests, taken_batches
 from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.torch.runs import Look as Evaluated
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
-from trainwright.adapters.torch.worst_rows import Items
 from trainwright.adapters.trainer import evaluation
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.adapters.trainer.repairs import find_tokenizer
@@ -27,26 +26,31 @@ from trainwright.look.facts import change
 from trainwright.look.observers import RunObserver
 from trainwright.look.replay import RunLosses
 from trainwright.look.state import Look
+from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, is_own, tolerated
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import RandomState, seed_everything
 from trainwright.seams.torch.graph import anomalies
+from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import BatchFacts, EvaluationFacts, GradientFacts, LearningFacts, LossFacts, MemoryFacts
 from trainwright.stages.learning import FEWEST_UPDATES
 from trainwright.timing import now
 
 # Seconds for reading batches, and for all that is asked of one Trainer.
 READING_SECONDS, MOST_SECONDS = 1.0, 20.0
+# A loss that is the value of one call, and not by chance near it.
+SAME_VALUE = 1e-6
+# Batches that are kept for the steps may take this much memory together, in bytes.
+MOST_BYTES = 512 * 2**20
 
 
-class _Learner(TorchLearner):
+class _Learner(Trained):
     """A Trainer's batches, whose model has the weights that it trained."""
 
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
-        self.training = self
 
     @property
     def model(self) -> Any:
@@ -56,7 +60,7 @@ class _Learner(TorchLearner):
     def fresh(self, most: int, seconds: float) -> list[Mapping[str, Any]]:
         seed_everything(1)
         with tolerated(), quiet():  # data that raise are reported with the batches
-            return taken_batches(iter(self.trainer.get_train_dataloader()), most, seconds)
+            return _take_batches(iter(self.trainer.get_train_dataloader()), most, seconds)
         return []
 
     def held_out(self, rows: int, seconds: float) -> list[Mapping[str, Any]]:
@@ -67,10 +71,30 @@ class _Learner(TorchLearner):
         with tolerated(), quiet():
             for batch in self.trainer.get_eval_dataloader(data):
                 found.append(batch)
-                rows -= len(row_digests(batch) or ())
+                rows -= _count_rows(batch)
                 if rows <= 0 or now() - started > seconds:
                     break
         return found
+
+    def count_rows(self, batch: Any) -> int:
+        return _count_rows(batch)
+
+    def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
+        record = PassRecord(self.model, _count_rows(batch), sketch, chosen)
+        if not record.rows:
+            return None
+        judged = self._judged(batch, record.watching())
+        if judged is None or not record.complete:
+            return None
+        return Passed(given=record.given, results=record.results, losses=judged.calls)
+
+    def judged(self, batch: Any) -> Judged | None:
+        return self._judged(batch, contextlib.nullcontext())
+
+    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> Judged | None:
+        with quiet(), left_as_it_was(self.model), watching:
+            look = self.look(batch, by_row=True)
+        return _calls_of(look) if look is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
@@ -80,11 +104,11 @@ class _Learner(TorchLearner):
         """The labels of a batch, or None."""
         return batch.get(self.label_key(batch) or "")
 
-    def look(self, batch: Mapping[str, Any], *, by_row: bool = False, training: bool = False) -> Evaluated | None:
+    def look(self, batch: Mapping[str, Any], *, by_row: bool = False) -> Evaluated | None:
         """A batch's loss and answers, without updates; None if that raised."""
         trainer, loss = self.trainer, math.nan
         model = trainer.model
-        model.train(training)
+        model.eval()
         with (
             RunLosses(by_row) as seen,
             _noting_smoothed(trainer, seen),
@@ -95,6 +119,41 @@ class _Learner(TorchLearner):
         if record.failure is not None:
             return None
         return Evaluated(loss=loss, losses=seen.calls, scores=record.scores, labels=self.label_of(batch))
+
+
+def _calls_of(look: Evaluated) -> Judged | None:
+    """The loss calls that make up a batch's loss; None if one of them is not known row by row."""
+    alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
+    known = [call.rows for call in alone[-1:] or look.losses]  # others may be of an evaluation within the step
+    return Judged(look.loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+
+
+def _count_rows(values: Any) -> int:
+    """How many rows the tensors of a batch have; 0 unless all have one first axis, and it is that of rows."""
+    found = [t for t in _tensors(values) if t.dim()]
+    rows = len(found[0]) if found else 0
+    return 0 if any(len(t) != rows or t.layout != torch.strided for t in found) else rows
+
+
+def _take_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
+    """Batches until there are enough, the time is over, or they fill the memory set aside for them; at least one."""
+    started, taken, filled = now(), list[Any](), 0
+    for item in items:
+        taken.append(item)
+        filled += sum(t.numel() * t.element_size() for t in _tensors(item))
+        if len(taken) >= most or filled > MOST_BYTES or now() - started > seconds:
+            break
+    return taken
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    if isinstance(values, torch.Tensor):
+        return [values]
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    if isinstance(values, (list, tuple)):
+        return [t for v in values for t in _tensors(v)]
+    return []
 
 
 @contextlib.contextmanager
@@ -130,7 +189,7 @@ class TrainerSteps:
 
     def on(self, data: Any) -> Step:
         """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, {}, rows)) if data is not None else None
+        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
 
     def of_items(self, items: Sequence[Any]) -> RowStep | None:
         """A step on items of a set, which are read as they are asked for; None where they make no batch."""

@@ -283,12 +283,12 @@ class Replay:
             group["lr"] = rate
         return record
 
-    def look(self, tape: Tape, *, by_row: bool = False, training: bool = False) -> Evaluated | None:
+    def look(self, tape: Tape) -> Evaluated | None:
         """The batch in evaluation mode; None if that raised."""
         for module in self._model.modules():
-            module.training = training
+            module.training = False
         try:
-            with RunLosses(by_row) as losses, self.observed(tape) as observer, torch.no_grad():
+            with RunLosses() as losses, self.observed(tape) as observer, torch.no_grad():
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None

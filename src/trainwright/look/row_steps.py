@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.data.odd_rows import RowStep, Step
+from trainwright.adapters.data.odd_rows import Items, RowStep, Step
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.called_model import rows_of
-from trainwright.adapters.torch.worst_rows import Items
 from trainwright.core.repair import Repair, Seam
 from trainwright.look.replay import Replay
 from trainwright.look.tape import Tape
@@ -36,7 +35,7 @@ class RowSteps:
 
     def on(self, data: Any) -> Step:
         """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, {}, rows)) if data is not None else None
+        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
 
     def of_items(self, items: Sequence[Any]) -> RowStep | None:
         """A step on items of a set, which are read as they are asked for."""

@@ -16,13 +16,12 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, default_collate
 
-from trainwright.adapters.data.odd_rows import MOST_ROWS
+from trainwright.adapters.data.odd_rows import MOST_ROWS, try_rows_of
 from trainwright.adapters.data.reading import as_mapping, length, read_split
 from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
-from trainwright.adapters.torch.worst_rows import try_rows_of
 from trainwright.core import Facts, Place
 from trainwright.look.called import has
 from trainwright.look.facts import change
@@ -273,9 +272,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
     data = given.data if given is not None else sets.data if sets.trainer is not None else None
     if is_end and length(data) is not None:
         size = sets.batch_size or MOST_ROWS
-        reading, bad = try_rows_of(
-            data, found.train, steps.of_items, ROW_SECONDS, batch_size=size, workers=0, evaluated=False
-        )
+        reading, bad = try_rows_of(data, found.train, steps.of_items, ROW_SECONDS, size)
         facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
 
 

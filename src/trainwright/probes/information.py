@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainwright.core.finding import Place
 from trainwright.probes.labels.alignment import control
-from trainwright.probes.labels.inputs import Inputs, read_as_tokens, read_inputs
-from trainwright.probes.labels.ridge import accuracies, kernels, leave_one_out, products, score_of
+from trainwright.probes.labels.inputs import Inputs, kernels, read_as_tokens, read_inputs
+from trainwright.probes.ridge import accuracies, best_of, class_columns, distances, products
+from trainwright.stages.learning import Information, Station
 
 # One inverse of this size takes some 10 ms.
 MOST_ROWS = 512
@@ -42,13 +44,19 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a probe reads; see `Station`."""
+class Result:
+    """The rows of one result of the forward pass, and what made it."""
 
-    score: float
-    share: float
-    accuracy: float | None
-    permuted: float | None
+    name: str
+    """A module's path, or an operation."""
+    module: str
+    """The path of the module in which it was made."""
+    kind: str
+    """The module's class; empty for an operation."""
+    where: Place | None
+    """The user's line."""
+    values: np.ndarray | None
+    """(rows, …) as kept; None if it was passed over."""
 
 
 def targets_for(values: np.ndarray, *, classes: bool) -> Targets | None:
@@ -64,9 +72,7 @@ def targets_for(values: np.ndarray, *, classes: bool) -> Targets | None:
         outside = len(table) - counts.max()
         if len(known) < 2 or len(table) / len(known) < FEWEST_A_CLASS or outside < FEWEST_OUTSIDE:
             return None
-        one_hot = (table == known[None]).astype(np.float64)
-        share = one_hot.mean(axis=0)
-        return Targets((one_hot - share) / np.sqrt(share), True)
+        return Targets(class_columns(table[:, 0], known), True)
     ranks = np.argsort(np.argsort(table, axis=0, kind="stable"), axis=0).astype(np.float64)
     columns = ranks if table.shape[1] == 1 else table
     columns = columns[:, columns.std(axis=0) > 0][:, :MOST_COLUMNS]
@@ -99,21 +105,8 @@ def _shortened(table: np.ndarray) -> np.ndarray:
     return np.asarray(padded[:, random.permutation(width)].reshape(len(table), -1, SKETCH).sum(axis=1))
 
 
-@dataclass(frozen=True)
-class Given:
-    """What a model's inputs tell."""
-
-    reading: Reading
-    power: float
-    """The score of planted labels."""
-    structure: float
-    """The score of a label made from half of the features, as read from the other half; noise has none."""
-    single: bool
-    """Whether each row is one text, picture or vector, not a pair or a window of one series."""
-
-
-def read_given(given: Mapping[str, Sequence[np.ndarray]], targets: Targets) -> Given | None:
-    """What the model's inputs tell of the targets; None if they cannot be read.
+def read_given(given: Mapping[str, Sequence[np.ndarray]], targets: Targets) -> Information | None:
+    """What the model's inputs tell of the targets, without any further station; None if they cannot be read.
 
     Args:
         given: the rows of each input, by its name.
@@ -122,22 +115,24 @@ def read_given(given: Mapping[str, Sequence[np.ndarray]], targets: Targets) -> G
     found = [i for i in (read_inputs(part, ()), read_as_tokens(part, ())) if i is not None]
     if not found:
         return None
-    read = [_read(kernels(inputs), targets) for inputs in found]
-    return Given(
-        max(read, key=lambda r: r.score),
-        max(_power(inputs) for inputs in found),
-        max(control(inputs) for inputs in found),
-        all(inputs.single for inputs in found),
+    read = [_read("the model's input", kernels(inputs), targets) for inputs in found]
+    return Information(
+        rows=len(targets.columns),
+        power=max(_power(inputs) for inputs in found),
+        structure=max(control(inputs) for inputs in found),
+        single=all(inputs.single for inputs in found),
+        given=max(read, key=lambda station: station.score),
+        stations=(),
     )
 
 
-def read_station(table: np.ndarray, targets: Targets) -> Reading:
+def read_station(name: str, table: np.ndarray, targets: Targets) -> Station:
     """What one result of the forward pass tells.
 
     Args:
         table: (rows, features), as `sketch` makes it.
     """
-    return _read(_station_kernels(table), targets)
+    return _read(name, _station_kernels(table), targets)
 
 
 def _station_kernels(table: np.ndarray) -> Iterator[np.ndarray]:
@@ -150,36 +145,25 @@ def _station_kernels(table: np.ndarray) -> Iterator[np.ndarray]:
     table = (table[:, lives] - table[:, lives].mean(axis=0)) / deviation[lives]
     inner = products(table) / table.shape[1]
     yield inner
-    squares = np.diag(inner)
-    distance = np.maximum(squares[:, None] + squares[None] - 2 * inner, 0.0)
+    distance = distances(inner)
     yield np.exp(-distance / np.median(distance[distance > 0])) if (distance > 0).any() else inner
 
 
-def _read(found: Iterable[np.ndarray], targets: Targets) -> Reading:
-    columns, width = targets.columns, targets.columns.shape[1]
+def _read(name: str, found: Iterable[np.ndarray], targets: Targets) -> Station:
+    columns = targets.columns
     random = np.random.default_rng(0)
     orders = [random.permutation(len(columns)) for _ in range(PERMUTATIONS)]
-    every = np.concatenate([columns, *(columns[o] for o in orders)], axis=1)
-    best: Reading | None = None
-    for kernel in found:
-        predicted = leave_one_out(kernel, every)
-        score = score_of(predicted, columns, orders)
-        if best is None or score > best.score:
-            best = _reading(score, predicted[:, :width], predicted, targets, orders)
-        if score > PLAIN:
-            break
-    return best or Reading(0.0, 0.0, None, None)
-
-
-def _reading(
-    score: float, own: np.ndarray, predicted: np.ndarray, targets: Targets, orders: list[np.ndarray]
-) -> Reading:
+    best = best_of(found, columns, orders, PLAIN)
+    if best is None:
+        return Station(name=name, score=0.0, share=0.0)
+    score, predicted = best
     if targets.classes:
-        right, permuted = accuracies(predicted, targets.columns, orders)
-        return Reading(score, max(0.0, (right - permuted) / max(1 - permuted, 1e-9)), right, permuted)
-    spread = own.std(axis=0) * targets.columns.std(axis=0)
-    fits = (own * targets.columns).mean(axis=0) / np.maximum(spread, 1e-12)
-    return Reading(score, float(np.clip(fits, 0.0, 1.0).mean()), None, None)
+        right, permuted = accuracies(predicted, columns, orders)
+        share = max(0.0, (right - permuted) / max(1 - permuted, 1e-9))
+        return Station(name=name, score=score, share=share, accuracy=right, permuted=permuted)
+    own = predicted[:, : columns.shape[1]]
+    fits = (own * columns).mean(axis=0) / np.maximum(own.std(axis=0) * columns.std(axis=0), 1e-12)
+    return Station(name=name, score=score, share=float(np.clip(fits, 0.0, 1.0).mean()))
 
 
 def _power(inputs: Inputs) -> float:
@@ -194,5 +178,5 @@ def _power(inputs: Inputs) -> float:
         labels = made > np.median(made)
         labels = np.where(random.random(len(labels)) < OBEYING, labels, random.random(len(labels)) < 0.5)
         targets = targets_for(labels.astype(int), classes=True)
-        scores.append(_read(kernels(inputs), targets).score if targets is not None else 0.0)
+        scores.append(_read("", kernels(inputs), targets).score if targets is not None else 0.0)
     return float(np.median(scores))

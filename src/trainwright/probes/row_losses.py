@@ -74,9 +74,7 @@ class LossRows:
     factors: np.ndarray | None = None
     """(elements): what the loss multiplies each element's loss with; None: nothing."""
     answers: np.ndarray | None = None
-    """(elements): the class with the highest score; otherwise (elements, columns): numbers, or probabilities of yes."""
-    certainties: np.ndarray | None = None
-    """(elements): the probability of that class; None: these are no classes."""
+    """(elements): the class with the highest score; None: these are no classes."""
 
 
 def loss_rows(
@@ -178,17 +176,15 @@ def _told(
     aims = targets.reshape(rows, -1).astype(np.float64)
     given = scores.reshape(rows, -1).astype(np.float64)
     if function in DISTANCES:
-        lost, answers = distance(function, given - aims, options), given
+        lost = distance(function, given - aims, options)
     else:
-        logits = given if function.endswith("logits") else _logits(given)
-        lost, answers = _bits(logits, aims, options), np.exp(-np.logaddexp(0, -logits))
+        lost = _bits(given if function.endswith("logits") else _logits(given), aims, options)
     return LossRows(
         function=function,
         targets=aims,
         width=aims.shape[1],
         options=options,
         scored=_of_elements(lost),
-        answers=answers,
     )
 
 
@@ -214,7 +210,6 @@ def _class_rows(
         options=options,
         scored=scored,
         answers=logs.argmax(axis=1),
-        certainties=np.exp(logs.max(axis=1)),
     )
 
 

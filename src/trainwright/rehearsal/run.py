@@ -264,20 +264,21 @@ def _may_come_of_cut(error: BaseException, record: Record) -> bool:
 
 def _wants_network(error: BaseException | None) -> bool:
     """Whether an exception, or one that it came from, says that a machine cannot be reached."""
-    while error is not None:
-        if isinstance(error, socket.gaierror) or getattr(error, "errno", None) == errno.ENETUNREACH:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(
+        isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in _chain(error)
+    )
 
 
 def _names(error: BaseException | None, name: str) -> bool:
     """Whether an exception, or one that it came from, names something."""
+    return any(name in str(one) for one in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that it came from."""
     while error is not None:
-        if name in str(error):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def note_own_error(error: Exception, file: BinaryIO) -> None:

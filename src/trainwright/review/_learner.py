@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.probes.ridge import ridge, squared_distances
 from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Record
 from trainwright.review._rows import Rows, had_its_chance, mixes_rows
 from trainwright.review._scores import errors_of
@@ -58,14 +59,10 @@ class _Scored:
 def better_learner(record: Record, rows: Rows) -> Learner | None:
     """The simple learner that is clearly better than the model; None if there is none, or nothing to compare."""
     output = rows.output
-    too_wide = output.width > (MOST_CLASSES if output.kind == Kind.CLASSES else MOST_NUMBERS)
-    if too_wide or rows.trains or mixes_rows(record) or not had_its_chance(record):
-        return None
-    if record.trainings and rows.update <= record.trainings[-1].begins:
-        return None  # the trained rows are those of a later training
-    found = _tables(record, rows)
+    is_earlier = bool(record.trainings) and rows.update <= record.trainings[-1].begins
+    found = _tables(record, rows) if had_its_chance(record) and not is_earlier else None
     if found is None:
-        return None
+        return None  # or the trained rows are those of a later training
     train, labels, test, truth, model = found
     mine = _score(output, truth, model)
     for name, answers, left_out in _answers(output, train, labels, test):
@@ -86,9 +83,7 @@ def better_learner(record: Record, rows: Rows) -> Learner | None:
 
 def simple_scores(record: Record, rows: Rows) -> dict[str, float]:
     """What the better of the simple learners reaches on evaluated rows, by the name of the score; empty: it was not tried."""
-    output = rows.output
-    too_wide = output.width > (MOST_CLASSES if output.kind == Kind.CLASSES else MOST_NUMBERS)
-    found = None if too_wide or rows.trains or mixes_rows(record) else _tables(record, rows)
+    output, found = rows.output, _tables(record, rows)
     if found is None:
         return {}
     train, labels, test, truth, _ = found
@@ -134,8 +129,9 @@ def _is_clearly_better(theirs: _Scored, mine: _Scored, share: float) -> bool:
 
 def _tables(record: Record, rows: Rows) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any], NDArray[Any]] | None:
     """Inputs and labels of training rows; inputs, labels and the model's answers of evaluated ones."""
-    stored = record.trained_rows.get(rows.output)
-    if stored is None:
+    output, stored = rows.output, record.trained_rows.get(rows.output)
+    too_wide = output.width > (MOST_CLASSES if output.kind == Kind.CLASSES else MOST_NUMBERS)
+    if stored is None or too_wide or rows.trains or mixes_rows(record):
         return None
     inputs, labels, keys = stored
     calls = [one for one in rows.calls if one.inputs is not None and one.inputs.shape[1:] == inputs.shape[1:]]
@@ -202,18 +198,14 @@ def _answers(
     def chosen(scores: Floats) -> NDArray[Any]:
         return scores if classes is None else classes[scores.argmax(1)]
 
-    inside, across = train @ train.T, test @ train.T
-    squares = np.diag(inside)
-    own = squares[:, None] - 2 * inside + squares[None]
+    own = squared_distances(train, train)
     np.fill_diagonal(own, np.inf)
-    near, near_own = _nearest((test**2).sum(1)[:, None] - 2 * across + squares[None]), _nearest(own)
+    near, near_own = _nearest(squared_distances(test, train)), _nearest(own)
     yield "the vote of the 7 nearest rows", chosen(target[near].mean(1)), chosen(target[near_own].mean(1))
-    shrink = SHRINKS_ROWS * len(train) + SHRINKS_COLUMNS * train.shape[1]
-    inverse = np.linalg.inv(inside + shrink * np.eye(len(train)))
     mean = target.mean(0)
-    weights = inverse @ (target - mean)
-    left_out = target - weights / np.diag(inverse)[:, None]
-    yield "a ridge regression", chosen(across @ weights + mean), chosen(left_out)
+    shrink = SHRINKS_ROWS * len(train) + SHRINKS_COLUMNS * train.shape[1]
+    weights, missed = ridge(train @ train.T, target - mean, shrink)
+    yield "a ridge regression", chosen(test @ train.T @ weights + mean), chosen(target - missed)
 
 
 def _nearest(distances: Floats) -> Integers:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sheet import PROFILE, Row
+from trainwright.probes.ridge import ridge
 from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Record
 from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._learner import (
@@ -233,13 +234,10 @@ def _arrived(received: Floats, columns: list[Floats]) -> list[float]:
     rows = standardised(received)
     if rows is None or not columns:
         return [0.0] * len(columns)
-    inverse = np.linalg.inv(rows @ rows.T + len(rows) * SHRINKS_ROWS * np.eye(len(rows)))
-    shares = []
-    for values in columns:
-        centred = values - values.mean(0)
-        error = (inverse @ centred) / np.diag(inverse)[:, None]
-        shares.append(1 - float((error**2).sum() / max(float((centred**2).sum()), 1e-12)))
-    return shares
+    centred = [values - values.mean(0) for values in columns]
+    _, missed = ridge(rows @ rows.T, np.concatenate(centred, 1), len(rows) * SHRINKS_ROWS)
+    errors = np.split(missed, np.cumsum([one.shape[1] for one in centred])[:-1], 1)
+    return [1 - float((e**2).sum() / max(float((c**2).sum()), 1e-12)) for e, c in zip(errors, centred)]
 
 
 def _are_controlled(output: Output, raw: Floats, joined: _Joined, constant: float) -> bool:

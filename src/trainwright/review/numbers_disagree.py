@@ -78,16 +78,13 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
         yield found
 
 
-def _finding(message: str, measured: dict[str, Number], where: Place | None, fact: str) -> Finding:
-    return Finding(
-        message=message,
-        measured=measured,
-        where=where,
-        proof=Proof(fact),
-        fix=Fix(
-            does="compute both by hand for one batch: the axes, the order of the arguments, what is counted, which rows"
-        ),
-    )
+_BY_HAND = "compute both by hand for one batch: the axes, the order of the arguments, what is counted, which rows"
+
+
+def _finding(
+    message: str, measured: dict[str, Number], where: Place | None, fact: str, does: str = _BY_HAND
+) -> Finding:
+    return Finding(message=message, measured=measured, where=where, proof=Proof(fact), fix=Fix(does=does))
 
 
 def _two_ways(record: Record) -> Finding | None:
@@ -96,15 +93,13 @@ def _two_ways(record: Record) -> Finding | None:
         mine, theirs = own.score("accuracy"), other.score("accuracy")
         assert mine is not None and theirs is not None
         given = _GIVEN.get(other.source, "another part of the script")
-        found = _finding(
+        return _finding(
             f"{given} gets {theirs.value:.2f} of {len(other.labels):,} answers right; beside the labels of their own rows "
             f"{mine.value:.2f} of {len(own.labels):,} are: its labels are those of other rows, or in another order",
             {"reported": theirs.value, "agreement": mine.value, "rows": len(own.labels)},
             other.where,
             "the answers of one pass of the model, beside the labels of both",
-        )
-        return replace(
-            found, fix=Fix(does="take answers and labels from the same pass over the loader, or do not shuffle it")
+            "take answers and labels from the same pass over the loader, or do not shuffle it",
         )
     return None
 
@@ -113,18 +108,13 @@ def _mean_of_batches(record: Record, series: list[Series], held: list[Rows]) -> 
     """A score that is no mean over batches, and was averaged over them."""
     for one in batch_means(record, series, held):
         said, count = one.series.values[-1], len(one.rows.labels)
-        found = _finding(
+        return _finding(
             f"its own {one.series.name} is {said:.3f}, and {one.of_set:.3f} of the {count:,} rows of that pass together: it is the "
             f"mean of the batches' own scores, in which a batch without rows of a class counts as 0",
             {"reported": said, "of_set": round(one.of_set, 4), "rows": count},
             one.rows.where,
             f"the score of each of {one.batches:,} batches and of all rows, of the last evaluations",
-        )
-        return replace(
-            found,
-            fix=Fix(
-                does="gather answers and labels of the whole pass and compute the score once, or use a metric that does"
-            ),
+            "gather answers and labels of the whole pass and compute the score once, or use a metric that does",
         )
     return None
 
@@ -157,12 +147,9 @@ def _multiplied(record: Record, since: int) -> Finding | None:
                 {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
                 next((training.where for training in record.trainings if training.where), None),
                 f"{len(one.values)} reported values, each beside the losses of the same update",
+                f"report the loss as it is before the division, and the mean of all {size} batches",
             )
-            return replace(
-                found,
-                severity=Severity.NOTE,
-                fix=Fix(does=f"report the loss as it is before the division, and the mean of all {size} batches"),
-            )
+            return replace(found, severity=Severity.NOTE)
     return None
 
 
@@ -256,19 +243,14 @@ def _apart(record: Record, series: list[Series], held: list[Rows]) -> Finding | 
             if found is None:
                 continue
             of_set, is_of_all = found
-            named = _finding(
+            return _finding(
                 f"its own {one.name} is {one.values[-1]:.3f} after update {one.updates[-1]:,}; of the {len(rows.labels):,} rows of "
                 f"that pass {of_set:.3f} are right" + (": it is the mean of all passes so far" if is_of_all else ""),
                 {"reported": one.values[-1], "agreement": of_set, "rows": len(rows.labels)},
                 rows.where,
                 "the values of the last evaluations, and all answers and labels of their passes",
-            )
-            return replace(
-                named,
-                fix=Fix(
-                    does="reset the metric before each pass and give each set a metric of its own: one object for training and "
-                    "validation counts the rows of both"
-                ),
+                "reset the metric before each pass and give each set a metric of its own: one object for training and "
+                "validation counts the rows of both",
             )
     return None
 

@@ -19,11 +19,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.probes.ridge import squared_distances, standardised
 from trainwright.rehearsal.record import Floats, Record
-from trainwright.review._groups import shared_groups
+from trainwright.review._both_sides import count_between, shared_groups, shared_shares
 from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
-from trainwright.review._segments import count_between
-from trainwright.review._windows import shared_shares
 
 # Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
 # the training rows themselves.
@@ -198,7 +197,7 @@ def _near_shares(train: Floats, test: Floats) -> tuple[float, float]:
     deviation = train.std(0)
     live = deviation > 1e-8
     mean = train[:, live].mean(0)
-    one, other = (np.clip((x[:, live] - mean) / deviation[live], -10, 10).astype(np.float64) for x in (train, test))
+    one, other = (standardised(x[:, live], mean, deviation[live]).astype(np.float64) for x in (train, test))
     sample = one[:MOST_ROWS]
     own = _distances(sample, one)
     own[np.arange(len(sample)), np.arange(len(sample))] = np.inf
@@ -208,5 +207,5 @@ def _near_shares(train: Floats, test: Floats) -> tuple[float, float]:
 
 
 def _distances(one: Floats, other: Floats) -> Floats:
-    squares: Floats = (one**2).sum(1)[:, None] - 2 * one @ other.T + (other**2).sum(1)[None]
-    return np.sqrt(np.maximum(0, squares))
+    found: Floats = np.sqrt(np.maximum(0, squared_distances(one, other)))
+    return found

@@ -89,10 +89,8 @@ def _class(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
     for one, count in zip(classes.tolist(), counts.tolist()):
         share = drawn.get(one, 0) / max(1, total)
         here = rows.guesses[rows.labels == one]
-        recall, common = (
-            float((here == one).mean()),
-            count * accuracy >= EXPECTED_RIGHT and share > TRAINED_SHARE * fair,
-        )
+        recall = float((here == one).mean())
+        common = count * accuracy >= EXPECTED_RIGHT and share > TRAINED_SHARE * fair
         rare = count >= FEWEST_OF_CLASS and share > RARE_SHARE * fair and accuracy > WELL_TRAINED and rows.trains
         if not answered[one] and ((common and accuracy > (WELL_TRAINED if rows.trains else ACCURATE)) or rare):
             return (

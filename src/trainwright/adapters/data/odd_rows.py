@@ -17,7 +17,7 @@ from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.stages import UNTRIED, Extremes, SplitFacts
-from trainwright.stages.rows import BadRow, OddRow
+from trainwright.stages.rows import BadRow, OddRow, Reading
 from trainwright.tensors.items import reader_of
 from trainwright.timing import now
 
@@ -29,7 +29,9 @@ _MOST_ODD, _MOST_BAD = 48, 4
 _USUAL = 4
 # A row with which the loss of a batch is this many times the largest of the usual ones outweighs all others.
 _JUMP = 100.0
-# Rows that are read between two looks at the clock; a part of a set that one worker reads.
+# The share of the time that reading further may take; the rest is for steps.
+_READING_SHARE = 0.8
+# Rows that are read between two looks at the clock.
 _AT_A_TIME = 1_000
 # A set that could not be read to its end is sampled in this many evenly spaced parts first.
 _PARTS = 64
@@ -213,9 +215,45 @@ class _Search:
         return loss is not None and usual > 0 and loss > _JUMP * usual
 
 
-def part_of_rows(data: Any, rows: Sequence[int]) -> OddRows:
-    """The extreme ones of these rows, and those that cannot be read."""
-    found = OddRows()
+def try_rows_of(
+    data: Any, facts: SplitFacts, step: Callable[[Sequence[Any]], RowStep | None], seconds: float, batch_size: int
+) -> tuple[Reading, list[BadRow]]:
+    """What training steps on the extreme rows of a set come to, after as many of its rows were read as time allows.
+
+    Args:
+        step: a step on these items of the set.
+    """
+    started, rows = now(), len(data)
+    odd, read = list(facts.odd), facts.read
+    if read < rows:
+        found = read_further(data, rows, read, _READING_SHARE * seconds)
+        known = {one.row for one in odd}
+        odd, read = [*(o for o in found.found() if o.row not in known), *odd], min(rows, read + found.read)
+    tried = TriedSet(
+        name=facts.name,
+        odd=odd,
+        others=range(min(rows, facts.read)),
+        batch_size=batch_size,
+        step=lambda numbers: step(Items(data, numbers)),
+    )
+    return Reading(read=read, rows=rows), try_worst_rows(tried, seconds - (now() - started))
+
+
+class Items(Sequence[Any]):
+    """Some rows of a set, read as they are asked for."""
+
+    def __init__(self, data: Any, rows: Sequence[int]) -> None:
+        self.data, self.rows = data, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, position: Any) -> Any:
+        return reader_of(self.data)(self.rows[position])
+
+
+def _add_rows(found: OddRows, data: Any, rows: Sequence[int]) -> None:
+    """Add some rows, until too many of them cannot be read."""
     items, numbers, unreadable = [], [], 0
     for row in rows:
         try:
@@ -228,19 +266,9 @@ def part_of_rows(data: Any, rows: Sequence[int]) -> OddRows:
                 break
     if items:
         found.add_items(items, numbers)
-    return found
 
 
-_Reader = Callable[[Any, Sequence[Sequence[int]]], Iterator[OddRows]]
-"""Reads parts of a set, one after another or in worker processes."""
-
-
-def one_by_one(data: Any, parts: Sequence[Sequence[int]]) -> Iterator[OddRows]:
-    """Read parts in this process."""
-    return (part_of_rows(data, rows) for rows in parts)
-
-
-def read_further(data: Any, rows: int, read: int, seconds: float, reader: _Reader = one_by_one) -> OddRows:
+def read_further(data: Any, rows: int, read: int, seconds: float) -> OddRows:
     """The extreme ones of the rows from `read` on.
 
     Arrays that the set holds with one entry per row are looked at whole; then its items are read.
@@ -253,36 +281,11 @@ def read_further(data: Any, rows: int, read: int, seconds: float, reader: _Reade
         if now() - started > seconds:
             return found
     parts = [range(start, min(rows, start + _AT_A_TIME)) for start in range(read, rows, _AT_A_TIME)]
-    for part in reader(data, _spread(parts)):
-        found.join(part)
+    for part in _spread(parts):
+        _add_rows(found, data, part)
         if now() - started > seconds:
             break
     return found
-
-
-def read_stream(stream: Any, seconds: float) -> tuple[OddRows, dict[int, Any], bool]:
-    """The extreme rows of a stream, with their items, and whether it ended."""
-    found, kept, started = OddRows(), dict[int, Any](), now()
-    rows, items = itertools.count(), iter(())
-    with tolerated():  # a stream that raises at once is reported with the batches
-        items = passed_on(iter, stream)
-    while True:
-        some: list[Any] = []
-        ended = False
-        try:
-            while len(some) < _AT_A_TIME and now() - started <= seconds:
-                some.append(passed_on(next, items))
-        except StopIteration:
-            ended = True
-        except Exception:  # the user's own stream raised: what comes before it still counts
-            ended = True
-        numbers = list(itertools.islice(rows, len(some)))
-        found.add_items(some, numbers)
-        kept |= dict(zip(numbers, some))
-        wanted = {one.row for one in found.found()}
-        kept = {row: item for row, item in kept.items() if row in wanted or row < _AT_A_TIME}
-        if ended or now() - started > seconds:
-            return found, kept, ended
 
 
 def held_columns(data: Any, rows: int) -> Iterator[tuple[str, Sequence[Any]]]:

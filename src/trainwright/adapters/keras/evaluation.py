@@ -16,9 +16,8 @@ from trainwright.adapters.keras.metric_state import counters
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Call, Failure, Seam
 from trainwright.core.guess import Guess
-from trainwright.probes.guessing import guessed
 from trainwright.probes.losses import is_one_hot
-from trainwright.probes.metrics import others
+from trainwright.probes.metrics import guessed, others
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages import EvaluationFacts, Given, LossCall, TensorFacts

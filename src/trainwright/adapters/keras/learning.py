@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +11,7 @@ import numpy as np
 from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.input.nested_values import leaves, named
 from trainwright.adapters.keras.input.one_batch import Batch, X
-from trainwright.adapters.keras.state import KerasState
-from trainwright.adapters.learning.learner import Judged, Passed, Trained
+from trainwright.adapters.learning import Judged, Passed, Trained
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.layers import traced
@@ -31,36 +30,32 @@ class FitLearner(Trained):
         self.training = training
 
     def fresh(self, most: int, seconds: float) -> list[Batch]:
-        with tolerated():  # data that raise are reported with the batches
-            return self._taken(self.training.data.in_training_order(), most, seconds)
-        return []
+        return self._taken(self.training.data.in_training_order, seconds, most_batches=most)
 
     def held_out(self, rows: int, seconds: float) -> list[Batch]:
         validation = self.training.data.validation
-        found: list[Batch] = []
-        if validation is not None:
-            started = now()
-            with tolerated():
-                for batch in validation.elements():
-                    found.append(self.training.repaired(batch))
-                    rows -= batch.rows
-                    if rows <= 0 or now() - started > seconds:
-                        break
-        return found
+        return [] if validation is None else self._taken(validation.elements, seconds, most_rows=rows)
 
-    def _taken(self, batches: Iterator[Batch], most: int, seconds: float) -> list[Batch]:
-        started, taken = now(), list[Batch]()
-        for batch in batches:
-            taken.append(self.training.repaired(batch))
-            if len(taken) >= most or now() - started > seconds:
-                break
+    def _taken(
+        self,
+        read: Callable[[], Iterator[Batch]],
+        seconds: float,
+        *,
+        most_batches: float = math.inf,
+        most_rows: float = math.inf,
+    ) -> list[Batch]:
+        started, taken, rows = now(), list[Batch](), 0
+        with tolerated():  # data that raise are reported with the batches
+            for batch in read():
+                taken.append(self.training.repaired(batch))
+                rows += batch.rows
+                if len(taken) >= most_batches or rows >= most_rows or now() - started > seconds:
+                    break
         return taken
 
-    def digests(self, batch: Batch) -> list[int] | None:
+    def count_rows(self, batch: Batch) -> int:
         arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]
-        if batch.is_row or any(len(a) != batch.rows for a in arrays):
-            return None
-        return [_digest([a[row] for a in arrays]) for row in range(batch.rows)]
+        return 0 if batch.is_row or any(len(a) != batch.rows for a in arrays) else batch.rows
 
     def passed(self, batch: Batch, chosen: frozenset[int] | None) -> Passed | None:
         training, rows = self.training, batch.rows
@@ -78,19 +73,9 @@ class FitLearner(Trained):
             return None
         return Passed(given=given, results=results, losses=judged_loss.calls)
 
-    def judged(self, batch: Batch, *, training: bool = False) -> Judged | None:
-        before = KerasState([self.training.model]) if training else None
-        record, loss = self.training.look_at(batch, training=training)
-        if before is not None:
-            before.put_back()
+    def judged(self, batch: Batch) -> Judged | None:
+        record, loss = self.training.look_at(batch)
         if record.failure is not None or loss is None:
             return None
         known = [judged(kept).rows for kept in record.kept_losses]
         return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
-
-
-def _digest(parts: Sequence[np.ndarray]) -> int:
-    digest = hashlib.blake2b(digest_size=8)
-    for part in map(np.asarray, parts):  # of an array of objects, a row is one
-        digest.update(part.tobytes() if part.dtype.kind != "O" else repr(part.tolist()).encode())
-    return int.from_bytes(digest.digest(), "big")

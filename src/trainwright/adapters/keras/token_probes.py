@@ -13,7 +13,8 @@ from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, later_half_changed
-from trainwright.seams.keras.layers import Given, first_difference, traced
+from trainwright.probes.information import Result
+from trainwright.seams.keras.layers import first_difference, traced
 from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
 
@@ -48,7 +49,7 @@ def future_leak(
     return leak, first_difference(one, other, LEAKS_BEYOND)
 
 
-def _results(fit: FitTraining, batch: Batch, length: int) -> list[Given]:
+def _results(fit: FitTraining, batch: Batch, length: int) -> list[Result]:
     """The layers' outputs at the first half of the positions."""
 
     def keep(values: np.ndarray) -> np.ndarray | None:

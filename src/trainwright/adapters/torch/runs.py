@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from torch import nn
+from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train, Training
@@ -26,22 +24,6 @@ class Look:
     """(rows, classes), or None."""
     labels: Any
     """(rows), or None."""
-
-
-class TorchTraining(Protocol):
-    """A torch training whose batches can be looked at."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The trained model."""
-
-    def look(self, batch: Any, *, by_row: bool = False, training: bool = False) -> Look | None:
-        """The batch in evaluation mode, without updates; None if that raised or is not possible.
-
-        Args:
-            by_row: with the loss of each row.
-            training: in training mode; the caller restores what that changes.
-        """
 
 
 def train(training: Training, request: Train) -> Run:

@@ -15,8 +15,7 @@ from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.evaluation_mode import EvaluationMode
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
-from trainwright.probes.guessing import guessed
-from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
+from trainwright.probes.metrics import IGNORED, as_many, guessed, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.torch.marks import tensors_in

@@ -1,14 +1,16 @@
-"""The inputs of a set as a table of numbers for the label probe: words, or numbers and their local patterns."""
+"""The inputs of a set as a table of numbers for the label probe: words, or numbers and their local patterns; and its kernels."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from trainwright.probes.ridge import distances, products, unit
 
 MOST_FEATURES = 4_000
 # Correlation of neighboring rows; that of rows in random order is within 0.1 of 0.
@@ -60,6 +62,30 @@ def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs
         written = [str(t) for t in part[texts[0]]]
         return _bag("text", [t.lower().split() for t in written], written, single=len(texts) == 1)
     return None
+
+
+def kernels(inputs: Inputs) -> Iterator[np.ndarray]:
+    """The probes' kernels, each with a mean diagonal of 1: linear, pairs of words, near neighbors."""
+    if inputs.kind != "numbers":
+        length = np.log1p(inputs.lengths)
+        length = (length - length.mean()) / (length.std() or 1.0)
+        near = np.exp(-0.5 * (length[:, None] - length[None]) ** 2)
+        words = products(unit(inputs.features))
+        yield words + 0.1 * near
+        yield words**2  # every two words of a row, wherever they stand: agreement, negation
+        if inputs.more is not None:
+            yield 0.5 * words + 0.5 * products(unit(inputs.more)) + 0.1 * near
+        if inputs.odd is not None and inputs.odd.shape[1]:
+            yield products(inputs.odd) / inputs.odd.shape[1]
+        return
+    linear = products(inputs.features) / inputs.features.shape[1]
+    distance = distances(linear)
+    yield linear
+    middle = np.median(distance[distance > 0]) if (distance > 0).any() else 1.0
+    yield np.exp(-distance / middle)
+    yield np.exp(-8 * distance / middle)
+    if inputs.more is not None and inputs.more.shape[1]:
+        yield products(inputs.more) / inputs.more.shape[1]
 
 
 # Fewer distinct whole numbers than in a vocabulary are brightness levels, categories or counts.

@@ -1,8 +1,7 @@
 """The rows of a set that are extreme: largest and smallest, longest and shortest, rarest, missing or not finite, or so far from
 all others that one of them outweighs the rest.
 
-They are found in one pass, in columns where a set has them, otherwise item by item; the passes over parts of a set can be
-joined.
+They are found in one pass, in columns where a set has them, otherwise item by item.
 """
 
 from __future__ import annotations
@@ -104,20 +103,6 @@ class OddRows:
         """Add a row that could not be read."""
         self.read += 1
         self._note("", f"cannot be read: {failure}", row)
-
-    def join(self, other: OddRows) -> None:
-        """Add what another pass found, over other rows."""
-        self.read += other.read
-        for (name, why), (score, row) in other._ends.items():
-            self._end(name, why, score, row)
-        for (name, why), rows in other._bad.items():
-            for row in rows:
-                self._note(name, why, row)
-        for name, counts in other._counts.items():
-            if counts is None:
-                self._counts[name] = None
-            for value, (count, row) in (counts or {}).items():
-                self._count(name, value, row, count)
 
     def found(self) -> list[OddRow]:
         """The rows, each once: those with unusable values first, then the rarest, then the ends of each column."""

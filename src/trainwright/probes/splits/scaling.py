@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trainwright.probes.ridge import kernel_of, ridge, standardised
 from trainwright.stages.dataset import Scaling
 
 # One set's deviation is this many times the other's, or the means are this many training deviations apart.
@@ -31,8 +32,6 @@ FEWEST_TRAINED, FEWEST_EVALUATED = 60, 30
 MOST_ROWS = 1_000
 # A squared error, in units of the targets' variance, that no prediction within their range reaches.
 LARGEST_ERROR = 9.0
-# A pixel at the border, which is hardly ever set, is far more deviations away when it is: it would outweigh all others.
-FURTHEST = 10.0
 
 Table = tuple[str, np.ndarray, np.ndarray]
 """A column's name, and its values (rows, values) in training and evaluation."""
@@ -144,31 +143,16 @@ def _errors(
     """
     random = np.random.default_rng(0)
     rows, held = (np.sort(random.permutation(len(t))[:MOST_ROWS]) for t in (left, right))
-    fitted = _standard(left[rows], own)
-    asked = [_standard(right[held], scale) for scale in (own, other)]
+    fitted = standardised(left[rows], *own)
+    asked = [standardised(right[held], *scale) for scale in (own, other)]
     targets, wanted = trained[rows], evaluated[held]
     found = []
-    for width in (0.0, float(fitted.shape[1])):
-        kernel = _kernel(fitted, fitted, width)
-        weights = np.linalg.solve(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)), targets)
-        answers = [*(_kernel(a, fitted, width) @ weights for a in asked), np.zeros_like(wanted)]
+    for width in (0.0, 1.0):
+        weights, _ = ridge(kernel_of(fitted, fitted, width), targets)
+        answers = [*(kernel_of(a, fitted, width) @ weights for a in asked), np.zeros_like(wanted)]
         found.append([np.minimum(((a - wanted) ** 2).mean(axis=1), LARGEST_ERROR) for a in answers])
     before, after, nothing = min(found, key=lambda errors: float(errors[1].mean()))
     return before, after, nothing
-
-
-def _standard(table: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    standard = (table - scale[0]) / np.where(scale[1] > 0, scale[1], 1.0)
-    return np.asarray(np.clip(standard, -FURTHEST, FURTHEST))
-
-
-def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
-    """A linear kernel for width 0, otherwise a Gaussian one."""
-    products = left @ right.T
-    if not width:
-        return np.asarray(products / left.shape[1])
-    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * products
-    return np.asarray(np.exp(-np.maximum(squares, 0.0) / width))
 
 
 def _targets(trained: np.ndarray, evaluated: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:

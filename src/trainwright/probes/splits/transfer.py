@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from trainwright.probes.ridge import class_columns, kernel_of, ridge, standardised
 from trainwright.probes.splits.two_sets import bags_of, values_of
 from trainwright.stages import Rearranged, Split, SplitFacts, Transfer
 
@@ -28,8 +29,6 @@ SURE = 6.0
 # Rows up to this size, and tables up to this width whose columns are looked up one by one.
 MOST_VALUES, MOST_COLUMNS = 1_600, 256
 MOST_WORDS = 3_000
-# A pixel at the border, which is hardly ever set, is far more deviations away when it is: it would outweigh all others.
-FURTHEST = 10.0
 # Columns of several quantities: most of them have a place of their own in the training set.
 QUANTILES = np.linspace(0.05, 0.95, 10)
 # Columns with one distribution can be told apart by none: where they stand they must be this many times as far off.
@@ -205,35 +204,27 @@ class _Probe:
 
     def __init__(self, sets: _Sets, width: float) -> None:
         self.sets, self.width = sets, width
-        self._scale = sets.left.mean(axis=0), np.where(sets.left.std(axis=0) > 0, sets.left.std(axis=0), 1.0)
-        self._table = self._standard(sets.left)
-        self._targets = _targets(sets.trained, sets)
-        kernel = _kernel(self._table, self._table, width)
-        inverse = np.linalg.inv(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)))
-        self._weights = inverse @ self._targets
-        left_out = self._targets - self._weights / np.diag(inverse)[:, None]
-        self.training_gain = _asked(left_out, sets.trained, sets).gain
+        self._scale = sets.left.mean(axis=0), sets.left.std(axis=0)
+        self._table = standardised(sets.left, *self._scale)
+        targets = _targets(sets)
+        self._weights, missed = ridge(kernel_of(self._table, self._table, width), targets)
+        self.training_gain = _asked(targets - missed, sets.trained, sets).gain
 
     def asked(self, rows: np.ndarray) -> _Asked:
         """Its answers for evaluation rows, which may have been changed."""
-        scores = _kernel(self._standard(rows), self._table, self.width) @ self._weights
+        scores = kernel_of(standardised(rows, *self._scale), self._table, self.width) @ self._weights
         return _asked(scores, self.sets.evaluated, self.sets)
-
-    def _standard(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(np.clip((rows - self._scale[0]) / self._scale[1], -FURTHEST, FURTHEST))
 
 
 def _widths(sets: _Sets) -> tuple[float, ...]:
     return (0.0,) if not sets.shape and sets.left.shape[1] > MOST_VALUES // 4 else (0.0, 1.0)
 
 
-def _targets(values: np.ndarray, sets: _Sets) -> np.ndarray:
+def _targets(sets: _Sets) -> np.ndarray:
     """(rows, columns): a column a class, in which rare and frequent ones weigh the same; or the numbers, standardized."""
     if sets.kind == "real":
-        return np.asarray(((values - sets.trained.mean()) / sets.trained.std())[:, None])
-    one_hot = (values[:, None] == np.unique(sets.trained)[None]).astype(np.float64)
-    share = one_hot.mean(axis=0)
-    return np.asarray((one_hot - share) / np.sqrt(share))
+        return np.asarray(((sets.trained - sets.trained.mean()) / sets.trained.std())[:, None])
+    return class_columns(sets.trained, np.unique(sets.trained))
 
 
 def _asked(scores: np.ndarray, truth: np.ndarray, sets: _Sets) -> _Asked:
@@ -247,14 +238,6 @@ def _asked(scores: np.ndarray, truth: np.ndarray, sets: _Sets) -> _Asked:
         errors = (np.unique(sets.trained)[scores.argmax(axis=1)] != truth).astype(np.float64)
         constant = 1 - float(counts.max() / counts.sum())
     return _Asked(scores, errors, 1 - float(errors.mean()) / max(constant, 1e-12))
-
-
-def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
-    products = left @ right.T
-    if not width:
-        return np.asarray(products / left.shape[1])
-    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * products
-    return np.asarray(np.exp(-np.maximum(squares, 0.0) / (width * left.shape[1])))
 
 
 # What would have to change -------------------------------------------------------------------------------------------

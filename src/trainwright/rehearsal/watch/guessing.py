@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.probes.guessing import guessed
+from trainwright.probes.metrics import guessed
 from trainwright.rehearsal.recorder import Recorder
 
 # Arguments are kept up to so many bytes, and functions that took longer (in seconds) are not asked again.

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from trainwright.core.finding import Place
 from trainwright.probes.forward import difference
+from trainwright.probes.information import Result
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.source.places import is_ours, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -167,30 +167,15 @@ def _told(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | None:
     return mode if mode is None else bool(mode) if isinstance(mode, (bool, int)) else True
 
 
-@dataclass(frozen=True)
-class Given:
-    """The recorded part of one layer's output."""
-
-    module: str
-    kind: str
-    where: Place
-    values: np.ndarray
-
-    @property
-    def name(self) -> str:
-        """The layer's path."""
-        return self.module
-
-
 @contextlib.contextmanager
-def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Given]]:
+def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Result]]:
     """Record, in the order in which layers finish, what `keep` returns for the first tensor of each layer's output.
 
     Only the user's layers count: a layer's own parts, which the library created, add nothing to the layer itself.
     """
     layers = [(path, layer) for path, layer in tensors.named_layers(model).items() if layer in seen.modules]
     names = {id(layer): path for path, layer in layers}
-    given: list[Given] = []
+    given: list[Result] = []
     owner = keras.layers.Layer
     original = owner.__call__
 
@@ -199,7 +184,8 @@ def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | Non
         values = [t for t in tensors.leaves(result) if tensors.is_tensor(t) and tensors.has_values(t)]
         kept = keep(tensors.to_numpy(values[0])) if id(layer) in names and values else None
         if kept is not None:
-            given.append(Given(names[id(layer)], type(layer).__name__, seen.modules[layer], kept))
+            path = names[id(layer)]
+            given.append(Result(path, path, type(layer).__name__, seen.modules[layer], kept))
         return result
 
     owner.__call__ = call
@@ -209,11 +195,12 @@ def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | Non
         owner.__call__ = original
 
 
-def first_difference(one: list[Given], other: list[Given], beyond: float) -> Origin | None:
+def first_difference(one: list[Result], other: list[Result], beyond: float) -> Origin | None:
     """The first layer whose output differs between two passes by more than a fraction of its scale."""
     for left, right in zip(one, other):
-        if left.module != right.module or left.values.shape != right.values.shape:
+        before, after = left.values, right.values
+        if before is None or after is None or left.module != right.module or before.shape != after.shape:
             return None
-        if difference(left.values, right.values) > beyond:
+        if difference(before, after) > beyond:
             return Origin(operation=left.kind, where=left.where, module=left.module)
     return None

@@ -14,24 +14,12 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from trainwright.core.finding import Place
+from trainwright.probes.information import Result
 from trainwright.seams.source.places import user_place
 from trainwright.seams.torch.layers import is_users_own
 from trainwright.seams.torch.trace import tensors_in
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
-
-
-@dataclass(frozen=True)
-class Result:
-    """One recorded result: its rows, and what made it."""
-
-    name: str
-    module: str
-    kind: str
-    where: Place | None
-    values: np.ndarray | None
-    """(rows, …) as kept; None if this result was passed over."""
 
 
 @dataclass

@@ -1,1 +1,0 @@
-"""Whether a training learns, measured for any framework."""

@@ -60,9 +60,11 @@ TOLD_EVERY_SECONDS = 0.5
 INTERRUPTED = "Ctrl-C ended it"
 # How a script stops that counts on all rounds of a training: files and names that are not made, lists that are shorter.
 _LEFT_SHORT = (IndexError, ZeroDivisionError, AssertionError, FileNotFoundError, UnboundLocalError)
-_OF_LENGTHS = re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.IGNORECASE)
+_SAYS_SHORT = (
+    (ValueError, re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.I)),
+    ((TypeError, AttributeError), re.compile(r"\bNoneType\b")),
+)
 _RUN_FOLDER = re.compile(r"wandb[/\\\\](offline-)?run-")
-_OF_NONE = re.compile(r"\bNoneType\b")
 
 
 class NeedsTyping(EOFError):
@@ -252,14 +254,8 @@ def _may_come_of_cut(error: BaseException, record: Record) -> bool:
     """Whether an exception tells of something that a training which is cut short leaves shorter, empty or unmade."""
     if not any(training.is_cut for training in record.trainings):
         return False
-    words = (
-        _OF_LENGTHS
-        if isinstance(error, ValueError)
-        else _OF_NONE
-        if isinstance(error, (TypeError, AttributeError))
-        else None
-    )
-    return isinstance(error, _LEFT_SHORT) or (words is not None and words.search(str(error)) is not None)
+    says_so = any(isinstance(error, kinds) and words.search(str(error)) for kinds, words in _SAYS_SHORT)
+    return isinstance(error, _LEFT_SHORT) or says_so
 
 
 def _wants_network(error: BaseException | None) -> bool:

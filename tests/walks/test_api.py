@@ -111,6 +111,27 @@ def test_training_after_a_check_is_training_without_it():
     assert rest[:2] == others_rest[:2] and torch.equal(rest[2], others_rest[2]) and rest[3] == others_rest[3]
 
 
+class Logging(nn.CrossEntropyLoss):
+    """Writes each loss to a file that was opened before."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+
+    def forward(self, answers, labels):
+        loss = super().forward(answers, labels)
+        self.file.write(f"{loss.item()}\n")
+        return loss
+
+
+def test_a_file_that_is_open_gets_nothing_of_the_check(tmp_path):
+    with (tmp_path / "losses.txt").open("w", buffering=1) as file:
+        file.write("before\n")
+        report = trainwright.check(**{**parts(), "loss": Logging(file)})
+        file.write("after\n")
+    assert report.stages and (tmp_path / "losses.txt").read_text() == "before\nafter\n"
+
+
 def test_an_exchanged_data_set_is_put_back():
     x, y = digits().tensors
     given = {**parts(), "loader": DataLoader(TensorDataset(x * 4000, y), batch_size=32, shuffle=True)}

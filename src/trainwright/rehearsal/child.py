@@ -23,7 +23,7 @@ from pathlib import Path
 
 from trainwright.rehearsal.landlock import forbid_writes
 from trainwright.rehearsal.request import KERNEL, REFUSED, Request, Work
-from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox
+from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox, part_files
 
 
 def main(file: str, work: Work | None = None) -> None:
@@ -44,6 +44,8 @@ def main(file: str, work: Work | None = None) -> None:
             sys.exit(REFUSED)
     else:
         forbid_writes([Path(request.folder), *kept])
+    if work is not None and sys.platform.startswith("linux"):
+        part_files(Path(request.folder))
     from trainwright.rehearsal.run import note_own_error, run_script
 
     try:

@@ -7,6 +7,7 @@ see one consistent tree (see mount_namespaces(7), user_namespaces(7), and overla
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -86,6 +87,34 @@ def enter_sandbox(scratch: Path, kept: Sequence[Path] = ()) -> Sandbox:
         raise Refused(error.errno, f"isolation by the kernel: {error}") from error
     os.chdir(here)  # the same path, in the overlay now
     return sandbox
+
+
+def part_files(folder: Path) -> None:
+    """Open anew what this process, a fork, has open to write: in its sandbox; where it may not, nowhere.
+
+    Args:
+        folder: of its own files, which stay open.
+    """
+    import fcntl
+
+    for entry in os.listdir("/proc/self/fd"):
+        number = int(entry)
+        with contextlib.suppress(OSError):
+            path, mode = os.readlink(f"/proc/self/fd/{number}"), fcntl.fcntl(number, fcntl.F_GETFL)
+            is_written = mode & os.O_ACCMODE != os.O_RDONLY and stat.S_ISREG(os.fstat(number).st_mode)
+            if is_written and not Path(path).is_relative_to(folder):
+                _open_anew(number, path, mode & (os.O_ACCMODE | os.O_APPEND))
+
+
+def _open_anew(number: int, path: str, mode: int) -> None:
+    at = os.lseek(number, 0, os.SEEK_CUR)
+    try:
+        anew = os.open(path, mode)
+        os.lseek(anew, at, os.SEEK_SET)
+    except OSError:
+        anew = os.open(os.devnull, os.O_RDWR)
+    os.dup2(anew, number, os.get_inheritable(number))
+    os.close(anew)
 
 
 def remove_scratch(scratch: Path) -> None:

@@ -1,16 +1,12 @@
-"""What the adapters share: steps that are taken again, and calls that failed."""
+"""What the adapters share: steps that are taken again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from trainwright.core import Facts, Failure, Repair
-from trainwright.stages import (
-    SetupFacts,
-)
+from trainwright.core import Failure, Repair
 from trainwright.stages.overfit import Hits
 
 
@@ -93,46 +89,5 @@ class Training(Protocol):
     def build_optimizer(self) -> None:
         """Build the optimizer as training does, with the repairs in force."""
 
-    def take_step(self, batch: Any, number: int, further: Iterator[Any] | None = None) -> Record:
-        """Take one step with its update; the record includes an exception that it raised.
-
-        Args:
-            further: where the other micro-batches come from that an update accumulates; None: it is of this batch alone.
-        """
-
-    def loss_of(self, batch: Any) -> float:
-        """The loss of a batch with the initial weights, always with the same random numbers.
-
-        Raises:
-            Exception: whatever the step raised.
-        """
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force from now on.
-
-        Raises:
-            Exception: whatever its change raised; the repair is then not in force.
-        """
-
-    def put_back(self) -> None:
-        """Undo everything since the training was reached."""
-
-
-Scope = Mapping[str, Any]
-
-
-class FailedCall(Protocol):
-    """A call outside of training that raised and ended the script; it can be made again."""
-
-    def measure(self) -> tuple[Facts, ...]:
-        """Make the call again with the repairs in force; the facts of it, or none if they tell nothing."""
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force.
-
-        Raises:
-            PartMissing: the call lacks the part that the repair would change.
-        """
-
-    def known(self, setup: SetupFacts) -> SetupFacts:
-        """The facts of the setup, with what is known of the called object."""
+    def take_step(self, batch: Any, number: int) -> Record:
+        """Take one step with its update; the record includes an exception that it raised."""

@@ -113,7 +113,7 @@ def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
     known = {name: seen().is_fresh(model, name, parameter) for name, parameter in model.named_parameters()}
     fresh = None if None in known.values() else frozenset(name for name, is_fresh in known.items() if is_fresh)
     facts = forward_facts(measured.record, model, measured.probe, fresh)
-    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at, {}))
+    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at))
     look.facts[ForwardFacts] = facts
     named = dict(model.named_parameters())
     measured.suspects = {p.name: named[p.name] for p in facts.parameters if p.identical_rows and p.trainable}

@@ -266,7 +266,7 @@ class Replay:
                 if repair.seam == Seam.OPTIMIZER:
                     mended(repair, given)
 
-    def take_step(self, tape: Tape, number: int, further: Any = None) -> StepRecord:
+    def take_step(self, tape: Tape, number: int) -> StepRecord:
         """Make one update."""
         record, share = StepRecord(), short_runs.rate_share(number, self.warmup_updates)
         rates = [group["lr"] for group in self._now.param_groups]

@@ -61,6 +61,6 @@ def _trials_of(replay: Replay, until: float) -> Trials:
         return len(replay.tapes) >= batches and all(change.seam in OFFERED for change in changes)
 
     def train(request: Train) -> Run:
-        return runs.train(replay, request)  # type: ignore[arg-type]
+        return runs.train(replay, request)
 
     return Trials(train, can_try, replay.step_seconds, until)

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.base import FailedCall
 from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
 from trainwright.adapters.torch.called_model import Probe, accepted_names, left_as_it_was
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
@@ -19,14 +18,12 @@ from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
-from trainwright.core import Call, Facts, Failure, PartMissing, Repair, Seam
+from trainwright.core import Facts, Failure
 from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
-from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.torch.loss import LOSSES
-from trainwright.seams.torch.stacking import watching_stacks
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, ModuleFacts, SetupFacts, SplitFacts
@@ -42,7 +39,7 @@ _LABELS = ("labels", "label", "label_ids")
 _MOST_OPERATIONS = 64
 
 
-def failed_call(error: BaseException, seen: Seen) -> FailedCall | None:
+def failed_call(error: BaseException, seen: Seen) -> ModelOutside | LossOutside | BatchOutside | None:
     """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
     users: FrameType | None = None
     for frame in frames_of(error):
@@ -75,16 +72,15 @@ class ModelOutside:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     seen: Seen = field(kw_only=True)
-    repairs: list[Repair] = field(default_factory=list)
 
     def measure(self) -> tuple[Facts, ...]:
-        """Call it again, with the repairs in force."""
+        """Call it again."""
         record = self._observed()
         view = self.view()
         label = next((k for k in _LABELS if k in view), None)
         probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
         forward = forward_facts(record, self.model, probe, None)
-        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at, {})
+        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
         return (
             _unread(),
@@ -94,9 +90,7 @@ class ModelOutside:
         )
 
     def _observed(self) -> StepRecord:
-        observer = Observer(
-            self.model, self.repairs, detail=True, places=self.seen.modules.get, asked_at=self.seen.asked_at
-        )
+        observer = Observer(self.model, detail=True, places=self.seen.modules.get, asked_at=self.seen.asked_at)
         with left_as_it_was(self.model), observer.catching() as record:
             passed_on(self.model, *self.args, **self.kwargs)
         return record
@@ -120,25 +114,6 @@ class ModelOutside:
             **token_facts(view, label, self.model, None),
         )
 
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair in force: of the model, of a call inside it, or of its inputs."""
-        if repair.seam == Seam.TRAINER:
-            given = {"model": self.model, "collator": dict, "tokenizer": None, "train_dataset": None}
-            collate = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))["collator"]
-            if collate is not dict:
-                self._put(collate(self.view()))
-        elif repair.seam == Seam.BATCH:
-            self._put(mended(repair, Call(seam=Seam.BATCH, given=self.view(), tensors=tensors)).given)
-        elif repair.seam in (Seam.FORWARD, Seam.ACTIVATION, Seam.LOSS):
-            self.repairs.append(repair)
-        else:
-            raise PartMissing(repair.seam)
-
-    def _put(self, view: Mapping[str, Any]) -> None:
-        keys = list(self.view())
-        self.args = tuple(view[k] for k in keys[: len(self.args)])
-        self.kwargs = {k: v for k, v in view.items() if k not in keys[: len(self.args)]}
-
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts with what is known of the model."""
         at = self.seen.modules.get(self.model)
@@ -155,12 +130,11 @@ class LossOutside:
     kwargs: Mapping[str, Any]
     seen: Seen = field(kw_only=True)
     scope: Mapping[str, Any] = field(kw_only=True)
-    repairs: list[Repair] = field(default_factory=list)
 
     def measure(self) -> tuple[Facts, ...]:
-        """Call it again, with the repairs in force; no facts if that is not seen as a loss of tensors."""
+        """Call it again; no facts if that is not seen as a loss of tensors."""
         module = self.function if isinstance(self.function, nn.Module) else nn.Identity()
-        observer = Observer(module, self.repairs, detail=True, places=self.seen.modules.get)
+        observer = Observer(module, detail=True, places=self.seen.modules.get)
         with observer.catching() as record:
             passed_on(self.function, *self.args, **self.kwargs)
         loss = loss_facts(record, {}) if record.loss_calls else None
@@ -187,16 +161,6 @@ class LossOutside:
                 return observer.module_facts(layer, (), None)
         return None
 
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair of the call in force.
-
-        Raises:
-            PartMissing: the repair changes something else, which was used before this call.
-        """
-        if repair.seam != Seam.LOSS:
-            raise PartMissing(repair.seam)
-        self.repairs.append(repair)
-
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts in torch's words."""
         return replace(setup, words=TORCH)
@@ -209,10 +173,9 @@ class BatchOutside:
     loader: Any
     recorder: RecordingCollator
     seen: Seen = field(kw_only=True)
-    stacking: list[Repair] = field(default_factory=list)
 
     def measure(self) -> tuple[Facts, ...]:
-        """Form it again, with the repairs in force."""
+        """Form it again."""
         facts = item_facts(self.recorder)
         collator = self.recorder.collator
         name = getattr(collator, "__name__", type(collator).__name__)
@@ -230,30 +193,11 @@ class BatchOutside:
         return _unread(), batch
 
     def _failure(self) -> Failure | None:
-        def changed(rows: Any) -> Any:
-            for repair in self.stacking:
-                return mended(repair, Call(seam=Seam.STACK, given={"rows": rows}, tensors=tensors))["rows"]
-            return None
-
         try:
-            with watching_stacks(changed):
-                self.recorder(list(self.recorder.items))
+            self.recorder(list(self.recorder.items))
         except Exception as error:  # the user's collator raised, which is the finding
             return failure_of(error)
         return None
-
-    def apply(self, repair: Repair) -> None:
-        """Keep a repair of the collate function in force."""
-        if repair.seam == Seam.STACK:
-            self.stacking.append(repair)
-        elif repair.seam == Seam.TRAINER:
-            given = {"model": None, "collator": self.recorder.collator, "tokenizer": None, "train_dataset": None}
-            items = self.recorder.items
-            collate = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))["collator"]
-            self.recorder = RecordingCollator(collate)
-            self.recorder.items.extend(items)
-        else:
-            raise PartMissing(repair.seam)
 
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts with the lines of the loader."""

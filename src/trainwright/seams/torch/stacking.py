@@ -1,4 +1,4 @@
-"""Where user code stacks rows into one tensor: the rows of a call that raised, and the call with other rows."""
+"""Where user code stacks rows into one tensor: the rows of a call that raised."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ _STACKING = (
 
 
 @contextlib.contextmanager
-def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
-    """While the context lasts, report rows of unequal lengths that failed to be stacked into one tensor.
-
-    Args:
-        refused: takes the rows, and returns others to repeat the call with, or None.
-    """
+def watching_stacks(refused: Callable[[Any], object]) -> Iterator[None]:
+    """While the context lasts, report rows of unequal lengths that failed to be stacked into one tensor."""
     kept = [(module, name, getattr(module, name)) for module, names in _STACKING for name in names]
 
     def watched(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,10 +27,9 @@ def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
             try:
                 return original(rows, *args, **kwargs)
             except (ValueError, RuntimeError, TypeError):
-                others = refused(rows) if len(set(lengths_of(rows))) > 1 else None
-                if others is None:
-                    raise
-                return original(others, *args, **kwargs)
+                if len(set(lengths_of(rows))) > 1:
+                    refused(rows)
+                raise
 
         return call
 

@@ -22,8 +22,6 @@ class Train:
     """Repairs in force for this run only."""
     seconds: float = 30.0
     """Stop early after this time."""
-    enough: float = 0.0
-    """Stop early once the mean loss over all batches is at most this fraction of the first step's; 0: take all."""
 
 
 @dataclass(frozen=True, kw_only=True)

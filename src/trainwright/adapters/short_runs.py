@@ -68,7 +68,7 @@ def train(
                     losses += [math.nan] * (request.steps - step - 1)
                     break
                 over = now() - started > request.seconds
-                if over or _is_lost(losses) or _is_enough(losses, len(chosen), request.enough):
+                if over or _is_lost(losses) or _is_learned(losses, len(chosen)):
                     break
             shown = at_end(chosen)
     finally:
@@ -83,12 +83,9 @@ def train(
     )
 
 
-def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
-    """Whether the mean loss over the last pass over all batches is at most this fraction of the first step's.
-
-    A negative loss has no zero to fall to.
-    """
-    return losses[0] > 0 and len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
+def _is_learned(losses: Sequence[float], batches: int) -> bool:
+    """Whether the mean loss over the last pass over all batches is 0; a negative loss has no zero to fall to."""
+    return losses[0] > 0 and len(losses) >= 2 * batches and sum(losses[-batches:]) <= 0
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

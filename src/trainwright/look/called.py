@@ -92,14 +92,6 @@ def is_compiled(module: nn.Module) -> bool:
     )
 
 
-def has(value: Any, *names: str) -> bool:
-    """Whether an object of the script's has attributes of these names; its own way to look them up may raise anything."""
-    try:
-        return all(hasattr(value, name) for name in names)
-    except Exception:  # the object's own `__getattr__`
-        return False
-
-
 def note_trained(optimizer: Any) -> None:
     """Record an optimizer's parameters; of one that has kept something for some of them, only those."""
     groups = getattr(optimizer, "param_groups", ())

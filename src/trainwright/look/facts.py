@@ -19,9 +19,9 @@ from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts
-from trainwright.look.called import has
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
+from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
@@ -166,7 +166,7 @@ def _owners(scope: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in scope.items()
-        if not name.startswith("_") and has(value, "__dict__") and not isinstance(value, nn.Module)
+        if not name.startswith("_") and has_attributes(value, "__dict__") and not isinstance(value, nn.Module)
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -23,6 +23,7 @@ from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
+from trainwright.seams.torch.graph import leaves_behind
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
@@ -154,7 +155,7 @@ class LossOutside:
             for layer in model.modules()
             if isinstance(layer, nn.Linear)
         }
-        for parameter in _parameters_behind(scores):
+        for parameter in leaves_behind([scores], _MOST_OPERATIONS):
             if id(parameter) in owners:
                 layer, model = owners[id(parameter)]
                 observer = Observer(model, places=self.seen.modules.get, asked_at=self.seen.asked_at)
@@ -239,13 +240,3 @@ def _parameters(model: nn.Module) -> list[inspect.Parameter]:
         return list(inspect.signature(model.forward).parameters.values())
     except (TypeError, ValueError):
         return []
-
-
-def _parameters_behind(scores: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The leaves of a tensor's graph, the nearest first."""
-    waiting = [scores.grad_fn] if scores.grad_fn is not None else []
-    for operation in waiting:  # it grows as it is read: a search in breadth
-        if hasattr(operation, "variable"):
-            yield operation.variable
-        if len(waiting) < _MOST_OPERATIONS:
-            waiting += [following for following, _ in operation.next_functions if following is not None]

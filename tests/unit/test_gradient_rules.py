@@ -164,7 +164,6 @@ def test_an_update_that_changes_nothing_at_a_rate_above_zero(changed, rate, coun
     ({"freshly_initialised": False, "initial_deviation": 0.02}, False),
     ({"initial_deviation": 0.02}, True),
     ({"initial_deviation": 0.02, "deviation": 0.03}, False),
-    ({"initial_deviation": 0.02, "in_place_changes": 60}, False),
     ({}, False),
 ])  # fmt: skip
 def test_weights_as_they_were_drawn_are_untrained(facts, untrained):

@@ -1,14 +1,12 @@
-"""What the adapters share: steps that are taken again, and calls that failed."""
+"""What the adapters share: steps that are taken again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from trainwright.core import Facts, Failure, Repair
-from trainwright.stages import SetupFacts
+from trainwright.core import Failure, Repair
 from trainwright.stages.overfit import Hits
 
 
@@ -89,16 +87,3 @@ class Training(Protocol):
 
     def take_step(self, batch: Any, number: int) -> Record:
         """Take one step with its update; the record includes an exception that it raised."""
-
-
-Scope = Mapping[str, Any]
-
-
-class FailedCall(Protocol):
-    """A call outside of training that raised and ended the script; it can be made again."""
-
-    def measure(self) -> tuple[Facts, ...]:
-        """Make the call again; the facts of it, or none if they tell nothing."""
-
-    def known(self, setup: SetupFacts) -> SetupFacts:
-        """The facts of the setup, with what is known of the called object."""

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.listening.seen import seen
 
 # Values of a model beyond which copies of weights and gradients take too much time; the share of a GPU's free memory for one.
@@ -91,17 +90,6 @@ def is_compiled(module: nn.Module) -> bool:
     return any(
         "_orig_mod" in m._modules or getattr(m, "_compiled_call_impl", None) is not None for m in module.modules()
     )
-
-
-def has(value: Any, *names: str) -> bool:
-    """Whether an object of the script's has attributes of these names; its own way to look them up may raise anything.
-
-    What stands in for a tracker has every attribute, and is none of these.
-    """
-    try:
-        return not isinstance(value, Nothing) and all(hasattr(value, name) for name in names)
-    except Exception:  # the object's own `__getattr__`
-        return False
 
 
 def note_trained(optimizer: Any) -> None:

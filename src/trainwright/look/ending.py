@@ -25,7 +25,7 @@ from trainwright.stages import (
 from trainwright.stages.gradients import KeptTensor
 
 if TYPE_CHECKING:
-    from trainwright.adapters.base import FailedCall
+    from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
     from trainwright.look.look import Looking
 
 Held = dict[type[Facts], Facts]
@@ -198,7 +198,7 @@ def _setup_of_trainer(looking: Looking) -> SetupFacts:
     return setup_facts(looking.trainer, cast("Any", looking.frame), seen())
 
 
-def _measure_again(call: FailedCall, failure: Failure) -> Held:
+def _measure_again(call: ModelOutside | LossOutside | BatchOutside, failure: Failure) -> Held:
     """The facts of a call, if it raises again what it raised before; otherwise it depends on something that has changed."""
     try:
         with stopped_after(MOST_SECONDS):

@@ -22,7 +22,6 @@ from trainwright.look.observers import Leaving, original
 from trainwright.seams.source.places import user_frame, user_place
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.marks import Mark, ModelCall, comparison_of, largest_of, scores_for, tensors_in
-from trainwright.seams.torch.versions import register_after_calls
 from trainwright.stages import EvaluationFacts
 from trainwright.stages.evaluation import Comparison
 from trainwright.tensors.torch.transforms import within_transform
@@ -62,25 +61,17 @@ class EvaluationWatch(Leaving):
         self._is_off = is_off
         self._note, self._count = guard(self._note_comparison), guard(self._count_call)
         self._marks: Any = WeakTensorKeyDictionary()
-        self._open: list[ModelCall | None] = []
+        self._open: ModelCall | None = None
         self._hooks = []
         self._is_aside = False
 
-    def stand(self) -> None:
-        """Watch from now on."""
-        hooks = nn.modules.module
-        self._hooks = [hooks.register_module_forward_pre_hook(self._before), register_after_calls(self._after)]
-        self.__enter__()
-
     def leave(self) -> None:
         """Watch no longer; where a mode of the script's lies over this one, it stays there without effect."""
-        for hook in self._hooks:
-            hook.remove()
         for call in self.calls:
             call.scores = None
         if not self._is_aside and not self._step_aside():
             self.retire()
-        self._is_aside, self._open = False, []
+        self._is_aside, self._open = False, None
 
     def _step_aside(self) -> bool:
         if torch.overrides._get_current_function_mode() is self:
@@ -90,18 +81,17 @@ class EvaluationWatch(Leaving):
 
     # The model's calls
 
-    def _before(self, module: nn.Module, args: Any) -> None:
-        if self._open:
-            self._open.append(None)
-        elif not within_transform() and next(module.parameters(), None) is not None:
-            call = ModelCall(number=len(self.calls), turn=self.turn, where=user_place(sys._getframe(1)))
-            self.calls.append(call)
-            self._open.append(call)
+    def begin_call(self, module: nn.Module) -> None:
+        """A model is called from outside any other."""
+        if self._open is None and not within_transform() and next(module.parameters(), None) is not None:
+            self._open = ModelCall(number=len(self.calls), turn=self.turn, where=user_place(sys._getframe(1)))
+            self.calls.append(self._open)
             if not self._step_aside():
                 self.retire()
 
-    def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        call = self._open.pop() if self._open else None
+    def end_call(self, args: Any, kwargs: Any, output: Any) -> None:
+        """The model has answered, or raised."""
+        call, self._open = self._open, None
         if call is None:
             return
         if self._is_aside:
@@ -118,7 +108,7 @@ class EvaluationWatch(Leaving):
             is_loss = tensor.is_floating_point() and not tensor.dim()
             self._marks[tensor] = Mark(frozenset([call]) | before, measured=is_loss)
             if is_loss:
-                self._count(call.number)
+                self._count_call(call.number)
 
     # How its outputs are used
 
@@ -211,6 +201,16 @@ class Evaluating:
         Args:
             list_held: the parameters that optimizers hold, by `id`.
         """
+        self._look_for_evaluation(module, list_held, may_watch)
+        if self._stands:
+            self._watch.begin_call(module)
+
+    def end_call(self, args: Any, kwargs: Any, output: Any) -> None:
+        """It has answered; None: it has raised."""
+        if self._stands:
+            self._watch.end_call(args, kwargs, output)
+
+    def _look_for_evaluation(self, module: nn.Module, list_held: Callable[[], set[int]], may_watch: bool) -> None:
         if torch.is_grad_enabled() or self._calls > MOST_CALLS:
             self._leave()
         if torch.is_grad_enabled() or self._is_over or not may_watch or self._calls > MOST_CALLS:
@@ -227,7 +227,7 @@ class Evaluating:
         self._is_over = self._watch.turn >= MOST_PASSES or has_mode_on_top() or is_compiled(module)
         if not self._is_over:
             self._stands = True
-            self._watch.stand()
+            self._watch.__enter__()
 
     def note_update(self) -> None:
         """An optimizer steps: what is evaluated next is another pass."""

@@ -19,9 +19,9 @@ from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts
-from trainwright.look.called import has
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
+from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.torch.gates import Passed, cleared_between, unscaled_late
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
@@ -113,7 +113,7 @@ def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
     known = {name: seen().is_fresh(model, name, parameter) for name, parameter in model.named_parameters()}
     fresh = None if None in known.values() else frozenset(name for name, is_fresh in known.items() if is_fresh)
     facts = forward_facts(measured.record, model, measured.probe, fresh)
-    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at, {}))
+    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at))
     look.facts[ForwardFacts] = facts
     named = dict(model.named_parameters())
     measured.suspects = {p.name: named[p.name] for p in facts.parameters if p.identical_rows and p.trainable}
@@ -167,7 +167,7 @@ def _owners(scope: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in scope.items()
-        if not name.startswith("_") and has(value, "__dict__") and not isinstance(value, nn.Module)
+        if not name.startswith("_") and has_attributes(value, "__dict__") and not isinstance(value, nn.Module)
     }
 
 

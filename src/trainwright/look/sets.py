@@ -23,11 +23,9 @@ from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
 from trainwright.core import Facts, Place
-from trainwright.look.called import has
 from trainwright.look.facts import change
-from trainwright.look.paired_rows import find_mispaired
 from trainwright.look.replay import Replay
-from trainwright.look.row_form import Cut, find_cut, is_equal, names_of_items, rename_columns
+from trainwright.look.row_form import Cut, find_cut, find_mispaired, is_equal, names_of_items, rename_columns
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.sliced_rows import Evaluated, Sliced, find_arrays, find_evaluated, set_of
 from trainwright.probes.splits.labels import batch_order
@@ -35,6 +33,7 @@ from trainwright.seams.failures.blame import is_own, passed_on
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.source.written import key_places
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.stages import DatasetFacts, Mispaired, OddRowFacts, SetupFacts, Split, SplitFacts
@@ -196,8 +195,8 @@ def _list_data(scope: Mapping[str, Any]) -> dict[str, Any]:
 def _is_data(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.grad_fn is None
-    is_part = isinstance(value, (nn.Module, DataLoader)) or has(type(value), "__next__")
-    return not is_part and (has(type(value), "__len__") or has(value, "pad_token_id", "decode"))
+    is_part = isinstance(value, (nn.Module, DataLoader)) or has_attributes(type(value), "__next__")
+    return not is_part and (has_attributes(type(value), "__len__") or has_attributes(value, "pad_token_id", "decode"))
 
 
 def add_sets(

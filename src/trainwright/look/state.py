@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from trainwright.core import Facts, Place
-from trainwright.look.called import has, is_same
+from trainwright.look.called import is_same
 from trainwright.look.facts import Measured
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.replay import Replay
+from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.seams.torch.step_record import StepRecord
@@ -157,7 +158,7 @@ class Look:
     def tokenizer(self, trainer: Any) -> Any:
         """The script's tokenizer, if it has one."""
         own = getattr(trainer, "processing_class", None)
-        found = (v for v in self.scope.values() if callable(v) and has(v, "pad_token_id", "decode"))
+        found = (v for v in self.scope.values() if callable(v) and has_attributes(v, "pad_token_id", "decode"))
         return own or next(found, None)
 
     def has_passed(self, kind: str) -> bool:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import sys
 
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import callers
-from trainwright.seams.loops.shortened_loop import ShortenedLoop, can_shorten
-from trainwright.seams.loops.training_loop import training_loop
-from trainwright.seams.loops.trainings_behind import loops_of_training
+from trainwright.seams.loops.shortened_loop import ShortenedLoop, can_shorten, loops_of_training
 from trainwright.seams.source.places import user_frame
 
 
@@ -31,11 +27,8 @@ class LoopEnding:
         if self._loop is not None and self._loop.runs:
             return
         frame = user_frame(sys._getframe(1))
-        loop = training_loop(frame, backward=True) if frame is not None else None
-        if loop is None:
-            return
-        loops = loops_of_training(loop, list(callers(loop.frame)), Seen())
-        if can_shorten(loops):
-            self._loop = ShortenedLoop(loops, 0.0, self._recorder.end_training)
+        loops = loops_of_training(frame) if frame is not None else []
+        if loops and can_shorten(loops):
+            self._loop = ShortenedLoop(loops, self._recorder.end_training)
             self._loop.begin()
             self._recorder.is_emptied = True

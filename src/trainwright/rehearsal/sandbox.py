@@ -97,16 +97,16 @@ def part_files(folder: Path) -> None:
     """
     import fcntl
 
-    for entry in os.listdir("/proc/self/fd"):
-        number = int(entry)
+    for entry in [*Path("/proc/self/fd").iterdir()]:
         with contextlib.suppress(OSError):
-            path, mode = os.readlink(f"/proc/self/fd/{number}"), fcntl.fcntl(number, fcntl.F_GETFL)
+            number, path = int(entry.name), entry.readlink()
+            mode = fcntl.fcntl(number, fcntl.F_GETFL)
             is_written = mode & os.O_ACCMODE != os.O_RDONLY and stat.S_ISREG(os.fstat(number).st_mode)
-            if is_written and not Path(path).is_relative_to(folder):
+            if is_written and not path.is_relative_to(folder):
                 _open_anew(number, path, mode & (os.O_ACCMODE | os.O_APPEND))
 
 
-def _open_anew(number: int, path: str, mode: int) -> None:
+def _open_anew(number: int, path: Path, mode: int) -> None:
     at = os.lseek(number, 0, os.SEEK_CUR)
     try:
         anew = os.open(path, mode)

@@ -81,9 +81,6 @@ class ParameterFacts:
     module: str = ""
     module_kind: str = ""
 
-    in_place_changes: int = 0
-    """How often it was changed in place before the check: once per update, and a few times by its initialization."""
-
     @property
     def units(self) -> int:
         """Number of units (the size of the matrix along `unit_axis`)."""
@@ -92,7 +89,7 @@ class ParameterFacts:
     @property
     def may_be_untrained(self) -> bool:
         """Whether it may still have its initial values, as far as is known."""
-        return self.freshly_initialised is not False and self.in_place_changes <= MOST_DRAWS
+        return self.freshly_initialised is not False
 
     @property
     def untrained(self) -> bool:
@@ -109,8 +106,6 @@ class ParameterFacts:
 DRAWN_WITHIN = 0.1
 # Trained layers produce values on the order of one; inputs that vary by less than this hardly move a score.
 DROWNED_DEVIATION = 1e-3
-# Initializers write a weight two to four times; an earlier training loop writes it at each step.
-MOST_DRAWS = 16
 # How many steps equal units are followed for, and the step length. A last layer that starts at zero has different rows
 # after one step; a layer behind such a layer, after two.
 STEPS_UNTIL_DIFFERENT = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 import wrapt
 
+from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.seams.failures.blame import passed_on
 from trainwright.stages.batch import (
     EqualInputs,
@@ -64,8 +64,8 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
         "largest_token": int(tokens.max()) if tokens.numel() else None,
         "tokenizer_size": len(tokenizer) if tokenizer is not None else None,
     }
-    with contextlib.suppress(Exception):  # models without an input embedding raise several kinds of errors
-        facts["vocabulary"] = int(model.get_input_embeddings().weight.shape[0])
+    if (size := vocabulary_of(model)) is not None:
+        facts["vocabulary"] = size
     real = _real(batch, pad_id, eos_id)
     if mask is not None or pad_id is not None:
         facts["padding_share"] = float(1 - real.mean())

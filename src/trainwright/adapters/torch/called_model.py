@@ -12,13 +12,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.core.repair import Repair, Seam
 from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Made, Trace
-from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
 
 _LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
@@ -48,8 +46,6 @@ class Probe:
     label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
     met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
     """Other batch sizes that training will have, by where they occur, and whether in training mode."""
-    repairs: Sequence[Repair] = ()
-    """The repairs in force."""
     batch_size: int = 0
     """The loader's batch size; 0: there is no loader."""
 
@@ -63,9 +59,7 @@ class Probe:
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
         named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
-        repaired = any(r.seam in (Seam.FORWARD, Seam.ACTIVATION) for r in self.repairs)
-        watched = Observer(self.model, self.repairs) if repaired else contextlib.nullcontext()
-        with left_as_it_was(self.model), watched:
+        with left_as_it_was(self.model):
             for module in self.model.modules() if not training else ():
                 module.training = False
             if seed:

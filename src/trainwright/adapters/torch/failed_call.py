@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.base import FailedCall
 from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
 from trainwright.adapters.torch.called_model import Probe, accepted_names, left_as_it_was
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
@@ -24,6 +23,7 @@ from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
+from trainwright.seams.torch.graph import leaves_behind
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
@@ -40,7 +40,7 @@ _LABELS = ("labels", "label", "label_ids")
 _MOST_OPERATIONS = 64
 
 
-def failed_call(error: BaseException, seen: Seen) -> FailedCall | None:
+def failed_call(error: BaseException, seen: Seen) -> ModelOutside | LossOutside | BatchOutside | None:
     """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
     users: FrameType | None = None
     for frame in frames_of(error):
@@ -81,7 +81,7 @@ class ModelOutside:
         label = next((k for k in _LABELS if k in view), None)
         probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
         forward = forward_facts(record, self.model, probe, None)
-        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at, {})
+        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
         return (
             _unread(),
@@ -155,7 +155,7 @@ class LossOutside:
             for layer in model.modules()
             if isinstance(layer, nn.Linear)
         }
-        for parameter in _parameters_behind(scores):
+        for parameter in leaves_behind([scores], _MOST_OPERATIONS):
             if id(parameter) in owners:
                 layer, model = owners[id(parameter)]
                 observer = Observer(model, places=self.seen.modules.get, asked_at=self.seen.asked_at)
@@ -240,13 +240,3 @@ def _parameters(model: nn.Module) -> list[inspect.Parameter]:
         return list(inspect.signature(model.forward).parameters.values())
     except (TypeError, ValueError):
         return []
-
-
-def _parameters_behind(scores: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The leaves of a tensor's graph, the nearest first."""
-    waiting = [scores.grad_fn] if scores.grad_fn is not None else []
-    for operation in waiting:  # it grows as it is read: a search in breadth
-        if hasattr(operation, "variable"):
-            yield operation.variable
-        if len(waiting) < _MOST_OPERATIONS:
-            waiting += [following for following, _ in operation.next_functions if following is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -131,19 +131,13 @@ def with_origins(
     parameters: Sequence[ParameterFacts],
     model: nn.Module,
     frozen_at: Callable[[nn.Parameter], Place | None],
-    changes: Mapping[int, int],
 ) -> tuple[ParameterFacts, ...]:
-    """The facts, with the line that froze each parameter and the standard deviation from the model's configuration.
-
-    Args:
-        changes: how many times each parameter was changed in place before the check, by id.
-    """
+    """The facts, with the line that froze each parameter and the standard deviation from the model's configuration."""
     held = dict(model.named_parameters())
     spread = getattr(getattr(model, "config", None), "initializer_range", None)
     return tuple(
         replace(
             one,
-            in_place_changes=changes.get(id(held[one.name]), 0),
             frozen_at=None if one.trainable else frozen_at(held[one.name]),
             initial_deviation=float(spread) if spread and one.name.endswith("weight") and len(one.shape) > 1 else None,
         )

@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from trainwright.adapters.data.reading import length
-from trainwright.adapters.torch.evaluation_mode import EvaluationMode
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.metrics import IGNORED, as_many, guessed, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
-from trainwright.seams.source.places import show
+from trainwright.seams.source.places import show, user_place
+from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.stages import EvaluationFacts, Given, TensorFacts
+from trainwright.stages.evaluation import ActiveNoise
 from trainwright.tensors.torch import objects as tensors
 
 # Batches of an evaluation.
@@ -266,3 +270,45 @@ def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
 def _scalar(answer: Any) -> Any:
     first = answer[0] if isinstance(answer, (tuple, list)) and answer else None
     return first if isinstance(first, torch.Tensor) and first.numel() == 1 else None
+
+
+class EvaluationMode(TorchFunctionMode):
+    """Watches one evaluation of a model. `model.train` is wrapped for the duration and then restored."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.modes: list[bool] = []
+        self.active: dict[tuple[str, Place | None], ActiveNoise] = {}
+        self.train_call: Place | None = None
+        self._model = model
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[EvaluationMode]:
+        """Watch while the context lasts."""
+        hook = self._model.register_forward_pre_hook(lambda module, args: self.modes.append(module.training))
+        own = self._model.__dict__.get("train")
+        self._model.__dict__["train"] = self._noting(self._model.train)
+        try:
+            with self:
+                yield self
+        finally:
+            hook.remove()
+            self._model.__dict__.pop("train")
+            if own is not None:
+                self._model.__dict__["train"] = own
+
+    def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def train(mode: bool = True) -> Any:
+            if mode and self.train_call is None:
+                self.train_call = user_place(sys._getframe(1))
+            return original(mode)
+
+        return train
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        operation = active_noise(func, args, kwargs)
+        if operation is not None:
+            where = user_place(sys._getframe(1))
+            self.active.setdefault((operation, where), ActiveNoise(operation=operation, where=where))
+        return func(*args, **kwargs)

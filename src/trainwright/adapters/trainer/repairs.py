@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import transformers
 
-from trainwright.adapters.trainer import setup, versions
+from trainwright.adapters.trainer import setup
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
 from trainwright.tensors.torch import objects as tensors
+
+# Before transformers 4.46, the Trainer stored it as its tokenizer.
+_TOKENIZER_NAMES = ("processing_class", "tokenizer")
 
 
 def find_tokenizer(trainer: Any, scope: Mapping[str, Any]) -> Any:
     """The Trainer's tokenizer, its collator's, or one in the script's scope."""
     inner = getattr(trainer.data_collator, "tokenizer", None)
-    own = getattr(trainer, versions.tokenizer_name(trainer))
+    own = getattr(trainer, _tokenizer_name(trainer))
     known = (v for v in (own, inner, *scope.values()) if isinstance(v, transformers.PreTrainedTokenizerBase))
     return next(known, None)
 
@@ -33,7 +37,7 @@ def change_parts(trainer: Any, repair: Repair, scope: Mapping[str, Any]) -> None
         "eval_dataset": "eval_dataset",
         "collator": "data_collator",
         "metrics": "compute_metrics",
-        "tokenizer": versions.tokenizer_name(trainer),
+        "tokenizer": _tokenizer_name(trainer),
         "label_names": "label_names",
     }
     given = {role: getattr(trainer, name) for role, name in roles.items()}
@@ -46,3 +50,14 @@ def change_parts(trainer: Any, repair: Repair, scope: Mapping[str, Any]) -> None
     for method, names in dict(changed["ignored_arguments"]).items():
         setattr(trainer, method, setup.without_arguments(trainer, method, names))
     trainer._signature_columns = None
+
+
+def _tokenizer_name(trainer: Any) -> str:
+    """The attribute in which a Trainer stores its tokenizer."""
+    names = inspect.signature(_transformers_own(trainer)).parameters
+    return next(n for n in _TOKENIZER_NAMES if n in names)
+
+
+def _transformers_own(trainer: Any) -> type:
+    """transformers' own Trainer class among this one's base classes."""
+    return next(k for k in type(trainer).__mro__ if k.__module__ == "transformers.trainer")

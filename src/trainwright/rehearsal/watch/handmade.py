@@ -4,8 +4,8 @@ those is an update, and what a loss function was given in it is trained on."""
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +22,7 @@ from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
 from trainwright.rehearsal.watch.state import Call, Held, State, storage_of
 from trainwright.seams.source.places import nearest_place
+from trainwright.seams.torch.graph import leaves_behind
 
 # Nodes of the graph that are looked through for weights, and weights.
 MOST_NODES, MOST_LEAVES = 5000, 200
@@ -48,7 +49,7 @@ class Handmade:
             self._leaves = []
             return False
         has_changed = self.has_changed()
-        found = _leaves(roots)
+        found = [*itertools.islice(filter(is_plain, leaves_behind(roots, MOST_NODES)), MOST_LEAVES)]
         leaves = [one for one in found if isinstance(one, torch.nn.Parameter)] or found
         self._of_rows = len(leaves) < len(found)
         weights = fingerprint(leaves)
@@ -96,25 +97,6 @@ class Handmade:
                     number=number, kind="loop", begins=self._state.update, weights_before=self._weights, where=where
                 )
             )
-
-
-def _leaves(roots: list[Any]) -> list[Any]:
-    """The leaves that gradients flow into."""
-    todo = deque(root.grad_fn for root in roots if root.grad_fn is not None)
-    seen = {id(node) for node in todo}
-    found: list[Any] = []
-    kept = list(todo)  # nodes are objects only as long as somebody holds them
-    while todo and len(seen) < MOST_NODES and len(found) < MOST_LEAVES:
-        node = todo.popleft()
-        variable = getattr(node, "variable", None)
-        if variable is not None and is_plain(variable):
-            found.append(variable)
-        for inner, _ in getattr(node, "next_functions", ()):
-            if inner is not None and id(inner) not in seen:
-                seen.add(id(inner))
-                kept.append(inner)
-                todo.append(inner)
-    return found
 
 
 class Functional:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.look import trials
@@ -43,13 +42,14 @@ def watch_closely(state: State) -> None:
     repairing = Repairing(LISTENING.repairs, LISTENING.repaired_training)
     looking = Looking(is_cut, count_updated, repairing, Evaluating(watching, state.is_off))
     LISTENING.looking = looking
-    state.begin_outermost = watching(looking.begin_call)
+    state.begin_outermost, state.end_outermost = watching(looking.begin_call), watching(looking.evaluating.end_call)
     state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
     state.begin_loader = watching(lambda loader, iterator: _begin_loader(looking, loader, iterator))
     _watch_clearing(state, looking)
     _watch_schedules(state, watching(looking.note_schedule))
     watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
-    _watch_steps(state, looking)
+    state.begin_step = functools.partial(_begin_step, looking, watching(looking.begin_step))
+    state.end_step = watching(functools.partial(_end_step, state, looking))
 
     looking.watched = _Watched(state)
     state.note_answered = functools.partial(_note_evaluated, looking)
@@ -112,28 +112,19 @@ def _watch_schedules(state: State, note: Callable[[Any], object]) -> None:
     torch.optim.lr_scheduler.LRScheduler.step = passed_on
 
 
-def _watch_steps(state: State, looking: Looking) -> None:
-    """Let the look know of optimizers that step."""
-    begin_step, end_step = state.recorder.watching(looking.begin_step), state.recorder.watching(looking.end_step)
+def _begin_step(looking: Looking, begin_step: Callable[[Any], None], optimizer: Any, args: Any, kwargs: Any) -> Any:
+    """An optimizer steps: the look knows of it, behind the first call of a closure. Returns the arguments, where they change."""
+    closure = args[1] if len(args) > 1 else kwargs.get("closure")
+    if not callable(closure) or (looking.gates is None and looking.look.phase):
+        begin_step(optimizer)
+        return None
+    given = _stepping(closure, lambda: begin_step(optimizer))
+    return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
+
+
+def _end_step(state: State, looking: Looking, optimizer: Any) -> None:
     trainings = state.recorder.record.trainings
-
-    def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
-        if state.is_off():
-            return None
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")
-        if not callable(closure) or (looking.gates is None and looking.look.phase):
-            begin_step(optimizer)
-            return None
-        given = _stepping(closure, lambda: begin_step(optimizer))
-        return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
-
-    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        training = trainings[-1].number if trainings else 0
-        if not state.is_off():
-            end_step(optimizer, training)
-
-    register_optimizer_step_pre_hook(before)
-    register_optimizer_step_post_hook(after)
+    looking.end_step(optimizer, trainings[-1].number if trainings else 0)
 
 
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:

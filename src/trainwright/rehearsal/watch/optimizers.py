@@ -146,9 +146,11 @@ def watch_optimizers(state: State, optimizers: Optimizers) -> None:
     """Look at each step of an optimizer."""
     begin, end = state.recorder.watching(optimizers.begin), state.recorder.watching(optimizers.end)
 
-    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not state.is_off():
-            begin(optimizer)
+    def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+        if state.is_off():
+            return None
+        begin(optimizer)
+        return state.begin_step(optimizer, args, kwargs)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not state.is_off():
@@ -156,6 +158,7 @@ def watch_optimizers(state: State, optimizers: Optimizers) -> None:
             end(optimizer)
             if is_outermost:  # what it calls may end the run: no watcher's own
                 state.recorder.end_update()
+            state.end_step(optimizer)
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,13 +26,6 @@ def watch_calls(state: State) -> None:
 
     @functools.wraps(original)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
-            result = original(self, *args, **kwargs)
-            if state.in_gradient is not None:  # the outermost is the last to answer
-                state.module = self
-            return result
-        state.look_for_update()
-        state.begin_outermost(self, args, kwargs)
         if is_passed_over(self, args):
             state.depth, state.has_passed = 1, True
             try:
@@ -49,7 +43,29 @@ def watch_calls(state: State) -> None:
         end(call, result, args, kwargs)
         return result
 
-    torch.nn.Module.__call__ = passed_on
+    torch.nn.Module.__call__ = _from_outside(state, original, passed_on)
+
+
+def _from_outside(state: State, original: Callable[..., Any], watched: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls of modules: those from outside of any other are watched, and the look is told of them."""
+
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
+            result = original(self, *args, **kwargs)
+            if state.in_gradient is not None:  # the outermost is the last to answer
+                state.module = self
+            return result
+        state.look_for_update()
+        state.begin_outermost(self, args, kwargs)
+        result = None
+        try:
+            result = watched(self, *args, **kwargs)
+        finally:
+            state.end_outermost(args, kwargs, result)
+        return result
+
+    return passed_on
 
 
 def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None:

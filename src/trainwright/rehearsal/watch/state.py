@@ -235,7 +235,11 @@ class State:
         """Called when a model has answered (`torch.py`), and below (`looking.py`)."""
         self.note_answered: Callable[[Call], None] = lambda _: None
         self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
-        """Called before a module is called from outside; below: around `backward`, and where a loader is begun (`looking.py`)."""
+        self.end_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
+        """Called around a call of a module from outside; below: around `backward` and an optimizer's step, and where a loader is
+        begun (`looking.py`)."""
+        self.begin_step: Callable[[Any, Any, Any], Any] = lambda *_: None
+        self.end_step: Callable[[Any], None] = lambda _: None
         self.begin_backward: Callable[[], None] = lambda: None
         self.end_backward: Callable[[], None] = lambda: None
         self.begin_loader: Callable[[Any, Any], None] = lambda *_: None

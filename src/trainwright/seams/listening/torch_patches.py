@@ -34,9 +34,7 @@ _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
 
 
 @contextmanager
-def watching_loaders(
-    begun: Callable[[Any], None], batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()
-) -> Iterator[None]:
+def watching_loaders(begun: Callable[[Any], None], batch: Callable[[Any, Callable[[], Any]], Any]) -> Iterator[None]:
     """While the context lasts, report each loader that is started, and control its batches.
 
     Args:
@@ -224,30 +222,25 @@ def watch_clips(begun: Callable[[], None], ended: Callable[[Callable[[], Any]], 
 
 
 def patch_clipping(module: Any) -> None:
-    by_norm, by_value = module.clip_grad_norm_, module.clip_grad_value_
+    owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        watched = _watch_clip(getattr(module, name))
+        for owner in (o for o in owners if o is not None):
+            setattr(owner, name, watched)
 
-    @functools.wraps(by_norm)
-    def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+
+def _watch_clip(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
         given = _listed(parameters)
         for begun, _ in _on_clip:
             begun()
-        answer = passed_on(by_norm, given, max_norm, *args, **kwargs)
+        answer = passed_on(original, given, *args, **kwargs)
         for _, ended in _on_clip:
-            ended(functools.partial(by_norm, given, max_norm, *args, **kwargs))
+            ended(functools.partial(original, given, *args, **kwargs))
         return answer
 
-    @functools.wraps(by_value)
-    def clip_grad_value_(parameters: Any, *args: Any, **kwargs: Any) -> None:
-        given = _listed(parameters)
-        for begun, _ in _on_clip:
-            begun()
-        passed_on(by_value, given, *args, **kwargs)
-        for _, ended in _on_clip:
-            ended(functools.partial(by_value, given, *args, **kwargs))
-
-    owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
-    for owner in (o for o in owners if o is not None):
-        owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
+    return clip
 
 
 def _listed(parameters: Any) -> list[Any]:

@@ -1,8 +1,7 @@
-"""Lets a training loop of the script run for real for a short time, and then ends it, so that the script goes on.
+"""Ends a training loop of the script whose time is over, so that the script goes on behind it.
 
-Until its time is over nothing is changed. Then loaders end after a batch, and at the beginning of a round the script
-jumps behind the loop, as a debugger jumps. Where it cannot (the loop is the last statement of its function), the loop
-runs on with what its loaders still give.
+Loaders end after a batch, and at the beginning of a round the script jumps behind the loop, as a debugger jumps. Where it
+cannot (the loop is the last statement of its function), the loop runs on with what its loaders still give.
 """
 
 from __future__ import annotations
@@ -13,19 +12,76 @@ import dis
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from types import FrameType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from trainwright.seams.failures.watchdog import NoMoreBatches
-from trainwright.seams.loops.found_loops import Loop
-from trainwright.seams.loops.trainings_behind import way_to
+from trainwright.seams.loops.found_loops import Loop, callers, is_optimizer, loops_at
+from trainwright.seams.source.written import code_node
 from trainwright.timing import now
 
 # How much longer a loop between the innermost and the outermost may take: the phases of an epoch belong together, and
 # take no time once their loaders end after a batch.
 ROUND_SECONDS = 1.0
 _UNJUMPABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_NO_CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+
+
+def loops_of_training(frame: FrameType) -> list[Loop]:
+    """The loops around an update that is being made, the innermost first, that make up its training: the rounds of a loop
+    around them that builds its optimizer anew are trainings of their own.
+
+    Args:
+        frame: the script's, nearest to the update.
+    """
+    found: list[Loop] = []
+    lasting: list[Any] = []
+    for one in (frame, *callers(frame)):
+        around = loops_at(one, one.f_lineno)
+        if found and around and not any(held is optimizer for held in _held_by(one.f_locals) for optimizer in lasting):
+            return found
+        for loop in around:
+            lasting = _optimizers_of(loop) or lasting
+            if found and _makes_anew(loop, lasting):
+                return found
+            if not _goes_through(loop, lasting):
+                found.append(loop)
+    return found
+
+
+def _optimizers_of(loop: Loop) -> list[Any]:
+    """The optimizers that a loop's code names, itself or as members of objects."""
+    names = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}
+    return [v for v in _held_by({n: v for n, v in loop.scope.items() if n in names}) if is_optimizer(v)]
+
+
+def _held_by(names: Mapping[str, Any]) -> list[Any]:
+    """What these names stand for, and the members of these objects."""
+    values = [v for v in names.values() if not isinstance(v, (type, ModuleType))]
+    return [*values, *(v for o in values for v in getattr(o, "__dict__", {}).values())]
+
+
+def _makes_anew(loop: Loop, lasting: Sequence[Any]) -> bool:
+    """Whether a loop's body assigns the name of one of these objects, other than by going through several."""
+    names = _names_of(loop, lasting)
+    inside = [n for statement in loop.node.body for n in ast.walk(statement)]
+    gone_through = {id(n) for one in inside if isinstance(one, ast.For) for n in ast.walk(one.target)}
+    stored = (n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return any(n.id in names and id(n) not in gone_through for n in stored)
+
+
+def _goes_through(loop: Loop, lasting: Sequence[Any]) -> bool:
+    """Whether a loop goes through several of these objects: its rounds are no updates."""
+    names = _names_of(loop, lasting)
+    return isinstance(loop.node, ast.For) and any(
+        isinstance(n, ast.Name) and n.id in names for n in ast.walk(loop.node.target)
+    )
+
+
+def _names_of(loop: Loop, lasting: Sequence[Any]) -> set[str]:
+    return {name for name, value in loop.scope.items() if any(value is one for one in lasting)}
 
 
 def can_shorten(loops: Sequence[Loop]) -> bool:
@@ -35,19 +91,18 @@ def can_shorten(loops: Sequence[Loop]) -> bool:
 
 
 class ShortenedLoop:
-    """The loops of one training while they run for real.
+    """The loops of one training, from when they are to end.
 
     Args:
         loops: the innermost first.
-        seconds: the time after which they are ended.
         left: called once the script has left them.
     """
 
-    def __init__(self, loops: Sequence[Loop], seconds: float, left: Callable[[], None]) -> None:
+    def __init__(self, loops: Sequence[Loop], left: Callable[[], None]) -> None:
         self.runs = True
         self._top = loops[-1]
         self._between = {id(one.node) for one in loops[1:-1]}
-        self._until = now() + seconds
+        self._until = now()
         self._starts = {(id(one.frame), one.node.body[0].lineno): one for one in loops}
         self._frames = list({id(one.frame): one.frame for one in loops}.values())
         self._line = {id(frame): frame.f_lineno for frame in self._frames}
@@ -78,17 +133,11 @@ class ShortenedLoop:
             self._stack.close()
             self._left()
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is over."""
-        return now() >= self._until
-
     def _draw(self, iterator: Any, draw: Callable[[], Any]) -> Any:
-        """A loader's next batch; once the time is over, each of its passes gives one more."""
-        if self.is_over:
-            if any(one is iterator for one in self._begun):
-                raise NoMoreBatches
-            self._begun.append(iterator)
+        """A loader's next batch; each of its passes gives one more."""
+        if any(one is iterator for one in self._begun):
+            raise NoMoreBatches
+        self._begun.append(iterator)
         return draw()
 
     def _at_line(self, frame: FrameType, event: str, given: Any) -> Any:
@@ -161,3 +210,50 @@ def _is_nothing(statement: ast.stmt) -> bool:
     """Whether a statement has no code of its own."""
     constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     return constant or isinstance(statement, (ast.Pass, ast.Global, ast.Nonlocal))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A statement on the way to a line, with the block that contains it."""
+
+    statements: Sequence[ast.stmt]
+    index: int
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The statement itself."""
+        return self.statements[self.index]
+
+    @property
+    def following(self) -> Sequence[ast.stmt]:
+        """The statements after it in its block."""
+        return self.statements[self.index + 1 :]
+
+
+def way_to(code: CodeType, line: int, column: int = -1) -> list[Block]:
+    """The blocks of a frame's code that lead to a line, the outermost first; to the statement there, given a column."""
+    node: ast.AST | None = code_node(code)
+    way: list[Block] = []
+    while node is not None:
+        found = next((b for block in _blocks(node) if (b := _at(block, line)) is not None), None)
+        if found is None or isinstance(found.statement, _NO_CODE):
+            return way
+        way.append(found)
+        node = found.statement
+        if (node.lineno, node.col_offset) == (line, column):
+            return way
+    return way
+
+
+def _blocks(node: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        if isinstance(block := getattr(node, name, None), list):
+            yield block
+    for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield handler.body
+
+
+def _at(block: Sequence[ast.stmt], line: int) -> Block | None:
+    indexes = (i for i, s in enumerate(block) if s.lineno <= line <= (s.end_lineno or s.lineno))
+    index = next(indexes, None)
+    return None if index is None else Block(block, index)

@@ -4,6 +4,7 @@ much memory graphs take while the script keeps them alive."""
 from __future__ import annotations
 
 import linecache
+import math
 import re
 import sys
 import warnings
@@ -164,22 +165,28 @@ def _in_place(func: Any, kwargs: Mapping[str, Any]) -> bool:
     )
 
 
+def leaves_behind(tensors: Sequence[torch.Tensor], most: float = math.inf) -> Iterator[torch.Tensor]:
+    """The leaves that tensors were computed from, the nearest first.
+
+    Args:
+        most: operations of the graph that are looked at.
+    """
+    waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+    seen: set[Any] = set(waiting)  # nodes are objects only as long as somebody holds them
+    for node in waiting:  # it grows as it is read: a search in breadth
+        if (leaf := getattr(node, "variable", None)) is not None:
+            yield leaf
+        for following, _ in getattr(node, "next_functions", ()):
+            if following is not None and following not in seen and len(seen) < most:
+                seen.add(following)
+                waiting.append(following)
+
+
 def upstream_parameters(tensor: torch.Tensor, names: Mapping[int, str]) -> set[str]:
     """Names of the parameters that a tensor was computed from."""
     if id(tensor) in names:
         return {names[id(tensor)]}
-    found: set[str] = set()
-    todo, seen = [tensor.grad_fn], set()
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) in names:
-            found.add(names[id(leaf)])
-        todo += [n for n, _ in node.next_functions]
-    return found
+    return {names[id(leaf)] for leaf in leaves_behind([tensor]) if id(leaf) in names}
 
 
 def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:

@@ -143,12 +143,6 @@ REPORT = Report(
             ),
         ),
     ),
-    samples=(
-        Sample(
-            rows_of="training", output="", why=("at random",), row=None, update=0, label="<1>", answer="",
-            inputs=(SamplePart(name="", form="table", names=("age",), values=(31.0,)),),
-        ),
-    ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
     kept_away=("58 log records", "W&B (disabled)", "3 files"),
     warnings=(

@@ -45,11 +45,12 @@ class Seen:
 
     def is_shown(self, report: Report | None) -> bool:
         """Whether a report shows it."""
-        found = [r for r in ((report, *report.trainings) if report else ()) if r is not None]
+        if report is None:
+            return False
         if self.rule:
-            return any(f.name == self.rule for r in found for f in r.findings)
-        failures = [r.failure for r in found if r.failure]
-        return any(f.type == self.error and _alike(f.message, self.message) for f in failures)
+            return any(finding.name == self.rule for finding in report.findings)
+        raised = report.failure
+        return raised is not None and raised.type == self.error and _alike(raised.message, self.message)
 
 
 def seen_in(report: Report) -> Seen | None:

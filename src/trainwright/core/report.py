@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -10,8 +10,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
 from trainwright.core.plain import place, plain, read
 from trainwright.core.repair import Repair, Seam
-from trainwright.core.sample import Sample
-from trainwright.core.sheet import DIGITS, Sheet, sheet_from_dict, sheet_to_dict
+from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, Outcome
 from trainwright.core.verdict import Verdict
@@ -19,9 +18,6 @@ from trainwright.core.verdict import Verdict
 SCHEMA = 1
 # The exit status that shells report for a program ended by Ctrl-C.
 INTERRUPTED = 130
-
-CUT_OFF = "was too small for some experiments"
-"""Part of the message of a report whose budget was too small for all experiments."""
 
 # Why a stage is passed whose warnings' names follow.
 WARNED = "with a warning: "
@@ -88,7 +84,7 @@ shown_as: dict[str, Callable[[Report], str]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The result of one check over one training."""
+    """The result of one check."""
 
     script: str
     framework: str | None = None
@@ -105,8 +101,6 @@ class Report:
     """What a probe reads of the label along the pipeline, if the training was not seen to learn."""
     sheet: Sheet | None = None
     """What was seen in the rehearsal; None: there was none."""
-    samples: tuple[Sample, ...] = ()
-    """Single rows, as the check's batches have them; empty: none may be shown, or the sheet has those of the whole run."""
     message: str = ""
     """Anything else the user should know: no training was started, the check was interrupted, and so on."""
     failure: Failure | None = None
@@ -117,12 +111,8 @@ class Report:
     """What the script would have logged, written, tracked or sent during the check, each in a few words."""
     warnings: tuple[LibraryWarning, ...] = ()
     """What libraries warned of, without what is known to be harmless."""
-    training: int | None = None
-    """The number of the training in its script, counted from 1; None if it has none."""
     begins: Place | None = None
-    """The line at which the training begins."""
-    trainings: tuple[Report, ...] = ()
-    """The reports of all trainings of a script, if there are several and this report stands for them."""
+    """The line at which the first training begins."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -166,23 +156,19 @@ class Report:
         return shown_as["html"](self) if "html" in shown_as else None
 
 
-def exit_status(reports: Sequence[Report]) -> int:
-    """The exit status of a check, by the reports of its trainings; a process that leaves the check to another has none."""
-    if any(r.internal_errors for r in reports):
+def exit_status(report: Report) -> int:
+    """The exit status of a check."""
+    if report.internal_errors:
         return 2
-    if any(r.faulty for r in reports):
+    if report.faulty:
         return 1
-    if reports and reports[-1].is_interrupted:
+    if report.is_interrupted:
         return INTERRUPTED
-    return 0 if not reports or any(r.walked for r in reports) else 2
+    return 0 if report.walked else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """The report in schema 1, as plain data for JSON."""
-    return {**_one_training(report), "trainings": [_one_training(r) for r in report.trainings]}
-
-
-def _one_training(report: Report) -> dict[str, Any]:
+    """The report in schema 1, as plain data for JSON; what reports of single trainings had stays empty."""
     first = report.first_cause
     return {
         "schema": SCHEMA,
@@ -200,15 +186,16 @@ def _one_training(report: Report) -> dict[str, Any]:
         ],
         "profile": [{**plain(p), "share": round(p.share, 4)} for p in report.profile],
         "sheet": sheet_to_dict(report.sheet),
-        "samples": plain(report.samples, DIGITS),
+        "samples": [],
         "redirected": {**plain(report.redirected), "to": "cpu"} if report.redirected else None,
         "message": report.message,
         "failure": plain(report.failure),
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
         "warnings": plain(report.warnings),
-        "training": report.training,
+        "training": None,
         "begins": place(report.begins),
+        "trainings": [],
     }
 
 
@@ -220,11 +207,10 @@ def from_dict(data: Mapping[str, Any]) -> Report:
     """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"a report must have schema {SCHEMA}; got {data.get('schema')!r}.")
-    trainings = tuple(from_dict(one) for one in data.get("trainings", ()))
     stages = tuple(replace(read(StageRun, one), stage=Stage[one["stage"].upper()]) for one in data["stages"])
     findings = tuple(map(_read_finding, data["findings"]))
     sheet = sheet_from_dict(data.get("sheet"))
-    read_here: dict[str, Any] = {"findings": findings, "stages": stages, "sheet": sheet, "trainings": trainings}
+    read_here: dict[str, Any] = {"findings": findings, "stages": stages, "sheet": sheet}
     rest: Report = read(Report, {key: value for key, value in data.items() if key not in read_here})
     return replace(rest, **read_here)
 

@@ -27,15 +27,10 @@ def fragment(report: Report) -> str:
 
 
 def _content(report: Report) -> str:
-    return _one_training(report)
-
-
-def _one_training(report: Report) -> str:
     first = report.first_cause
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))
     sheet = Markup(_sheet(report.sheet) if report.sheet is not None else "")
-    sheet += Markup(_rows(sample_words.sheet_of_rows(report.samples), heading="h2"))
     return content.render(report=report, first=first, rest=rest, words=words, excerpt=excerpt, sheet=sheet) + "\n"
 
 
@@ -46,12 +41,12 @@ def _sheet(sheet: Sheet) -> str:
     return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(_rows(sheet)))
 
 
-def _rows(sheet: Sheet, heading: str = "h3") -> str:
+def _rows(sheet: Sheet) -> str:
     """Confusions and single rows."""
     if not sheet.samples and not sheet.confused and not sheet.generated:
         return ""
     look = _environment().from_string(_text("samples.html"))
-    return look.render(sheet=sheet, words=sample_words, curves=curves, heading=heading)
+    return look.render(sheet=sheet, words=sample_words, curves=curves)
 
 
 def _environment() -> Environment:

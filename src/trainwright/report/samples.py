@@ -25,11 +25,6 @@ BRIEF_END = 20
 BRIEF_COLUMNS = 3
 
 
-def sheet_of_rows(samples: Sequence[Sample]) -> Sheet:
-    """A sheet with nothing but these rows."""
-    return Sheet(updates=0, samples=tuple(samples))
-
-
 def moment(rows: Sequence[Sample]) -> str:
     """When these rows were answered."""
     last = max(row.update for row in rows)

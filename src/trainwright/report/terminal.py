@@ -11,9 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status
-from trainwright.core.sample import Sample
 from trainwright.core.sheet import Sheet
-from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
 from trainwright.report import words
 from trainwright.report.source import excerpt
@@ -64,8 +62,6 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
     """The report as something rich can print; not verbose: in short, if nothing was found."""
     is_short = not verbose and not report.faulty and report.failure is None
     head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"))
-    if which := words.training(report):
-        head.append(f", {which}")
     head.append(f": {words.headline(report)}")
     parts: list[RenderableType] = [head.append(words.timing(report))]
     if report.verdict is not None:
@@ -109,7 +105,6 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
 def _seen(report: Report) -> list[RenderableType]:
     """What was seen, whether or not anything was found."""
     seen = [render_sheet(report.sheet)] if report.sheet is not None else []
-    seen += [render_rows(report.samples)] if report.samples else []
     seen += [render_profile(report)] if report.profile else []
     return [part for one in seen for part in (one, Text())]
 
@@ -218,13 +213,6 @@ def render_sheet(sheet: Sheet) -> RenderableType:
         for row in _aligned(lines, title):
             table.add_row(*row)
     return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), table)
-
-
-def render_rows(samples: Sequence[Sample]) -> RenderableType:
-    """Some rows, a line each."""
-    sheet = sample_words.sheet_of_rows(samples)
-    rows = [row for _, row in _aligned(sample_words.brief_rows(sheet))]
-    return Group(Text.assemble((sample_words.TITLE, "bold"), (f"  ({sample_words.moment(samples)})", "dim")), *rows)
 
 
 def _further(finding: Finding) -> RenderableType:

@@ -37,15 +37,13 @@ class Blame:
     """`script`, `library`, `trainwright` or `unknown`."""
     why: str
     post: str
-    package: str = ""
 
 
 def blame(report: Report) -> Blame:
     """Whose fault a report looks like."""
     forum = next((FORUMS[p] for p in FORUMS if p in report.versions), "a forum of the framework")
     if report.internal_errors:
-        own = "trainwright"
-        return Blame(whose=own, why="Trainwright itself failed.", post=_tracker(own), package=own)
+        return Blame(whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"))
     first, failure = report.first_cause, report.failure
     if first is not None:
         at = f", at {first.where}" if first.where else ""
@@ -64,10 +62,10 @@ def blame(report: Report) -> Blame:
         return Blame(whose="script", why=f"the {kind} was raised by the script's own code.", post=forum)
     if kind in _REFUSALS:
         why = f"{called} of {owner} refused what it was given ({kind})."
-        return Blame(whose="script", why=why, post=forum, package=owner)
+        return Blame(whose="script", why=why, post=forum)
     version = importlib.metadata.version(owner)
     why = f"the {kind} was raised inside {called} of {owner} {version}, and no rule finds a fault in the script."
-    return Blame(whose="library", why=why, post=_tracker(owner) or forum, package=owner)
+    return Blame(whose="library", why=why, post=_tracker(owner) or forum)
 
 
 def _distribution(package: str) -> str:

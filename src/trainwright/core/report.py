@@ -29,7 +29,6 @@ class Status(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     REPAIRED = "repaired"
-    BLOCKED = "blocked"
     SKIPPED = "skipped"
     UNSHOWN = "not shown"
     """Walked to its end, without showing that anything is learned."""
@@ -44,7 +43,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StageRun:
-    """One stage of one check; `why` says what blocked or skipped it, or what was measured."""
+    """One stage of one check; `why` says what was found, what was measured, or why it was skipped."""
 
     stage: Stage
     status: Status

@@ -266,8 +266,7 @@ def rows(stages: Iterable[StageRun]) -> list[Row]:
     parts: list[list[StageRun]] = []
     for run in stages:
         last = parts[-1][-1] if parts else None
-        unwalked = run.status in (Status.BLOCKED, Status.SKIPPED)
-        if last is not None and unwalked and (last.status, last.why) == (run.status, run.why):
+        if last is not None and run.status == Status.SKIPPED and (last.status, last.why) == (run.status, run.why):
             parts[-1].append(run)
         else:
             parts.append([run])

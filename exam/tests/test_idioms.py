@@ -33,7 +33,7 @@ def test_a_sound_program_is_walked_in_silence(program: Path, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     report = walk(program, budget=90)
     assert not loud(report) and not report.faulty, said(report)
-    assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
+    assert not [s for s in report.stages if s.status == Status.FAILED], said(report)
 
 
 @pytest.mark.parametrize("patch", [_marked(p) for p in NAMED])

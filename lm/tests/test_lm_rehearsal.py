@@ -68,7 +68,7 @@ NO_ACCELERATE = "ModuleNotFoundError: No module named 'accelerate'"
 
 
 @pytest.mark.parametrize(("outcome", "why", "checked"), [
-    (report((Status.FAILED, NO_ACCELERATE), *[(Status.BLOCKED, "the setup stage failed")] * 9),
+    (report((Status.FAILED, NO_ACCELERATE), *[(Status.SKIPPED, "the setup stage failed")] * 9),
      f"setup: {NO_ACCELERATE}", "begins unchecked"),
     (report(internal_errors=("rule x: KeyError: 'y'",)), "rule x: KeyError: 'y'", "only these stages checked: setup, dataset"),
     (ModuleNotFoundError("No module named 'accelerate'"), NO_ACCELERATE, "begins unchecked"),

@@ -58,20 +58,11 @@ def check(
 
     return check_objects(
         training,
-        loader,
-        evaluation_loader,
-        model=model,
-        loss=loss,
-        optimizer=optimizer,
-        scheduler=scheduler,
-        datamodule=datamodule,
-        budget=budget,
-        seed=seed,
-        ignore=ignore,
-        repair=repair,
-        samples=samples,
-        fit=fit,
-        caller=sys._getframe(1),
+        {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule},
+        {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler},
+        fit,
+        {"budget": budget, "seed": seed, "ignore": ignore, "repair": repair, "samples": samples},
+        sys._getframe(1),
     )
 
 

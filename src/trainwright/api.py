@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -27,23 +27,20 @@ _FORMS = (
 
 def check(
     training: Any,
-    loader: Any,
-    evaluation_loader: Any,
-    *,
-    model: Any,
-    loss: Callable[..., Any] | None,
-    optimizer: Any,
-    scheduler: Any,
-    datamodule: Any,
-    budget: float,
-    seed: int,
-    ignore: Sequence[str],
-    repair: bool,
-    samples: bool,
-    fit: dict[str, Any],
+    data: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    fit: Mapping[str, Any],
+    settings: Mapping[str, Any],
     caller: FrameType,
 ) -> Report:
-    """Carry out `trainwright.check` for its caller."""
+    """Carry out `trainwright.check` for its caller.
+
+    Args:
+        data: its loaders and data module, by their names.
+        parts: of a plain training, by their names.
+        fit: arguments of a Keras model's `fit`.
+        settings: fields of `Options`.
+    """
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.adapters.from_objects import kept
     from trainwright.options import Options, shows_samples
@@ -53,15 +50,15 @@ def check(
     from trainwright.seams.source.places import place_of, show
     from trainwright.seams.source.written import syntax_tree
 
+    ignore = settings["ignore"]
     if isinstance(ignore, str):
         raise UsageError(f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}].")
-    options = Options(budget=budget, seed=seed, ignore=tuple(ignore), repair=repair)
+    options = Options(**{**settings, "ignore": tuple(ignore)})
     options.check()
-    options = replace(options, samples=samples and shows_samples(caller.f_code.co_filename))
+    options = replace(options, samples=options.samples and shows_samples(caller.f_code.co_filename))
     linecache.checkcache()
     syntax_tree.cache_clear()
-    plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
-    described = _training(training, loader, evaluation_loader, datamodule, plain, fit, caller)
+    described = _training(training, data, parts, fit, caller)
     script = show(caller.f_code.co_filename)
     with cell_progress() as say:
         report = Report(script=script, framework=described.framework, versions=versions(), begins=place_of(caller))
@@ -70,34 +67,27 @@ def check(
 
 
 def _training(
-    training: Any,
-    loader: Any,
-    evaluation_loader: Any,
-    datamodule: Any,
-    plain: dict[str, Any],
-    fit: dict[str, Any],
-    caller: FrameType,
+    training: Any, data: Mapping[str, Any], parts: Mapping[str, Any], fit: Mapping[str, Any], caller: FrameType
 ) -> Training:
     """The training that the arguments describe."""
     from trainwright.adapters import from_objects
     from trainwright.frameworks.packages import TRAINER
     from trainwright.seams.requirements import packages_of, require
 
-    given = [n for n, v in plain.items() if v is not None]
+    given = [n for n, v in parts.items() if v is not None]
     if from_objects.is_keras_model(training) and not given:
-        rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
-        _none_of(rest, "a Keras model's data is passed as to fit; call check(model, x=…, y=…)")
+        _none_of(data, "a Keras model's data is passed as to fit; call check(model, x=…, y=…)")
         require(*packages_of(training))
         _check_fit(training, fit)
-        return from_objects.of_keras(training, fit, caller)
+        return from_objects.of_keras(training, dict(fit), caller)
     _none_of(fit, "check takes them only with a compiled Keras model")
     if training is not None and given:
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
     if from_objects.is_hf_trainer(training):
-        rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
-        _none_of(rest, "a Trainer has its data already; call check(trainer)")
+        _none_of(data, "a Trainer has its data already; call check(trainer)")
         require(*TRAINER)
         return from_objects.of_trainer(training, caller)
+    loader, evaluation_loader, datamodule = data["loader"], data["evaluation_loader"], data["datamodule"]
     if from_objects.is_lightning_module(training):
         if (loader is None) == (datamodule is None) and not from_objects.has_loader(training):
             raise UsageError(
@@ -111,17 +101,17 @@ def _training(
         hint = " Pass it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
     _none_of({"datamodule": datamodule}, "a data module is for a LightningModule")
-    _check_plain(plain, loader, evaluation_loader)
+    _check_plain(parts, loader, evaluation_loader)
     require("torch")
-    return from_objects.of_parts(caller, loader=loader, evaluation_loader=evaluation_loader, **plain)
+    return from_objects.of_parts(caller, loader=loader, evaluation_loader=evaluation_loader, **parts)
 
 
-def _none_of(given: dict[str, Any], why: str) -> None:
+def _none_of(given: Mapping[str, Any], why: str) -> None:
     if surplus := [n for n, v in given.items() if v is not None]:
         raise UsageError(f"{', '.join(f'{n}=' for n in surplus)} must be left out: {why}.")
 
 
-def _check_fit(model: Any, fit: dict[str, Any]) -> None:
+def _check_fit(model: Any, fit: Mapping[str, Any]) -> None:
     if not (getattr(model, "compiled", False) or getattr(model, "_is_compiled", False)):
         raise UsageError("the model must be compiled first; call model.compile(…).")
     known = [n for n in inspect.signature(type(model).fit).parameters if n != "self"]
@@ -131,31 +121,28 @@ def _check_fit(model: Any, fit: dict[str, Any]) -> None:
         raise UsageError("a Keras model needs its data; got none. Call check(model, x=…, y=…).")
 
 
-def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> None:
+def _check_plain(parts: Mapping[str, Any], loader: Any, evaluation_loader: Any) -> None:
     from trainwright.adapters import from_objects
 
-    missing = [
-        n for n, v in {"model": plain["model"], "loader": loader, "optimizer": plain["optimizer"]}.items() if v is None
-    ]
-    if len(missing) == 3:
+    model, loss, optimizer = parts["model"], parts["loss"], parts["optimizer"]
+    required = {"model": model, "loader": loader, "optimizer": optimizer}
+    missing = [name for name, value in required.items() if value is None]
+    if len(missing) == len(required):
         raise UsageError(f"{_FORMS}; got nothing to train.")
     if missing:
-        raise UsageError(
-            f"model=, loader= and optimizer= are all required; missing: {', '.join(f'{n}=' for n in missing)}."
-        )
-    if not from_objects.is_module(plain["model"]):
-        raise UsageError(f"model= must be a torch.nn.Module; got {type(plain['model']).__name__}.")
-    optimizer = plain["optimizer"]
+        names = ", ".join(f"{name}=" for name in missing)
+        raise UsageError(f"model=, loader= and optimizer= are all required; missing: {names}.")
+    if not from_objects.is_module(model):
+        raise UsageError(f"model= must be a torch.nn.Module; got {type(model).__name__}.")
     if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
         kind = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
         raise UsageError(f"optimizer= must be a torch optimizer, built on the model's parameters; got {kind}.")
-    if plain["loss"] is not None and (not callable(plain["loss"]) or isinstance(plain["loss"], type)):
-        kind = (
-            f"the class {plain['loss'].__name__}: call it first"
-            if isinstance(plain["loss"], type)
-            else type(plain["loss"]).__name__
+    if isinstance(loss, type):
+        raise UsageError(
+            f"loss= must be a function of (output, targets); got the class {loss.__name__}: call it first."
         )
-        raise UsageError(f"loss= must be a function of (output, targets); got {kind}.")
+    if loss is not None and not callable(loss):
+        raise UsageError(f"loss= must be a function of (output, targets); got {type(loss).__name__}.")
     for name, value in {"loader": loader, "evaluation_loader": evaluation_loader}.items():
         if value is None and name != "loader":
             continue

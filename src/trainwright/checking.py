@@ -89,7 +89,7 @@ def check_program(
     if trains:
         return _train(program)
     is_unshown = report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
-    return exit_status([report]) or int(required and is_unshown) or int(train)
+    return exit_status(report) or int(required and is_unshown) or int(train)
 
 
 def _judge(

@@ -45,9 +45,18 @@ app = App(
 
 app.command("trainwright_lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
 
-Ignore = Annotated[
-    list[str] | None, Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=())
-]
+
+def _option(name: str, told: str) -> Parameter:
+    """An option without a `--no-` form."""
+    return Parameter(name=name, negative=(), help=told)
+
+
+def _target(name: str, what: str) -> Parameter:
+    """An option that takes a file, or "-"."""
+    return Parameter(name=name, allow_leading_hyphen=True, help=f'Write {what}; "-" is standard output.')
+
+
+Ignore = Annotated[list[str] | None, _option("--ignore", "Name of a rule to silence; repeatable.")]
 Budget = Annotated[
     float | None,
     Parameter(
@@ -64,40 +73,12 @@ Device = Annotated[
         "cpu: the CPU stands in even if there is a GPU.",
     ),
 ]
-Json = Annotated[
-    str | None,
-    Parameter(
-        name="--json",
-        allow_leading_hyphen=True,
-        help='Write the report as JSON; "-" is standard output.',
-    ),
-]
-Html = Annotated[
-    str | None,
-    Parameter(
-        name="--html",
-        allow_leading_hyphen=True,
-        help='Write the report as an HTML page; "-" is standard output.',
-    ),
-]
-Diff = Annotated[
-    str | None,
-    Parameter(
-        name="--diff",
-        allow_leading_hyphen=True,
-        help='Write the edits of all fixes as one patch (patch -p0 < FILE); "-" is standard output.',
-    ),
-]
-Rehearsal = Annotated[
-    bool,
-    Parameter(
-        name="--rehearsal",
-        negative="--no-rehearsal",
-        show=False,
-        help="Without effect: each check runs the script.",
-    ),
-]
-Module = Annotated[bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())]
+Json = Annotated[str | None, _target("--json", "the report as JSON")]
+Html = Annotated[str | None, _target("--html", "the report as an HTML page")]
+Diff = Annotated[str | None, _target("--diff", "the edits of all fixes as one patch (patch -p0 < FILE)")]
+# Without effect: each check runs the script.
+Rehearsal = Annotated[bool, Parameter(name="--rehearsal", negative="--no-rehearsal", show=False)]
+Module = Annotated[bool, _option("-m", "SCRIPT is the name of a module, as in python -m.")]
 Script = Annotated[
     str,
     Parameter(
@@ -126,30 +107,22 @@ def check(
     diff: Diff = None,
     verify: Annotated[
         bool,
-        Parameter(
-            name="--verify",
-            negative=(),
-            help=(
-                "Then apply the edits of all fixes to a copy of the source, check the copy in a separate process, "
-                "and mark the fixes whose faults are gone as verified, unless something else broke. "
-                "Takes about as long again."
-            ),
+        _option(
+            "--verify",
+            "Then apply the edits of all fixes to a copy of the source, check the copy in a separate process, "
+            "and mark the fixes whose faults are gone as verified, unless something else broke. "
+            "Takes about as long again.",
         ),
     ] = False,
     require_learning: Annotated[
         bool,
-        Parameter(
-            name="--require-learning",
-            negative=(),
-            help="Exit with status 1 also if it was not shown that the training learns (not if it cannot be judged).",
+        _option(
+            "--require-learning",
+            "Exit with status 1 also if it was not shown that the training learns (not if it cannot be judged).",
         ),
     ] = False,
     training: Annotated[
-        int | None,
-        Parameter(
-            name="--training",
-            help="Speak only of the script's N-th training.",
-        ),
+        int | None, Parameter(name="--training", help="Speak only of the script's N-th training.")
     ] = None,
     rehearsal: Rehearsal = True,
     samples: Annotated[
@@ -161,10 +134,7 @@ def check(
         ),
     ] = True,
     verbose: Annotated[
-        bool,
-        Parameter(
-            name="--verbose", negative=(), help="Show all that was measured in the terminal, though nothing was found."
-        ),
+        bool, _option("--verbose", "Show all that was measured in the terminal, though nothing was found.")
     ] = False,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
@@ -235,8 +205,7 @@ def bundle(
         Path, Parameter(name="--output", help="The folder to write; an older bundle there is replaced, nothing else.")
     ] = Path("trainwright-bundle"),
     with_data: Annotated[
-        bool,
-        Parameter(name="--with-data", negative=(), help="Also the first rows of the data, and texts quoted from rows."),
+        bool, _option("--with-data", "Also the first rows of the data, and texts quoted from rows.")
     ] = False,
     limit: Annotated[
         float, Parameter(name="--limit", help="Time limit in seconds for the search of the smallest script.")

@@ -37,7 +37,7 @@ def test_the_run_says_whether_it_learns(judge) -> None:
     report = judge(regressor())
     assert report.verdict is not None and report.verdict.shown == Shown.LEARNS
     assert report.sheet is not None and report.stages[-1].stage == Stage.REHEARSAL
-    assert report.stages[-1].status == Status.PASSED and exit_status([report]) == 0
+    assert report.stages[-1].status == Status.PASSED and exit_status(report) == 0
 
 
 def test_a_note_that_explains_why_nothing_is_learned_is_the_first_cause(judge) -> None:
@@ -56,7 +56,7 @@ def test_an_error_that_the_walk_has_proven_stands(judge) -> None:
     broken = Verdict(shown=Shown.BROKEN, why="wrong-head")
     proven = found("wrong-head", "TW401", Severity.ERROR)
     report = judge(regressor(), proven)
-    assert report.verdict == broken and exit_status([report]) == 1
+    assert report.verdict == broken and exit_status(report) == 1
 
 
 def test_what_thirty_steps_say_of_learning_is_said_only_where_the_run_agrees(judge) -> None:
@@ -72,7 +72,7 @@ def test_an_exception_at_the_end_of_the_script_is_its_failure(judge) -> None:
     record.ended.failure = Failure(type="FileNotFoundError", message="no such folder", where=AT)
     report = judge(record)
     assert report.failure == record.ended.failure and report.stages[-1].status == Status.FAILED
-    assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status([report]) == 1
+    assert report.verdict is not None and report.verdict.shown == Shown.BROKEN and exit_status(report) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_step_without_a_gradient_is_refuted_by_weights_that_get_some_and_move(
     record.parameters = parameters(had_gradient=has_gradients)
     report = judge(record, found("no-gradient", "TW503", Severity.ERROR))
     assert [f.name for f in report.findings if f.name == "no-gradient"] == ([] if has_gradients else ["no-gradient"])
-    assert (exit_status([report]) == 0) == has_gradients
+    assert (exit_status(report) == 0) == has_gradients
 
 
 def test_an_exception_that_the_walk_has_explained_is_not_told_again(judge) -> None:
@@ -127,7 +127,7 @@ def test_what_a_rehearsal_lacks_is_no_fault_of_the_script(judge, what: str) -> N
     setattr(record.ended, what, "it asks for typed input")
     report = judge(record)
     assert report.failure is None and report.findings == () and report.stages[-1].status == Status.SKIPPED
-    assert exit_status([report]) == (2 if what == "own_error" else 0)
+    assert exit_status(report) == (2 if what == "own_error" else 0)
 
 
 def test_a_finding_that_is_ignored_is_left_out(judge) -> None:

@@ -90,8 +90,8 @@ REPORT = Report(
         StageRun(stage=Stage.GRADIENTS, status=Status.PASSED, why="40 of 40 parameters reached, norm 0.332"),
         StageRun(stage=Stage.OPTIMIZER, status=Status.FAILED, why="excessive-learning-rate", seconds=10.5),
         StageRun(stage=Stage.EVALUATION, status=Status.SKIPPED, why="there is no evaluation set"),
-        StageRun(stage=Stage.OVERFIT, status=Status.BLOCKED, why="the optimizer stage failed"),
-        StageRun(stage=Stage.BASELINE, status=Status.BLOCKED, why="the overfit stage could not be walked"),
+        StageRun(stage=Stage.OVERFIT, status=Status.SKIPPED, why="the optimizer stage failed"),
+        StageRun(stage=Stage.BASELINE, status=Status.SKIPPED, why="the overfit stage could not be walked"),
     ),
     message="The check ends at the first training call; it did not walk the one at line 31.",
     failure=Failure(
@@ -281,7 +281,7 @@ def test_findings_are_parted_where_more_had_been_mended() -> None:
 
 def test_stages_that_were_not_walked_for_one_reason_share_a_row() -> None:
     stages = [StageRun(stage=Stage.SETUP, status=Status.FAILED, why="removed-api", seconds=0.3)]
-    stages += [StageRun(stage=s, status=Status.BLOCKED, why="the setup stage failed") for s in WALKED[1:]]
+    stages += [StageRun(stage=s, status=Status.SKIPPED, why="the setup stage failed") for s in WALKED[1:]]
     assert [(r.label, r.time, r.why) for r in words.rows(stages)] == [
         ("0 setup", "0.3 s", "removed-api"),
         ("1-9 dataset to baseline", "", "the setup stage failed"),

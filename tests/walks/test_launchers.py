@@ -8,8 +8,7 @@ import pytest
 from test_bad_input import command
 
 from trainwright.errors import UsageError
-from trainwright.start.launcher_options import ACCELERATE_FLAGS, TORCHRUN_FLAGS
-from trainwright.start.launchers import UNDERSTOOD, is_command, understood
+from trainwright.start.launchers import ACCELERATE_FLAGS, TORCHRUN_FLAGS, UNDERSTOOD, is_command, understood
 from trainwright.start.scripts import program_of
 
 LOOP = """\
@@ -36,7 +35,7 @@ for inputs, labels in loader:
         ("python3 -W ignore -X dev train.py", []),
         ("/usr/bin/env python3 train.py", []),
         ("nohup python train.py a b", ["a", "b"]),
-        ("time -p python train.py", []),
+        ("time -p python -u train.py", []),
         ("time -o log.txt python train.py", []),
         ("nice -n 10 ionice -c 2 python train.py", []),
         ("timeout -k 5 2h python train.py", []),
@@ -47,7 +46,7 @@ for inputs, labels in loader:
         ("uv run --frozen python train.py", []),
         ("poetry run python train.py", []),
         ("conda run -n python --no-capture-output python train.py", []),
-        ("srun python train.py", []),
+        ("srun -u python -u train.py", []),
         ("srun -n 4 --gres=gpu:1 --partition long python -u train.py", []),
         ("mpirun -np 2 -x PATH python train.py", []),
         ("horovodrun -np 4 -H localhost:4 python train.py --lr 1", ["--lr", "1"]),

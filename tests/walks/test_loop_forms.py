@@ -32,7 +32,7 @@ def _script(folder: Path, form: str, prelude: str = PRELUDE) -> Path:
 def test_a_sound_loop_of_this_form_is_walked_in_silence(tmp_path: Path, form: str) -> None:
     report = walk(_script(tmp_path, form))
     assert not loud(report) and not report.faulty, said(report)
-    assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
+    assert not [s for s in report.stages if s.status == Status.FAILED], said(report)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -18,7 +18,7 @@ from test_bad_input import command, training
 
 from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.fix import Fix, RemoveKeyword, RenameKeyword, SetKeyword
-from trainwright.core.report import CUT_OFF, Report, StageRun, Status
+from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.stage import WALKED
 from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import fitting, patch
@@ -158,7 +158,7 @@ def test_a_new_note_breaks_nothing() -> None:
 
 
 def test_a_fault_that_the_first_walk_could_not_reach_is_told_and_breaks_nothing() -> None:
-    later = dict.fromkeys([s.label for s in WALKED][1:], Status.BLOCKED)
+    later = dict.fromkeys([s.label for s in WALKED][1:], Status.SKIPPED)
     first = report(RENAMED, setup=Status.FAILED, **later)
     seen = verified(first, lambda copies: report(OUTPUTS, loss=Status.FAILED))
     assert names(seen) == ["renamed-argument"]
@@ -178,11 +178,6 @@ def test_the_stages_that_a_rule_needs_must_have_been_walked() -> None:
     seen = verified(first, lambda copies: report(overfit=Status.FAILED))
     assert names(seen) == []
     assert "did not get through the overfit stage" in seen.message
-
-
-def test_an_experiment_that_was_cut_off_verifies_nothing_that_rests_on_one() -> None:
-    second = report(message=f"The budget of 5 s {CUT_OFF} (0.01 times the learning rate).")
-    assert names(verified(report(RENAMED, RATE), lambda copies: second)) == ["renamed-argument"]
 
 
 def test_an_error_of_our_own_verifies_nothing() -> None:

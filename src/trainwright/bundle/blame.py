@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainwright.core.report import Report
 from trainwright.frameworks.messages import best
 
-# Where users of a framework help each other.
+# Where users of a framework help each other: the package nearest to the user's code comes first.
 FORUMS = {
-    "torch": "https://discuss.pytorch.org",
-    "transformers": "https://discuss.huggingface.co",
-    "accelerate": "https://discuss.huggingface.co",
-    "datasets": "https://discuss.huggingface.co",
     "lightning": "https://github.com/Lightning-AI/pytorch-lightning/discussions",
+    "transformers": "https://discuss.huggingface.co",
     "keras": "https://github.com/keras-team/keras/discussions",
+    "datasets": "https://discuss.huggingface.co",
+    "accelerate": "https://discuss.huggingface.co",
     "tensorflow": "https://discuss.ai.google.dev",
+    "torch": "https://discuss.pytorch.org",
     "jax": "https://github.com/jax-ml/jax/discussions",
 }
-# Among these, the package nearest to the user's code comes first.
-_NEAREST = ("lightning", "transformers", "keras", "datasets", "accelerate", "tensorflow", "torch", "jax")
 # With these, a library refuses what it is given, or cannot work with its numbers.
 _REFUSALS = (
     "TypeError", "ValueError", "IndexError", "FileNotFoundError", "ImportError", "ModuleNotFoundError", "OSError",
@@ -40,16 +37,13 @@ class Blame:
     """`script`, `library`, `trainwright` or `unknown`."""
     why: str
     post: str
-    package: str = ""
 
 
 def blame(report: Report) -> Blame:
     """Whose fault a report looks like."""
-    forum = next((FORUMS[p] for p in _NEAREST if p in report.versions), "a forum of the framework")
+    forum = next((FORUMS[p] for p in FORUMS if p in report.versions), "a forum of the framework")
     if report.internal_errors:
-        return Blame(
-            whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"), package="trainwright"
-        )
+        return Blame(whose="trainwright", why="Trainwright itself failed.", post=_tracker("trainwright"))
     first, failure = report.first_cause, report.failure
     if first is not None:
         at = f", at {first.where}" if first.where else ""
@@ -58,23 +52,20 @@ def blame(report: Report) -> Blame:
         return Blame(whose="unknown", why="nothing was found, and nothing was raised.", post=forum)
     kind = failure.type.rpartition(".")[2]
     if best(failure.type, failure.message) is not None:
-        return Blame(
-            whose="script", why=f"the {kind} has a known cause in scripts (`trainwright explain`).", post=forum
-        )
-    package = failure.function.partition(".")[0]
-    called = failure.function
+        why = f"the {kind} has a known cause in scripts (`trainwright explain`)."
+        return Blame(whose="script", why=why, post=forum)
+    package, called = failure.function.partition(".")[0], failure.function
     if package in ("trainwright", ""):  # a function without Python code, called through a watcher
-        package = next((p for p in reversed(_NEAREST) if p in report.versions), "")
-        called = "compiled code"
+        package, called = next((p for p in reversed(FORUMS) if p in report.versions), ""), "compiled code"
     owner = _distribution(package)
     if not owner:
         return Blame(whose="script", why=f"the {kind} was raised by the script's own code.", post=forum)
     if kind in _REFUSALS:
         why = f"{called} of {owner} refused what it was given ({kind})."
-        return Blame(whose="script", why=why, post=forum, package=owner)
+        return Blame(whose="script", why=why, post=forum)
     version = importlib.metadata.version(owner)
     why = f"the {kind} was raised inside {called} of {owner} {version}, and no rule finds a fault in the script."
-    return Blame(whose="library", why=why, post=_tracker(owner) or forum, package=owner)
+    return Blame(whose="library", why=why, post=_tracker(owner) or forum)
 
 
 def _distribution(package: str) -> str:
@@ -91,25 +82,9 @@ def _tracker(name: str) -> str:
         metadata = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-    pairs = list(
-        _addresses(metadata.get_all("Project-URL") or [], next(iter(metadata.get_all("Home-page") or ()), None))
-    )
-    for wanted in _LABELS:
-        for label, address in pairs:
-            if wanted in label.lower():
-                return _issues(address)
-    return pairs[0][1] if pairs else ""
-
-
-def _addresses(given: list[str], home: str | None) -> Iterator[tuple[str, str]]:
-    for one in given:
-        label, _, address = one.partition(",")
-        yield label.strip(), address.strip()
-    if home:
-        yield "homepage", home
-
-
-def _issues(address: str) -> str:
-    """The issues of a repository's address; another address as it is."""
-    found = re.fullmatch(r"(https://(?:github|gitlab)\.com/[\w.\-]+/[\w.\-]+?)(?:\.git)?/?", address)
-    return f"{found[1]}/issues" if found else address
+    given = [one.partition(",") for one in metadata.get_all("Project-URL") or []]
+    given += [("homepage", ",", home) for home in metadata.get_all("Home-page") or []]
+    addresses = [(label.lower(), address.strip()) for label, _, address in given]
+    ranked = [address for wanted in _LABELS for label, address in addresses if wanted in label]
+    address = next(iter([*ranked, *(address for _, address in addresses)]), "")
+    return re.sub(r"^(https://(?:github|gitlab)\.com/[\w.\-]+/[\w.\-]+?)(?:\.git)?/?$", r"\1/issues", address)

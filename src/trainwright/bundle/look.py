@@ -26,7 +26,7 @@ _ROWS, _LONGEST = 3, 300
 _LOOKED_AT = 64
 
 
-def look(request: dict[str, Any]) -> dict[str, Any]:
+def look(request: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Run a script up to its training; its text may differ from the file's."""
     from trainwright.rehearsal.ranks import RankListening
     from trainwright.seams.intercept import install
@@ -58,7 +58,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
                 found |= {"outline": told, "rows": first_rows(value)}
             if found:
                 values[name] = found
-    return {"values": values}
+    return values
 
 
 if __name__ == "__main__":

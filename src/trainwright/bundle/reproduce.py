@@ -45,11 +45,12 @@ class Seen:
 
     def is_shown(self, report: Report | None) -> bool:
         """Whether a report shows it."""
-        found = [r for r in ((report, *report.trainings) if report else ()) if r is not None]
+        if report is None:
+            return False
         if self.rule:
-            return any(f.name == self.rule for r in found for f in r.findings)
-        failures = [r.failure for r in found if r.failure]
-        return any(f.type == self.error and _alike(f.message, self.message) for f in failures)
+            return any(finding.name == self.rule for finding in report.findings)
+        raised = report.failure
+        return raised is not None and raised.type == self.error and _alike(raised.message, self.message)
 
 
 def seen_in(report: Report) -> Seen | None:
@@ -96,12 +97,7 @@ class Search:
             statements = self._read()
         except (SyntaxError, OSError, UnicodeDecodeError) as error:
             return "", f"the script could not be read ({type(error).__name__})"
-        names = sorted({n for s in statements if not s.is_import and not s.is_definition for n in s.binds})
-        self.say("looking at the script's values")
-        first = sum(getattr(s.node, "module", "") == "__future__" for s in statements)
-        texts = [s.text for s in statements]
-        answer = self._look("\n".join([*texts[:first], HAND_OVER, *texts[first:]]), names)
-        values = answer.get("values", {})
+        values = self._look(statements)
         self.outlines = {name: by for name, by in values.items() if "outline" in by}
         lines = [(str(Path(p.file).resolve()), p.in_text().line) for p in self.seen.places]
         places = [s for s in statements if any(s.holds(*line) for line in lines)]
@@ -159,19 +155,21 @@ class Search:
             data = self._check(file)
             return self.seen.is_shown(from_dict(data) if data else None)
 
-    def _look(self, text: str, names: Sequence[str]) -> dict[str, Any]:
-        """What `look` answers; empty if it does not come to an end."""
+    def _look(self, statements: Sequence[Statement]) -> dict[str, dict[str, str]]:
+        """The script's values, told; none if it does not come to its training."""
+        self.say("looking at the script's values")
+        texts = [s.text for s in statements]
+        first = sum(getattr(s.node, "module", "") == "__future__" for s in statements)
+        request = {
+            "script": str(self.script),
+            "text": "\n".join([*texts[:first], HAND_OVER, *texts[first:]]),
+            "arguments": list(self.arguments),
+            "names": sorted({n for s in statements if not s.is_import and not s.is_definition for n in s.binds}),
+        }
         with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
             asked, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
-            request = {
-                "script": str(self.script),
-                "text": text,
-                "arguments": list(self.arguments),
-                "names": list(names),
-            }
             asked.write_text(json.dumps(request), "utf-8")
-            words = ["trainwright.bundle.look", str(asked), str(answer)]
-            return _answer(words, answer, None, RUN_SECONDS)
+            return _answer(["trainwright.bundle.look", str(asked), str(answer)], answer, None, RUN_SECONDS)
 
     def _check(self, script: Path) -> dict[str, Any]:
         """The report of a check; empty if it does not come to an end."""

@@ -5,6 +5,7 @@ No framework is imported here: a value is known by its class's name and module.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
@@ -54,13 +55,10 @@ def _setting(value: Any) -> str | None:
     if type(value).__name__ in ("SimpleNamespace", "Namespace"):
         given = {k: _setting(v) for k, v in vars(value).items()}
         return None if None in given.values() else f"SimpleNamespace({', '.join(f'{k}={v}' for k, v in given.items())})"
-    if type(value) in (list, tuple, set, dict):
-        inner = [*value, *value.values()] if isinstance(value, dict) else value
-        is_short = isinstance(value, set | dict) or len(value) < _SHORTEST_DATA
-        is_whole = is_short and all(_setting(v) is not None for v in inner)
-    else:
-        is_whole = value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))
-    return repr(value) if is_whole and len(repr(value)) <= _LONGEST_LITERAL else None
+    text = "" if isinstance(value, list | tuple) and len(value) >= _SHORTEST_DATA else repr(value)
+    with contextlib.suppress(ValueError, SyntaxError):  # it is no literal
+        return text if len(text) <= _LONGEST_LITERAL and ast.literal_eval(text) == value else None
+    return None
 
 
 def _data(value: Any, rows: int) -> str | None:

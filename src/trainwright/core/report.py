@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -19,9 +19,6 @@ SCHEMA = 1
 # The exit status that shells report for a program ended by Ctrl-C.
 INTERRUPTED = 130
 
-CUT_OFF = "was too small for some experiments"
-"""Part of the message of a report whose budget was too small for all experiments."""
-
 # Why a stage is passed whose warnings' names follow.
 WARNED = "with a warning: "
 
@@ -32,7 +29,6 @@ class Status(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     REPAIRED = "repaired"
-    BLOCKED = "blocked"
     SKIPPED = "skipped"
     UNSHOWN = "not shown"
     """Walked to its end, without showing that anything is learned."""
@@ -47,7 +43,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StageRun:
-    """One stage of one check; `why` says what blocked or skipped it, or what was measured."""
+    """One stage of one check; `why` says what was found, what was measured, or why it was skipped."""
 
     stage: Stage
     status: Status
@@ -87,7 +83,7 @@ shown_as: dict[str, Callable[[Report], str]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The result of one check over one training."""
+    """The result of one check."""
 
     script: str
     framework: str | None = None
@@ -114,12 +110,8 @@ class Report:
     """What the script would have logged, written, tracked or sent during the check, each in a few words."""
     warnings: tuple[LibraryWarning, ...] = ()
     """What libraries warned of, without what is known to be harmless."""
-    training: int | None = None
-    """The number of the training in its script, counted from 1; None if it has none."""
     begins: Place | None = None
-    """The line at which the training begins."""
-    trainings: tuple[Report, ...] = ()
-    """The reports of all trainings of a script, if there are several and this report stands for them."""
+    """The line at which the first training begins."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -163,23 +155,19 @@ class Report:
         return shown_as["html"](self) if "html" in shown_as else None
 
 
-def exit_status(reports: Sequence[Report]) -> int:
-    """The exit status of a check, by the reports of its trainings; a process that leaves the check to another has none."""
-    if any(r.internal_errors for r in reports):
+def exit_status(report: Report) -> int:
+    """The exit status of a check."""
+    if report.internal_errors:
         return 2
-    if any(r.faulty for r in reports):
+    if report.faulty:
         return 1
-    if reports and reports[-1].is_interrupted:
+    if report.is_interrupted:
         return INTERRUPTED
-    return 0 if not reports or any(r.walked for r in reports) else 2
+    return 0 if report.walked else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """The report in schema 1, as plain data for JSON."""
-    return {**_one_training(report), "trainings": [_one_training(r) for r in report.trainings]}
-
-
-def _one_training(report: Report) -> dict[str, Any]:
+    """The report in schema 1, as plain data for JSON; what reports of single trainings had stays empty."""
     first = report.first_cause
     return {
         "schema": SCHEMA,
@@ -204,8 +192,9 @@ def _one_training(report: Report) -> dict[str, Any]:
         "internal_errors": list(report.internal_errors),
         "kept_away": list(report.kept_away),
         "warnings": plain(report.warnings),
-        "training": report.training,
+        "training": None,
         "begins": place(report.begins),
+        "trainings": [],
     }
 
 
@@ -217,11 +206,10 @@ def from_dict(data: Mapping[str, Any]) -> Report:
     """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"a report must have schema {SCHEMA}; got {data.get('schema')!r}.")
-    trainings = tuple(from_dict(one) for one in data.get("trainings", ()))
     stages = tuple(replace(read(StageRun, one), stage=Stage[one["stage"].upper()]) for one in data["stages"])
     findings = tuple(map(_read_finding, data["findings"]))
     sheet = sheet_from_dict(data.get("sheet"))
-    read_here: dict[str, Any] = {"findings": findings, "stages": stages, "sheet": sheet, "trainings": trainings}
+    read_here: dict[str, Any] = {"findings": findings, "stages": stages, "sheet": sheet}
     rest: Report = read(Report, {key: value for key, value in data.items() if key not in read_here})
     return replace(rest, **read_here)
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainwright.core import Finding, Outcome, Place, Severity, Stage, cells
-from trainwright.core.report import CUT_OFF, Report, from_dict
+from trainwright.core import Finding, Place, Severity, Stage, cells
+from trainwright.core.report import Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.fixes.edits import edited, edits_of, fitting
 
@@ -158,8 +158,6 @@ def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
         if stage not in after or not after[stage].status.through:
             why = f" ({after[stage].why})" if stage in after and after[stage].why else ""
             return f"the second check did not get through the {stage.label} stage{why}"
-    if isinstance(finding.proof, Outcome) and CUT_OFF in second.message:
-        return "the budget was too small for the second check's experiments"
     return ""
 
 

@@ -27,10 +27,6 @@ def fragment(report: Report) -> str:
 
 
 def _content(report: Report) -> str:
-    return _one_training(report)
-
-
-def _one_training(report: Report) -> str:
     first = report.first_cause
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))

@@ -21,7 +21,6 @@ _STATUS = {
     Status.PASSED: ("✓", "green"),
     Status.FAILED: ("✗", "red"),
     Status.REPAIRED: ("~", "yellow"),
-    Status.BLOCKED: ("·", "dim"),
     Status.SKIPPED: ("-", "dim"),
     Status.UNSHOWN: ("?", "yellow"),
     Status.NOTED: ("!", "yellow"),
@@ -62,8 +61,6 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
     """The report as something rich can print; not verbose: in short, if nothing was found."""
     is_short = not verbose and not report.faulty and report.failure is None
     head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"))
-    if which := words.training(report):
-        head.append(f", {which}")
     head.append(f": {words.headline(report)}")
     parts: list[RenderableType] = [head.append(words.timing(report))]
     if report.verdict is not None:
@@ -77,7 +74,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts += [_first_cause(first), Text()]
     if report.failure is not None and (report.failure.trace or not words.says_failure(report)):
         parts += [_failure(report), Text()]
-    if any(s.status != Status.BLOCKED for s in report.stages):
+    if report.stages:
         parts += [_short_stages(report) if is_short else _stages(report), Text()]
     parts += _short_sheet(report) if is_short else _seen(report)
     rest = [f for f in report.findings if f is not first]
@@ -117,7 +114,7 @@ def _short_stages(report: Report) -> Table | Text:
     spoken = {finding.stage for finding in report.findings}
     rows = []
     for group in GROUPS:
-        runs = [run for run in report.stages if run.stage in group and run.status != Status.BLOCKED]
+        runs = [run for run in report.stages if run.stage in group]
         if is_run and not spoken & set(group):
             runs = [run for run in runs if run.stage not in TRIES]
         if runs:
@@ -301,6 +298,6 @@ def _stages(report: Report) -> Table:
             Text(f"{mark} {row.label}", style=colour),
             Text(words.status(row.status), style=colour),
             Text(row.time, style="dim"),
-            Text(row.why, style="dim" if row.status in (Status.BLOCKED, Status.SKIPPED) else ""),
+            Text(row.why, style="dim" if row.status == Status.SKIPPED else ""),
         )
     return table

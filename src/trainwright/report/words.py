@@ -42,15 +42,7 @@ def headline(report: Report) -> str:
         return "interrupted; nothing found so far"
     if not report.walked:
         return "nothing checked"
-    cut = any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages)
-    return "nothing found within the budget" if cut else "nothing found"
-
-
-def training(report: Report) -> str:
-    """Which of its script's trainings a report is of: "training 2 (train.py:33)"; empty if there is only one."""
-    if report.training is None:
-        return ""
-    return f"training {report.training}{f' ({report.begins})' if report.begins else ''}"
+    return "nothing found"
 
 
 def verdict(found: Verdict) -> str:
@@ -274,8 +266,7 @@ def rows(stages: Iterable[StageRun]) -> list[Row]:
     parts: list[list[StageRun]] = []
     for run in stages:
         last = parts[-1][-1] if parts else None
-        unwalked = run.status in (Status.BLOCKED, Status.SKIPPED)
-        if last is not None and unwalked and (last.status, last.why) == (run.status, run.why):
+        if last is not None and run.status == Status.SKIPPED and (last.status, last.why) == (run.status, run.why):
             parts[-1].append(run)
         else:
             parts.append([run])

@@ -150,7 +150,7 @@ def takes_no_arguments(script: Path, folder: Path) -> bool:
             continue
         seen.add(file)
         tree = _tree(file)
-        if tree is None or any(_leads_there(node) for node in ast.walk(tree)) or _bare_sys(tree):
+        if tree is None or any(_leads_there(node) for node in ast.walk(tree)) or _hands_on_sys(tree):
             return False
         for name, home in _imports(tree, file, folder):
             local = list(_local_files(name, home))
@@ -186,9 +186,10 @@ def _leads_there(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TEXTS.search(node.value) is not None
     if isinstance(node, ast.alias):
-        return _is_reading(node.name)
+        return _is_reading(node.name) or (node.name == "sys" and node.asname is not None)
     if isinstance(node, ast.ImportFrom):
-        return _is_reading(node.module or "") or any(_is_reading(f"{node.module}.{a.name}") for a in node.names)
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        return "sys.*" in names or any(map(_is_reading, [node.module or "", *names]))
     return False
 
 
@@ -196,17 +197,15 @@ def _is_reading(module: str) -> bool:
     return module in _MODULES or any(_NAMES.fullmatch(part) for part in module.split("."))
 
 
-def _bare_sys(tree: ast.Module) -> bool:
-    """Whether `sys` is passed on or renamed, so that not all uses of its attributes are visible."""
-    plain = {
-        id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr not in ("modules", "__dict__")
-    }
-    handed_on = any(isinstance(n, ast.Name) and n.id == "sys" and id(n) not in plain for n in ast.walk(tree))
-    renamed = any(isinstance(n, ast.alias) and n.name == "sys" and n.asname for n in ast.walk(tree))
-    starred = any(
-        isinstance(n, ast.ImportFrom) and n.module == "sys" and n.names[0].name == "*" for n in ast.walk(tree)
-    )
-    return handed_on or renamed or starred
+def _hands_on_sys(tree: ast.Module) -> bool:
+    """Whether `sys` is used as a value, so that not all uses of its attributes are visible."""
+    nodes = list(ast.walk(tree))
+    read = (n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr not in ("modules", "__dict__"))
+    return sum(map(_is_sys, nodes)) > sum(map(_is_sys, read))
+
+
+def _is_sys(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "sys"
 
 
 def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[tuple[str, Path]]:

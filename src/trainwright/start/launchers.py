@@ -11,25 +11,115 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainwright.errors import UsageError
-from trainwright.start.launcher_options import (
-    ACCELERATE_FLAGS,
-    DEEPSPEED_FLAGS,
-    MANY,
-    MANY_VALUED,
-    MODULES,
-    NOT_DONE,
-    PROCESSES,
-    RUNNERS,
-    RUNNERS_VALUED,
-    TORCHRUN_FLAGS,
-    WRAPPERS,
-)
 from trainwright.start.program import Program
+
+# Options without a value; all others have one. `-` within a name may replace `_`.
+ACCELERATE_FLAGS = frozenset({
+    "-h", "-m", "-q", "--help", "--module", "--no_python", "--quiet", "--cpu", "--debug", "--downcast_bf16",
+    "--dynamo_use_dynamic", "--dynamo_use_fullgraph", "--dynamo_use_regional_compilation", "--enable_cpu_affinity",
+    "--fp8_use_autocast_during_eval", "--multi_gpu", "--no_tpu_cluster", "--same_network", "--tpu", "--tpu_cluster",
+    "--tpu_use_sudo", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--use_parallelism_config",
+})  # fmt: skip
+ACCELERATE_UNAPPLIED = (
+    "--config_file", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--use_parallelism_config", "--tpu",
+    "--deepspeed_config_file", "--dynamo_backend",
+)  # fmt: skip
+TORCHRUN_FLAGS = frozenset({
+    "-h", "-m", "--help", "--module", "--no_python", "--run_path", "--standalone", "--virtual_local_rank", "--use_env",
+})  # fmt: skip
+DEEPSPEED_FLAGS = frozenset({
+    "-h", "-m", "--help", "--module", "--no_python", "--no_local_rank", "--no_ssh", "--no_ssh_check", "--force_multi",
+    "--save_pid", "--elastic_training", "--bind_cores_to_rank",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher:
+    """A program that starts a script in several processes, by options that are all known."""
+
+    flags: frozenset[str]
+    """Its options without a value."""
+    processes: str
+    """The option that says how many processes."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it sets."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it sets to the value of an option, by these options."""
+    unapplied: tuple[str, ...] = ()
+    """Options whose effect a check does without."""
+    is_rank: bool = False
+    """Whether it sets the variables of a rank (`variables_of_one`)."""
+    local_rank: tuple[str, str] = ("", "")
+    """The argument that it passes to the script, and the option without which it does."""
+
+
+TORCHRUN = Launcher(flags=TORCHRUN_FLAGS, processes="--nproc_per_node", is_rank=True)
+# accelerate 1.15, utils/launch.py
+ACCELERATE = Launcher(
+    flags=ACCELERATE_FLAGS,
+    processes="--num_processes",
+    variables={
+        "--mixed_precision": "ACCELERATE_MIXED_PRECISION",
+        "--gpu_ids": "CUDA_VISIBLE_DEVICES",
+        "--cpu": "ACCELERATE_USE_CPU",
+    },
+    unapplied=ACCELERATE_UNAPPLIED,
+)
+# lightning 2.6, fabric/cli.py
+FABRIC = Launcher(
+    flags=frozenset({"--help"}),
+    processes="--devices",
+    environment={"LT_CLI_USED": "1", "LT_DEVICES": "1", "LT_NUM_NODES": "1"},
+    variables={"--accelerator": "LT_ACCELERATOR", "--precision": "LT_PRECISION"},
+    unapplied=("--strategy",),
+)
+LAUNCHERS = {
+    "accelerate launch": ACCELERATE,
+    "accelerate-launch": ACCELERATE,
+    "torchrun": TORCHRUN,
+    "torch.distributed.launch": Launcher(
+        flags=TORCHRUN_FLAGS, processes="--nproc_per_node", is_rank=True, local_rank=("--local-rank=0", "--use_env")
+    ),
+    "deepspeed": Launcher(
+        flags=DEEPSPEED_FLAGS, processes="--num_gpus", is_rank=True, local_rank=("--local_rank=0", "--no_local_rank")
+    ),
+    "lightning run": FABRIC,
+    "fabric run": FABRIC,
+}
+# Modules that are launchers, as the command that each stands for.
+MODULES = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torch.distributed.launch",
+    "accelerate.commands.launch": "accelerate-launch",
+    "accelerate.commands.accelerate_cli": "accelerate",
+    "deepspeed": "deepspeed",
+    "deepspeed.launcher.runner": "deepspeed",
+}
+
+# Programs that run another program, which is recognised behind their options: there are too many of these to list.
+RUNNERS = ("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run",
+           "micromamba run")  # fmt: skip
+MANY = ("srun", "mpirun", "mpiexec", "horovodrun")
+WRAPPERS = ("nohup", "exec", "setsid", "caffeinate", "time", "env", "nice", "ionice", "stdbuf", "timeout", "taskset")
+# Those that take a word more before the program, as `timeout 2h`.
+WITH_OPERAND = ("timeout", "taskset")
+# Options of runners whose value may look like a program, as the name of an environment; and those of MANY for their processes.
+RUNNERS_VALUED = frozenset({"-n", "--name", "-p", "--prefix", "--python", "--with", "--env-file", "--extra", "--group"})
+PROCESSES = ("-n", "-np", "--np", "--num-proc", "--ntasks")
+# Options that change the folder or the environment in ways that are not supported here.
+NOT_DONE = {
+    "env": ("-i", "--ignore-environment", "-C", "--chdir", "-S", "--split-string"),
+    "uv run": ("--directory", "--project"),
+    "poetry run": ("-C", "--directory", "-P", "--project"),
+    "conda run": ("--cwd",),
+    "srun": ("-D", "--chdir"),
+    "mpirun": ("-wd", "--wdir"),
+}
 
 UNDERSTOOD = (
     "python, accelerate launch, torchrun, python -m torch.distributed.run, deepspeed, lightning run, fabric run, "
@@ -80,10 +170,8 @@ def _is_script(word: str) -> bool:
 
 
 def _is_known(word: str) -> bool:
-    base = _base(word)
-    runners = {name.split()[0] for name in RUNNERS}
-    launchers = {*_LAUNCHERS, *WRAPPERS, *MANY, *runners}
-    return base in launchers or _is_python(word) or _ASSIGNMENT.fullmatch(word) is not None
+    names = {name.split()[0] for name in (*LAUNCHERS, *RUNNERS, *MANY, *WRAPPERS)}
+    return _base(word) in names or _is_python(word) or _ASSIGNMENT.fullmatch(word) is not None
 
 
 @dataclass
@@ -129,34 +217,28 @@ class _Reading:
 
     def command(self) -> None:
         """Read up to the script."""
-        self._assignments()
-        word = self._first("a command")
-        base = _base(word)
-        if _is_script(word) or (Path(word).is_file() and not _is_known(word)):
-            return
-        if _is_python(word):
-            self._python(self.words.pop(0))
-        elif base in _LAUNCHERS:
-            self.words.pop(0)
-            _LAUNCHERS[base](self)
-        elif base in WRAPPERS:
-            self.words.pop(0)
-            self._wrapper(base)
-        elif base in MANY:
-            self.words.pop(0)
-            self.launcher = base
-            self._up_to_command(base, MANY_VALUED)
-        elif (runner := " ".join([base, *self.words[1:2]])) in RUNNERS:
-            del self.words[:2]
-            self.elsewhere = runner
-            self._up_to_command(runner, RUNNERS_VALUED)
-        else:
-            raise UsageError(f"a command must begin with the script or with one of {UNDERSTOOD}; got {word}.")
-
-    def _assignments(self) -> None:
         while self.words and (found := _ASSIGNMENT.fullmatch(self.words[0])):
             self.environment[found[1]] = found[2]
             self.words.pop(0)
+        word = self._first("a command")
+        if _is_script(word) or (Path(word).is_file() and not _is_known(word)):
+            return
+        base = _base(word)
+        pair = " ".join([base, *self.words[1:2]])
+        if _is_python(word):
+            self._python(self.words.pop(0))
+        elif base in LAUNCHERS or pair in LAUNCHERS:
+            del self.words[: 1 if base in LAUNCHERS else 2]
+            self._launched(base if base in LAUNCHERS else pair)
+        elif base in (*WRAPPERS, *MANY) or pair in RUNNERS:
+            del self.words[: 2 if pair in RUNNERS else 1]
+            self.launcher = base if base in MANY else self.launcher
+            self.elsewhere = pair if pair in RUNNERS else self.elsewhere
+            self._up_to_command(pair if pair in RUNNERS else base)
+        elif only := next((name for name in LAUNCHERS if name.startswith(f"{base} ")), ""):
+            raise UsageError(f"only `{only}` starts a training; got {pair}.")
+        else:
+            raise UsageError(f"a command must begin with the script or with one of {UNDERSTOOD}; got {word}.")
 
     def _first(self, wanted: str) -> str:
         if not self.words:
@@ -165,15 +247,7 @@ class _Reading:
             )
         return self.words[0]
 
-    def _wrapper(self, name: str) -> None:
-        valued, further = WRAPPERS[name]
-        for option, value in self._options(lambda option: option in valued, name):
-            if option in ("-u", "--unset") and name == "env":
-                self.environment[value] = None
-        del self.words[:further]
-        self.command()
-
-    def _up_to_command(self, name: str, valued: frozenset[str]) -> None:
+    def _up_to_command(self, name: str) -> None:
         """Skip options that are not all known, up to the program that is started."""
         while self.words and self.words[0].startswith("-"):
             option, value = self._option(name)
@@ -183,27 +257,22 @@ class _Reading:
                 self.module = True
                 self._first("a module")
                 return
-            takes = option in valued or not (
-                _is_known(self._first("a command")) or _is_script(self.words[0]) or self.words[0].startswith("-")
-            )
-            if value is None and takes:
+            is_valued = name in RUNNERS and option in RUNNERS_VALUED
+            if value is None and (is_valued or not (self._begins() or self.words[0].startswith("-"))):
+                self._first(f"the value of {option}")
                 value = self.words.pop(0)
             if option in PROCESSES and name in MANY and value:
                 self.processes = value
+            if option in ("-u", "--unset") and name == "env":
+                self.environment[value or ""] = None
+        if name in WITH_OPERAND and not self._begins():
+            self.words.pop(0)
         self.command()
 
-    def _options(self, takes_value: Callable[[str], bool], name: str) -> list[tuple[str, str]]:
-        """Remove the leading options and return each with its value (empty without one)."""
-        found: list[tuple[str, str]] = []
-        while self.words and self.words[0].startswith("-"):
-            option, value = self._option(name)
-            if option == "--":
-                break
-            if value is None and takes_value(option):
-                self._first(f"the value of {option}")
-                value = self.words.pop(0)
-            found.append((option, value or ""))
-        return found
+    def _begins(self) -> bool:
+        """Whether the next word is a program or a script."""
+        word = self._first("a command")
+        return _is_known(word) or _is_script(word)
 
     def _option(self, name: str) -> tuple[str, str | None]:
         word = self.words.pop(0)
@@ -235,102 +304,43 @@ class _Reading:
         self._first("a script")
 
     def _module(self) -> None:
-        launcher = MODULES.get(self._first("a module"))
-        if launcher is None:
-            self.module = True
-            return
-        self.words.pop(0)
-        _LAUNCHERS[launcher](self)
+        self.module = not is_launcher_module(self._first("a module"))
+        if not self.module:
+            self.words[0] = MODULES[self.words[0]]
+            self.command()
 
     # Launchers
 
-    def _launched(self, launcher: str, flags: frozenset[str]) -> dict[str, str]:
-        """Remove the launcher's options and return them by names with underscores."""
-        self.launcher = launcher
-
-        def name(option: str) -> str:
-            return "--" + option[2:].replace("-", "_") if option.startswith("--") else option
-
-        found = {name(o): v for o, v in self._options(lambda option: name(option) not in flags, launcher)}
-        if {"-m", "--module"} & set(found):
-            self.module = True
-        if "--no_python" in found:
+    def _launched(self, name: str) -> None:
+        """Read the launcher's options, and set what it would set for one process."""
+        launcher = LAUNCHERS[name]
+        self.launcher = {"accelerate-launch": "accelerate launch", "lightning run": "fabric run"}.get(name, name)
+        if self.launcher == "fabric run" and self.words[:1] == ["model"]:
+            self.words.pop(0)
+        given: dict[str, str] = {}
+        while self.words and self.words[0].startswith("-"):
+            option, value = self._option(self.launcher)
+            if option == "--":
+                break
+            option = "--" + option[2:].replace("-", "_") if option.startswith("--") else option
+            if value is None and option not in launcher.flags:
+                self._first(f"the value of {option}")
+                value = self.words.pop(0)
+            given[option] = value or ""
+        self.module = self.module or bool({"-m", "--module"} & given.keys())
+        if "--no_python" in given:
             self.command()
         self._first("a script")
-        return found
-
-    def accelerate(self) -> None:
-        if self._first("launch") != "launch":
-            raise UsageError(f"only `accelerate launch` starts a training; got accelerate {self.words[0]}.")
-        self.words.pop(0)
-        self.accelerate_launch()
-
-    def accelerate_launch(self) -> None:
-        """Set the variables with which `accelerate launch` configures the script (accelerate 1.15, utils/launch.py)."""
-        given = self._launched("accelerate launch", ACCELERATE_FLAGS)
-        self.processes = given.get("--num_processes", "")
-        told = {"--mixed_precision": "ACCELERATE_MIXED_PRECISION", "--gpu_ids": "CUDA_VISIBLE_DEVICES"}
-        for option, variable in told.items():
-            if option in given and given[option] != "all":
-                self.environment.setdefault(variable, given[option])
-        if "--cpu" in given:
-            self.environment.setdefault("ACCELERATE_USE_CPU", "True")
-        self.unapplied += [
-            o
-            for o in (
-                "--config_file",
-                "--use_deepspeed",
-                "--use_fsdp",
-                "--use_megatron_lm",
-                "--use_parallelism_config",
-                "--tpu",
-                "--deepspeed_config_file",
-                "--dynamo_backend",
-            )
-            if o in given
-        ]
-
-    def torchrun(self) -> None:
-        given = self._launched("torchrun", TORCHRUN_FLAGS)
-        self._ranks(given)
-
-    def distributed_launch(self) -> None:
-        given = self._launched("torch.distributed.launch", TORCHRUN_FLAGS)
-        self._ranks(given)
-        if "--use_env" not in given:
-            self.before.append("--local-rank=0")
-
-    def _ranks(self, given: dict[str, str]) -> None:
-        """Set the environment of a process that its launcher started alone."""
-        self.processes = given.get("--nproc_per_node", "")
-        if given.get("--nnodes", "1") not in ("1", "1:1"):
+        self.processes = given.get(launcher.processes, "")
+        if launcher.is_rank and given.get("--nnodes", "1") not in ("1", "1:1"):
             self.processes = f"{self.processes or '1'} x {given['--nnodes']}"
-        self._alone()
-
-    def _alone(self) -> None:
-        self.environment |= variables_of_one()
-
-    def deepspeed(self) -> None:
-        given = self._launched("deepspeed", DEEPSPEED_FLAGS)
-        self.processes = given.get("--num_gpus", "")
-        self._alone()
-        if "--no_local_rank" not in given:
-            self.before.append("--local_rank=0")
-
-    def lightning(self) -> None:
-        """`lightning run model`, `lightning run`, `fabric run` and `fabric run model` (lightning 2.6, fabric/cli.py)."""
-        if self._first("run") != "run":
-            raise UsageError(f"only `lightning run` and `fabric run` start a training; got {self.words[0]}.")
-        self.words.pop(0)
-        if self.words[:1] == ["model"]:
-            self.words.pop(0)
-        given = self._launched("fabric run", frozenset({"--help"}))
-        self.processes = given.get("--devices", "")
-        self.environment |= {"LT_CLI_USED": "1", "LT_DEVICES": "1", "LT_NUM_NODES": "1"}
-        for name in ("accelerator", "precision"):
-            if f"--{name}" in given:
-                self.environment[f"LT_{name.upper()}"] = given[f"--{name}"]
-        self.unapplied += ["--strategy"] if "--strategy" in given else []
+        self.environment |= {**launcher.environment, **(variables_of_one() if launcher.is_rank else {})}
+        for option, variable in launcher.variables.items():
+            if given.get(option, "all") != "all":
+                self.environment.setdefault(variable, given[option] or "True")
+        self.unapplied += [option for option in launcher.unapplied if option in given]
+        argument, without = launcher.local_rank
+        self.before += [argument] if argument and without not in given else []
 
 
 def _is_another(named: str) -> bool:
@@ -358,14 +368,3 @@ def free_port() -> int:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
     return port
-
-
-_LAUNCHERS: dict[str, Callable[[_Reading], None]] = {
-    "accelerate": _Reading.accelerate,
-    "accelerate-launch": _Reading.accelerate_launch,
-    "torchrun": _Reading.torchrun,
-    "torch.distributed.launch": _Reading.distributed_launch,
-    "deepspeed": _Reading.deepspeed,
-    "lightning": _Reading.lightning,
-    "fabric": _Reading.lightning,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,30 +31,21 @@ class FitLearner(Trained):
         self.training = training
 
     def fresh(self, most: int, seconds: float) -> list[Batch]:
-        with tolerated():  # data that raise are reported with the batches
-            return self._taken(self.training.data.in_training_order(), most, seconds)
-        return []
+        return self._read(self.training.data.in_training_order(), seconds, lambda read: len(read) >= most)
 
     def held_out(self, rows: int, seconds: float) -> list[Batch]:
         validation = self.training.data.validation
-        found: list[Batch] = []
-        if validation is not None:
-            started = now()
-            with tolerated():
-                for batch in validation.elements():
-                    found.append(self.training.repaired(batch))
-                    rows -= batch.rows
-                    if rows <= 0 or now() - started > seconds:
-                        break
-        return found
+        held = validation.elements() if validation is not None else iter(())
+        return self._read(held, seconds, lambda read: sum(batch.rows for batch in read) >= rows)
 
-    def _taken(self, batches: Iterator[Batch], most: int, seconds: float) -> list[Batch]:
-        started, taken = now(), list[Batch]()
-        for batch in batches:
-            taken.append(self.training.repaired(batch))
-            if len(taken) >= most or now() - started > seconds:
-                break
-        return taken
+    def _read(self, batches: Iterator[Batch], seconds: float, is_enough: Callable[[list[Batch]], bool]) -> list[Batch]:
+        started, read = now(), list[Batch]()
+        with tolerated():  # data that raise are reported with the batches
+            for batch in batches:
+                read.append(self.training.repaired(batch))
+                if is_enough(read) or now() - started > seconds:
+                    break
+        return read
 
     def digests(self, batch: Batch) -> list[int] | None:
         arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]

@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "rehearsal",
         "look",
         "adapters.data.source_cells",
+        "adapters.keras.input",
         "adapters.torch.batches",
         "adapters.process_fingerprint",
         "stages",

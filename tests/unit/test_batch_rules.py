@@ -5,6 +5,7 @@ import pytest
 
 from trainwright.adapters.keras.input.batch import _kind
 from trainwright.adapters.keras.input.fit_data import fit_data
+from trainwright.adapters.keras.input.reading import read_set
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Failure, Place, Severity
 from trainwright.rules.batch.masked_labels import all_labels_masked
@@ -103,4 +104,5 @@ def test_weights_are_read_beyond_the_first_batches(labelled, expected, streamed)
     data = fit_data({**given, "shuffle": False})
     if streamed:
         data = data.changed(lambda row, number: row)
+        read_set(data)
     assert data.weightless_rows() == expected

@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trainwright.adapters.data.odd_rows import RowStep
-from trainwright.adapters.keras.input import data_sets
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
 from trainwright.adapters.keras.input.fit_data import FitData, Plan
-from trainwright.adapters.keras.input.one_batch import Batch, rows_of_batch
-from trainwright.adapters.keras.input.reading import without_labels
+from trainwright.adapters.keras.input.reading import read_set, without_labels
 from trainwright.adapters.keras.input.sources import Stream
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
@@ -31,30 +28,6 @@ SETUP = SetupFacts()
 FLOATS, INTEGERS = TensorFacts(shape=(32, 6), dtype="float32"), TensorFacts(shape=(32,), dtype="int64")
 ALONE = BatchFacts(rows=32, tensors={"pixels": FLOATS}, target_keys=(), targets_wanted_by="mse", accepts=("pixels",))
 INSIDE = replace(ALONE, tensors={"pixels": FLOATS, "labels": INTEGERS}, accepts=("pixels", "labels"))
-
-
-class Streamed:
-    """Batches of 8 rows, without an end; one row of the first batch is not finite."""
-
-    batch_size, read = 8, 0
-
-    def elements(self):
-        while True:
-            x = np.ones((8, 3))
-            x[1, 0] = np.nan if not self.read else 1.0
-            self.read += 8
-            yield Batch(x=x, y=np.zeros(8))
-
-    def of_rows(self, rows):
-        return [r.x for r in rows]
-
-
-def test_a_stream_is_read_until_the_rows_known_to_be_bad_were_met() -> None:
-    """It was read to its end, a million rows one by one, for a single row that is not finite."""
-    data = Streamed()
-    said = data_sets._try_streamed(data, 8, 1, lambda rows: RowStep(loss=float("nan") if np.isnan(rows).any() else 1.0))
-    assert said == "the loss is nan" and data.read == 16
-    assert not data_sets._try_streamed(data, 8, 1, lambda rows: RowStep(loss=1.0), seconds=0.01), "none is met in time"
 
 
 def _dataset(batches: int, again: int, asked: int | None, epochs: int, *, known: bool) -> DatasetFacts:
@@ -174,15 +147,11 @@ def padded_batches():
         yield {"input_ids": ids, "attention_mask": np.ones_like(ids)}, np.arange(4)
 
 
-def test_rows_of_batches_with_widths_of_their_own_take_a_step_for_each_width() -> None:
-    data = FitData("train", Stream("tf.data", padded_batches, rows=12, batch_size=4), Plan())
-    rows = [row for batch in data.elements() for row in rows_of_batch(batch)][2:10]  # of all three
-    batches = data.of_rows(rows)
-    assert [next(one.elements()).x["input_ids"].shape for one in batches] == [(4, 5), (4, 7)]
-    losses = iter((1.0, 2.0))
-    assert data_sets.step_on_each(lambda one: RowStep(loss=next(losses)), batches) == RowStep(loss=1.5)
-    failed = data_sets.step_on_each(lambda one: RowStep(failure="it raised"), batches)
-    assert failed is not None and failed.wrong == "it raised"
-    assert data_sets.step_on_each(lambda one: RowStep(loss=1.0), []) is None
+def test_rows_of_batches_with_widths_of_their_own_are_as_wide_as_the_widest() -> None:
+    source = Stream(given=None, kind="tf.data", elements=padded_batches, rows=12, batch_size=4)
+    data = FitData("train", source, Plan())
+    assert read_set(data).read == 12
+    (batch,) = data.taken([2, 4, 11]).elements()
+    assert batch.x["input_ids"].tolist() == [[0] * 7, [1] * 7, [2] * 5 + [0] * 2] and batch.y.tolist() == [2, 0, 3]
     mixed = [batch.x["attention_mask"] for batch in data.shuffled_rows().elements()]
     assert {one.shape for one in mixed} == {(4, 7)} and sum(int((one == 0).sum()) for one in mixed) == 16

@@ -35,8 +35,6 @@ def test_a_batch_counts_as_learned_by_its_answers_or_its_floor(facts: OverfitFac
 @pytest.mark.parametrize(("facts", "said"), [
     (falling(hits=right(12), labels=MIXED),
      "falling; learned by heart: 12 of 16; its 16 rows hold labels 0: 9, 1: 7"),
-    (falling(hits=right(16), labels=MIXED, class_names=("no", "yes")),
-     "falling; learned by heart: 16 of 16; its 16 rows hold labels 0 (no): 9, 1 (yes): 7"),
     (falling(hits=right(16, by_constant=16), labels={1: 16}),
      "learned by heart: 16 of 16; all its 16 rows have one label, 1, so that a constant answer is right"),
     (falling(hits=right(300, of=1024)), "learned by heart: 300 of 1,024 positions"),

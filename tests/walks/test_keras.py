@@ -326,8 +326,7 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
 def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> None:
     import keras
 
-    from trainwright.adapters.keras.backend import backend_of
-    from trainwright.adapters.keras.compiled_steps import CompiledSteps
+    from trainwright.adapters.keras.backend import CompiledSteps, backend_of
     from trainwright.adapters.keras.held_variables import fit_optimizer
     from trainwright.core.repair import Repair, Seam
     from trainwright.seams.keras.watch import Observer
@@ -401,9 +400,9 @@ def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
 def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     import keras
 
-    from trainwright.adapters.keras.fit_call import FitCall
     from trainwright.adapters.keras.forward_probes import probes_of
-    from trainwright.adapters.keras.training import FitTraining
+    from trainwright.adapters.keras.input.fit_data import fit_data
+    from trainwright.adapters.keras.training import FitCall, FitTraining
     from trainwright.seams.listening.seen import Seen
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
@@ -414,10 +413,10 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     model.compile("sgd", "mse")
     rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
     given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
-    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), Seen())
+    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), fit_data(given), Seen())
     before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
     with fit.ready(0):
-        assert probes_of(fit, fit.take(1, seed=0), None).ignored_inputs == ("unused",)
+        assert probes_of(fit, fit.take(1, seed=0), None)["ignored_inputs"] == ("unused",)
     assert np.array_equal(keras.ops.convert_to_numpy(model.layers[-1].kernel), before)
 
 

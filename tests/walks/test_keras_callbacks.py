@@ -2,7 +2,6 @@
 of Keras models.
 """
 
-import contextlib
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,36 +86,6 @@ def test_short_runs_rise_soon_to_the_peak_of_a_warm_up(rate: str, callback: str,
     assert {s.stage.label: str(s.status) for s in report.stages}["overfit"] == "passed", report
 
 
-def reads(self, epoch, logs=None):
-    logs = logs or {}
-    if logs.get("loss") is not None and "accuracy" in logs:
-        self.seen = logs["accuracy"]
-
-
-def adds(self, epoch, logs=None):
-    logs["val_f1"] = 0.5
-
-
-def updates(self, epoch, logs):
-    logs.update(val_f1=0.5)
-
-
-def hands_on(self, epoch, logs):
-    self.score(logs)
-
-
-@pytest.mark.parametrize(("function", "may"), [(reads, False), (adds, True), (updates, True), (hands_on, True)])
-def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(function, may) -> None:
-    import keras
-
-    from trainwright.adapters.keras.callbacks import may_add_to_logs
-
-    own = type("Own", (keras.callbacks.Callback,), {"on_epoch_end": function})
-    assert may_add_to_logs(own()) == may
-    assert may_add_to_logs(keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs)))
-    assert not may_add_to_logs(keras.callbacks.ReduceLROnPlateau())
-
-
 @pytest.mark.parametrize(("name", "positions"), [("EarlyStopping", (0, 4)), ("ModelCheckpoint", (1, 5))])
 def test_where_a_callback_takes_its_metric_and_direction_is_known(name, positions) -> None:
     import keras
@@ -132,25 +101,15 @@ def test_where_a_callback_takes_its_metric_and_direction_is_known(name, position
 
 def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of the walk's own at the same places were passed over, too, and never reported."""
-    from trainwright.adapters.keras import callbacks, evaluation
+    from trainwright.adapters.keras import evaluation
 
     def fail(*args, **kwargs):
         raise RuntimeError("broken")
 
     held = SimpleNamespace(pool=fail)
-    fit = SimpleNamespace(
-        data=SimpleNamespace(validation=held),
-        own_step=False,
-        model=SimpleNamespace(test_on_batch=fail),
-        observer=lambda detail: contextlib.nullcontext(),
-        tensors_of=lambda batch: (batch, None, None),
-    )
-    monkeypatch.setattr(callbacks, "is_own", lambda model, name: False)
-    assert evaluation.loss_call(fit, None) is None and callbacks._taken(fit, "test", [1]) == ()
-    held.pool, fit.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
-    for module, name in ((evaluation, "_forms"), (callbacks, "_names")):
-        monkeypatch.setattr(module, name, fail)
+    fit = SimpleNamespace(data=SimpleNamespace(validation=held), own_step=False)
+    assert evaluation.loss_call(fit, None) is None
+    held.pool = lambda size: [1]
+    monkeypatch.setattr(evaluation, "_forms", fail)
     with pytest.raises(RuntimeError, match="broken"):
         evaluation.loss_call(fit, None)
-    with pytest.raises(RuntimeError, match="broken"):
-        callbacks._taken(fit, "test", [1])

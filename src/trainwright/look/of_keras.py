@@ -16,9 +16,12 @@ from typing import Any
 from trainwright.adapters.base import Train
 from trainwright.adapters.from_objects import MOST_EPOCHS
 from trainwright.adapters.keras.calls import callbacks_of
+from trainwright.adapters.keras.input.data_sets import try_rows
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.learning import FitLearner
 from trainwright.adapters.keras.measures import FitMeasures
 from trainwright.adapters.keras.state import KerasState
+from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding, Severity
@@ -97,10 +100,13 @@ class FitLooks:
         self._fits: list[_Fit] = []
         self._main = sys.modules["__main__"]
 
-    def begin_fit(self, model: Any, given: Mapping[str, Any], frame: FrameType, training: int) -> dict[str, Any]:
+    def begin_fit(
+        self, model: Any, given: Mapping[str, Any], data: FitData, frame: FrameType, training: int
+    ) -> dict[str, Any]:
         """Keep what a `fit` was given; returns what it is to be given instead.
 
         Args:
+            data: the sets among it.
             training: its number.
         """
         walk_version_of(model)
@@ -111,18 +117,19 @@ class FitLooks:
             return {}
         found = seen().copy()
         given = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else given
-        is_planned = given.get("epochs") != MOST_EPOCHS
-        measures = FitMeasures(model, given, keep_frame(frame), found, planned=is_planned)  # type: ignore[arg-type]
+        call = FitCall(model=model, given=given, frame=keep_frame(frame))  # type: ignore[arg-type]
+        measures = FitMeasures(call, data, found, planned=given.get("epochs") != MOST_EPOCHS)
         wrong = {"misspelled": misspelled_methods(user_scopes(), found.modules), "undefined": undefined_names()}
         self._fits.append(_Fit(measures, training, wrong))
-        return measures.for_training()
+        return data.for_training()
 
-    def end_fit(self, model: Any, training: int, updates: int, planned: int | None) -> None:
-        """A `fit` is over, after so many updates."""
+    def end_fit(self, model: Any, training: int, updates: int, planned: int | None, logged: tuple[str, ...]) -> None:
+        """A `fit` is over, after so many updates; its epochs logged numbers of these names."""
         for variable in model.trainable_variables:
             seen().trained_earlier[variable] = True
         for fit in self._fits:
             if fit.training == training:
+                fit.measures.fit.logged_names = logged
                 fit.trained, fit.updates, fit.planned = KerasState([model]), updates, planned
 
     def look(self, error: BaseException | None) -> list[Looked]:
@@ -161,39 +168,31 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
     """The look at one training, and the looks with repairs in force."""
     measures = fit.measures
     walk_version_of(measures.fit.model)
-    measures.put_back()
+    measures.fit.put_back()
     failure = failure_of(error) if error is not None else None
     looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
     mended: list[Finding] = []
-    try:
-        while len(mended) < MOST_REPAIRS and process_time() < until:
-            facts = _measure(fit, until)
-            is_raised = failure_in(facts.values()) is not None
-            if is_raised and failure is None and not mended:  # the run itself has met no such thing
-                facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
-            elif is_raised and error is not None and not mended:
-                setup = facts.get(SetupFacts)
-                setup = raised_facts(
-                    error,
-                    failure_of(error),
-                    measures.fit.seen,
-                    setup if isinstance(setup, SetupFacts) else SetupFacts(),
-                )
-                facts[SetupFacts] = setup
-            found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
-            looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
-            fault = next((f for f in found if f.severity != Severity.NOTE), None)
-            if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
-                break
-            try:
-                measures.apply(fault.repair)
-            except Exception as wrong:  # the training has no such part: the repair is not made
-                if is_own(wrong, measuring=True):
-                    raise
-                break
-            mended.append(fault)
-    finally:
-        measures.put_back()
+    while len(mended) < MOST_REPAIRS and process_time() < until:
+        facts = _measure(fit, until)
+        is_raised = failure_in(facts.values()) is not None
+        if is_raised and failure is None and not mended:  # the run itself has met no such thing
+            facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
+        elif is_raised and error is not None and not mended:
+            setup = facts.get(SetupFacts, SetupFacts())
+            assert isinstance(setup, SetupFacts)
+            facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
+        found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
+        looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
+        fault = next((f for f in found if f.severity != Severity.NOTE), None)
+        if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
+            break
+        try:
+            measures.fit.apply(fault.repair)
+        except Exception as wrong:  # the training has no such part: the repair is not made
+            if is_own(wrong, measuring=True):
+                raise
+            break
+        mended.append(fault)
     own = next(iter(own_errors()), None)
     if own is not None:
         raise own
@@ -261,7 +260,8 @@ def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:
     is_compiled = bool(fit.measures.fit.model.jit_compile)  # whose steps do not raise as these would
     if not isinstance(dataset, DatasetFacts) or seconds <= 0 or is_compiled:
         return {}
-    tried = fit.measures.try_rows(dataset=dataset, seconds=seconds)
+    training = fit.measures.fit
+    tried = try_rows(training.data, dataset, seconds, scope=training.scope, step_on=training.step_on)
     return {type(tried): tried}
 
 

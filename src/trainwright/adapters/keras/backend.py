@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from trainwright.core.repair import Repair, Seam
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
+from trainwright.timing import now
+
+# Repairs that are applied while a step is traced: others in force mean another step.
+_WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)
+# Attributes that an optimizer reads as plain numbers during tracing.
+_NUMBERS = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
 
 Loss = Callable[[Any], Any]
 """The loss of a batch: (inputs, targets, weights)."""
@@ -23,10 +30,10 @@ def scaling_of(optimizer: Any) -> Callable[[Any], Any]:
     return found
 
 
-class Backend(Protocol):
-    """One of Keras's backends."""
+class Backend:
+    """One of Keras's backends; what they have in common, or do as torch does: eager autograd."""
 
-    name: str
+    name = "torch"
 
     def gradients(
         self,
@@ -42,6 +49,16 @@ class Backend(Protocol):
             others: variables that `compute` may assign to.
             scale: applied to the loss before differentiation; the returned loss is unscaled.
         """
+        import torch
+
+        for variable in variables:
+            variable.value.grad = None
+        with torch.enable_grad():
+            loss = compute(data)
+            if not loss.requires_grad:
+                return loss, [None for _ in variables]
+            found = torch.autograd.grad(scale(loss), [v.value for v in variables], allow_unused=True)
+        return loss, list(found)
 
     def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """Update the variables once, outside of compiled steps.
@@ -49,6 +66,10 @@ class Backend(Protocol):
         Args:
             gradients: of the scaled loss if the optimizer scales it.
         """
+        import torch
+
+        with torch.no_grad():
+            optimizer.apply(gradients, variables)
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
         """Take one step with its update, compiled if that pays; returns the loss.
@@ -56,6 +77,10 @@ class Backend(Protocol):
         Args:
             key: identifies the compiled step; an equal key reuses it.
         """
+        variables = list(model.trainable_variables)
+        loss, found = self.gradients(compute, data, variables, others, scaling_of(model.optimizer))
+        self.apply(model.optimizer, found, variables)
+        return loss
 
     def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
         """The model's output as a step of fit computes it.
@@ -63,15 +88,18 @@ class Backend(Protocol):
         Args:
             mode: `training`, if fit passes it to the model.
         """
+        return model(x, **mode)
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A function of tensors as a compiler runs it."""
+        return call
 
     def device(self, variable: Any) -> str:
         """The variable's device: cpu, cuda or tpu."""
+        return str(variable.value.device.type)
 
 
-class TensorFlow:
+class TensorFlow(Backend):
     """GradientTape; a step is a graph, as in fit."""
 
     name = "tensorflow"
@@ -113,9 +141,6 @@ class TensorFlow:
             self._steps[key] = tf.function(whole, reduce_retracing=True, autograph=False)
         return self._steps[key](data)
 
-    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
-        return model(x, **mode)
-
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         import tensorflow as tf
 
@@ -126,53 +151,7 @@ class TensorFlow:
         return "cuda" if name == "gpu" else name or "cpu"
 
 
-class Torch:
-    """Eager autograd."""
-
-    name = "torch"
-
-    def gradients(
-        self,
-        compute: Loss,
-        data: Any,
-        variables: Sequence[Any],
-        others: Sequence[Any],
-        scale: Callable[[Any], Any] = as_it_is,
-    ) -> tuple[Any, list[Any]]:
-        import torch
-
-        for variable in variables:
-            variable.value.grad = None
-        with torch.enable_grad():
-            loss = compute(data)
-            if not loss.requires_grad:
-                return loss, [None for _ in variables]
-            found = torch.autograd.grad(scale(loss), [v.value for v in variables], allow_unused=True)
-        return loss, list(found)
-
-    def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        import torch
-
-        with torch.no_grad():
-            optimizer.apply(gradients, variables)
-
-    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
-        variables = list(model.trainable_variables)
-        loss, found = self.gradients(compute, data, variables, others, scaling_of(model.optimizer))
-        self.apply(model.optimizer, found, variables)
-        return loss
-
-    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
-        return model(x, **mode)
-
-    def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        return call
-
-    def device(self, variable: Any) -> str:
-        return str(variable.value.device.type)
-
-
-class Jax:
+class Jax(Backend):
     """jax.value_and_grad over the variables' values; other assigned variables are kept."""
 
     name = "jax"
@@ -240,9 +219,6 @@ class Jax:
         finally:
             vars(model).pop("call")
 
-    def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        return call
-
     def device(self, variable: Any) -> str:
         kind = next(iter(variable.value.devices())).platform
         return "cuda" if kind in ("gpu", "cuda") else str(kind)
@@ -283,8 +259,44 @@ def _assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
 
 def backend_of() -> Backend:
     """The backend that Keras runs on."""
-    kinds: dict[str, Callable[[], Backend]] = {"tensorflow": TensorFlow, "torch": Torch, "jax": Jax}
+    kinds: dict[str, Callable[[], Backend]] = {"tensorflow": TensorFlow, "torch": Backend, "jax": Jax}
     return kinds[keras.config.backend()]()
+
+
+class CompiledSteps:
+    """Steps of one model, compiled again when something they were traced with changes."""
+
+    def __init__(self, model: Any, backend: Backend) -> None:
+        self._model, self._backend = model, backend
+        self._alive: dict[Hashable, Any] = {}
+        """The objects that a key names by id, kept alive so that no other object gets that id."""
+        self.compiling_seconds = 0.0
+
+    def take(self, compute: Callable[[Any], Any], data: Any, others: Sequence[Any], repairs: Sequence[Repair]) -> Any:
+        """Take one step with its update; returns the loss.
+
+        Args:
+            others: variables that `compute` may assign to.
+            repairs: the repairs in force.
+        """
+        started, optimizer = now(), self._model.optimizer
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        variables, rate = ([*self._model.trainable_variables, *version().slots(optimizer)], version().rate(inner))
+        key = (
+            *(id(version().cell(v) if self._backend.name != "jax" else v) for v in variables),
+            *(r.does for r in repairs if r.seam in _WITHIN),
+            id(rate),
+            *(getattr(inner, name, None) for name in _NUMBERS),
+            *(
+                tuple(getattr(la, name, None) for name in ("rate", "units", "mask_zero"))
+                for la in self._model._flatten_layers()
+            ),
+        )
+        loss = self._backend.step(compute, data, self._model, others, key)
+        if key not in self._alive:
+            self._alive[key] = (variables, rate)
+            self.compiling_seconds += now() - started
+        return loss
 
 
 def number(value: Any) -> float | None:

@@ -13,7 +13,6 @@ import numpy as np
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.seams.listening.seen import Construction
 from trainwright.seams.source.places import is_users
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
@@ -75,28 +74,6 @@ def failing_as(record: StepRecord, stage: Stage) -> Iterator[None]:
         if record.failure is None:
             record.failed_stage, record.error, record.failure = stage, error, failure_of(error)
         raise
-
-
-@contextlib.contextmanager
-def without_gradients() -> Iterator[None]:
-    torch = sys.modules.get("torch") if keras.config.backend() == "torch" else None
-    if torch is None:
-        yield
-        return
-    with torch.no_grad():
-        yield
-
-
-def user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
-    """The user's own parts that the model calls: its loss and metric functions, its class."""
-    given = compiled.given if compiled else {}
-    yield from (v for k, v in given.items() if k in ("loss", "metrics", "weighted_metrics") and v is not None)
-    yield from {k for layer in model._flatten_layers() for k in type(layer).__mro__ if _is_users_class(k)}
-
-
-def _is_users_class(kind: type) -> bool:
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return bool(file) and is_users(str(file))
 
 
 def first_array(output: Any) -> np.ndarray | None:

@@ -1,8 +1,9 @@
-"""A Keras model's own metrics on a few validation batches, before training."""
+"""A Keras model's own metrics on a few validation batches, before training, and what they keep when they are reset."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from trainwright.adapters.keras.calls import as_tensors, catching
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import Batch
-from trainwright.adapters.keras.metric_state import counters
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Call, Failure, Seam
+from trainwright.core.finding import Place
 from trainwright.core.guess import Guess
 from trainwright.probes.losses import is_one_hot
 from trainwright.probes.metrics import guessed, others
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
+from trainwright.seams.source.places import is_users, show
 from trainwright.stages import EvaluationFacts, Given, LossCall, TensorFacts
+from trainwright.stages.evaluation import Counter
 from trainwright.tensors.keras import objects as tensors
 
 
@@ -200,3 +203,49 @@ def _same(first: Any, second: Any) -> bool | None:
         return None
     pairs = zip(tensors.leaves(first), tensors.leaves(second))
     return all(np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs)
+
+
+def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
+    """The variables of the user's metrics after one update, and after a reset and the same update again.
+
+    Args:
+        update: passes the same batch to the model's metrics.
+    """
+    model.reset_metrics()
+    owners = [m for m in _compiled_metrics(model) if _own_place(m) is not None]
+    start = _sums(owners)
+    update()
+    once = _sums(owners)
+    model.reset_metrics()
+    update()
+    twice = _sums(owners)
+    model.reset_metrics()
+    for metric in owners:
+        for variable in metric.variables:
+            key = id(variable)
+            yield Counter(
+                name=f"{metric.name}.{variable.name}",
+                start=start.get(key, 0.0),
+                once=once.get(key, 0.0),
+                twice=twice.get(key, 0.0),
+                added_at=_own_place(metric),
+                set_back_by="reset_state",
+            )
+
+
+def _compiled_metrics(model: Any) -> list[Any]:
+    """The metrics given to compile; none if Keras stores them otherwise."""
+    return list(getattr(getattr(model, "_compile_metrics", None), "metrics", ()))
+
+
+def _own_place(metric: Any) -> Place | None:
+    """Where the user's class defines its reset, otherwise its update; None for Keras's own."""
+    for method in (type(metric).reset_state, type(metric).update_state):
+        code = getattr(method, "__code__", None)
+        if code is not None and is_users(code.co_filename):
+            return Place(show(code.co_filename), code.co_firstlineno)
+    return None
+
+
+def _sums(metrics: list[Any]) -> dict[int, float]:
+    return {id(v): float(np.sum(tensors.value_of(v))) for m in metrics for v in m.variables}

@@ -1,50 +1,38 @@
-"""Probes of a Keras model's forward pass: other inputs, other numbers of rows, other rows in the batch."""
+"""Probes of a Keras model's forward pass: other inputs, other numbers of rows, other rows in the batch, later tokens."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.batch import is_tokens
+from trainwright.adapters.keras.input.nested_values import named, renewed
+from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import seed_everything
-from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.core.finding import Failure
 from trainwright.probes.forward import (
+    LEAKS_BEYOND,
+    changed_by_later_tokens,
     ignored_inputs,
     is_affine,
+    later_half_changed,
     leaking_rows,
     moved,
     placed_rows,
     same_for_other_inputs,
 )
+from trainwright.probes.information import Result
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
+from trainwright.seams.keras.layers import first_difference, traced
+from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
-
-
-@dataclass(kw_only=True)
-class Probes:
-    """The probes' results; None: not tried, or not applicable."""
-
-    same_for_other_inputs: bool | None = None
-    same_when_perturbed: bool | None = None
-    fails_at_rows: int | None = None
-    other_rows_failure: Failure | None = None
-    other_rows_from: str = ""
-    affine: bool | None = None
-    leaking_rows: float | None = None
-    placed_rows: float | None = None
-    ignored_inputs: tuple[str, ...] = ()
-    predicts_next_token: bool = False
-    future_leak: float | None = None
-    future_from: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -112,32 +100,31 @@ class KerasModel:
             self.fit.reset()
 
 
-def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probes:
-    """All probes, each from the initial weights.
+def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> dict[str, Any]:
+    """All probes, each from the initial weights, as fields of the forward pass's facts; none that was not tried.
 
     Args:
         targets: the targets that the first batch's loss compares with, as an array; None: no such loss was seen.
     """
-    found, model, batch = Probes(), KerasModel(fit), batches[0]
+    found, model, batch = dict[str, Any](), KerasModel(fit), batches[0]
     fit.reset()
     base = model.answer(batch)
     if base is None:
         return found
     if len(batches) > 1 and batches[1].rows == batch.rows and _differ(batch.x, batches[1].x):
-        same = same_for_other_inputs(model, base, batch, batches[1])
-        found.same_for_other_inputs = same.get("same_for_other_inputs")
-        found.same_when_perturbed = same.get("same_when_perturbed")
+        found |= same_for_other_inputs(model, base, batch, batches[1])
     if base.ndim and len(base) == batch.rows:
         leak = leaking_rows(model, base, batch, (0,))
-        found.leaking_rows = leak[0] if leak is not None else None
-        found.placed_rows = placed_rows(model, base, batch)
-    found.affine = is_affine(model, base, batch)
-    _other_rows(fit, batch, found)
+        found["leaking_rows"] = leak[0] if leak is not None else None
+        found["placed_rows"] = placed_rows(model, base, batch)
+    found["affine"] = is_affine(model, base, batch)
+    found |= _other_rows(fit, batch)
     if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:
-        found.ignored_inputs = ignored_inputs(model, batch, list(version().inputs_to_answer(fit.model, batch.x)))
+        names = list(version().inputs_to_answer(fit.model, batch.x))
+        found["ignored_inputs"] = ignored_inputs(model, batch, names)
     if name := next_token_input(batch, targets):
-        found.predicts_next_token = True
-        found.future_leak, found.future_from = future_leak(fit, model.answer, batch, name)
+        found["predicts_next_token"] = True
+        found["future_leak"], found["future_from"] = future_leak(fit, model.answer, batch, name)
     fit.reset()
     return found
 
@@ -147,16 +134,60 @@ def _differ(one: Any, other: Any) -> bool:
     return any(a.shape != b.shape or not np.array_equal(a, b) for a, b in pairs)
 
 
-def _other_rows(fit: FitTraining, batch: Batch, found: Probes) -> None:
+def _other_rows(fit: FitTraining, batch: Batch) -> dict[str, Any]:
     """Whether the forward pass accepts the last training batch, or another number of rows."""
     last = fit.data.last_batch()
     if last is None or last.rows in (0, batch.rows) or fit.drops_last:
-        return
+        return {}
     try:
         fit.answer(fit.repaired(last))
     except Exception as error:  # the smaller batch's exception is the finding
-        if is_out_of_memory(error):
-            return
-        found.fails_at_rows = last.rows
-        found.other_rows_failure = failure_of(error)
-        found.other_rows_from = "the last training batch"
+        if not is_out_of_memory(error):
+            return {
+                "fails_at_rows": last.rows,
+                "other_rows_failure": failure_of(error),
+                "other_rows_from": "the last training batch",
+            }
+    return {}
+
+
+def next_token_input(batch: Batch, targets: Any) -> str:
+    """The name of the token input whose tokens, shifted by one, are the targets; empty: there is none."""
+    if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "iuf":
+        return ""
+    inputs = {n: a for n, a in named(batch.x, X) if is_tokens(a) and a.shape[1] >= 4}
+    return next((n for n, tokens in inputs.items() if asks_for_next_token(tokens, targets)), "")
+
+
+def future_leak(
+    fit: FitTraining, answer: Callable[[Batch], np.ndarray | None], batch: Batch, name: str
+) -> tuple[float | None, Origin | None]:
+    """How much outputs of the first half of the positions depend on tokens of the second, and the first such layer.
+
+    Args:
+        answer: computes the model's output for a batch.
+        name: the input whose next token is to be predicted.
+    """
+    tokens = dict(named(batch.x, X))[name]
+    altered = later_half_changed(tokens)
+
+    def given(ids: np.ndarray) -> Batch:
+        return Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: ids}), y=batch.y)
+
+    leak = changed_by_later_tokens(lambda ids: answer(given(ids)), tokens, altered)
+    if leak is None or leak <= LEAKS_BEYOND:
+        return leak, None
+    one, other = (_results(fit, given(ids), tokens.shape[1]) for ids in (tokens, altered))
+    return leak, first_difference(one, other, LEAKS_BEYOND)
+
+
+def _results(fit: FitTraining, batch: Batch, length: int) -> list[Result]:
+    """The layers' outputs at the first half of the positions."""
+
+    def keep(values: np.ndarray) -> np.ndarray | None:
+        return values[:, : length // 2] if values.ndim == 3 and values.shape[1] == length else None
+
+    seed_everything(fit.model, 0)
+    with traced(fit.model, fit.seen, keep) as found:
+        fit.answer(batch)
+    return found

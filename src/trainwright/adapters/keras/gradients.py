@@ -1,8 +1,9 @@
-"""The gradients of one observed step of a Keras model, and of further steps."""
+"""The gradients of one observed step of a Keras model, and of further steps; layers whose weights it does not track."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ import numpy as np
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.adapters.keras.unknown_layers import unlisted_layers
 from trainwright.core.stage import Stage
 from trainwright.probes.gradients import dot, share_added, total_norm
 from trainwright.seams.keras.step_record import StepRecord
+from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import attribute_place
+from trainwright.stages import PlainList, RebuiltLayer
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.tensors.keras import objects as tensors
 
@@ -167,3 +170,36 @@ def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int,
         return {}
     pairs = zip(record.trained, map(_copied, record.gradients or []))
     return {id(v): gradient for v, gradient in pairs if gradient is not None}
+
+
+def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
+    """The attributes of the model or its layers that hold the untracked layers.
+
+    Args:
+        called: the layers.
+    """
+    left = list(called)
+    for path, owner in tensors.named_layers(model).items():
+        for attribute, value in list(vars(owner).items()):
+            below = [la for la in tensors.layers_below(value) if any(la is one for one in left)]
+            if not below or attribute.startswith("_"):
+                continue
+            left = [one for one in left if not any(one is la for la in below)]
+            file = getattr(sys.modules.get(type(owner).__module__), "__file__", None)
+            yield PlainList(
+                name=f"{path}.{attribute}" if path else attribute,
+                kind=type(value).__name__,
+                modules=len(below),
+                parameters=sum(int(np.prod(v.shape)) for la in below for v in la.weights),
+                where=attribute_place(file, type(owner).__name__, attribute) if file and is_users(file) else None,
+            )
+
+
+def rebuilt_layers(first: StepRecord, again: StepRecord) -> Iterator[RebuiltLayer]:
+    """The layers of one pass over a batch that another pass replaced with others of the same type."""
+    others = [(type(la), at) for la, at in zip(again.unlisted, again.unlisted_at)]
+    for layer, at in zip(first.unlisted, first.unlisted_at):
+        if (type(layer), at) in others and not any(layer is la for la in again.unlisted):
+            yield RebuiltLayer(
+                kind=type(layer).__name__, parameters=sum(int(np.prod(v.shape)) for v in layer.weights), where=at
+            )

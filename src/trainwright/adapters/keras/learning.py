@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -30,28 +29,21 @@ class FitLearner(Trained):
         self.training = training
 
     def fresh(self, most: int, seconds: float) -> list[Batch]:
-        return self._taken(self.training.data.in_training_order, seconds, most_batches=most)
+        return self._read(self.training.data.in_training_order(), seconds, lambda read: len(read) >= most)
 
     def held_out(self, rows: int, seconds: float) -> list[Batch]:
         validation = self.training.data.validation
-        return [] if validation is None else self._taken(validation.elements, seconds, most_rows=rows)
+        held = validation.elements() if validation is not None else iter(())
+        return self._read(held, seconds, lambda read: sum(batch.rows for batch in read) >= rows)
 
-    def _taken(
-        self,
-        read: Callable[[], Iterator[Batch]],
-        seconds: float,
-        *,
-        most_batches: float = math.inf,
-        most_rows: float = math.inf,
-    ) -> list[Batch]:
-        started, taken, rows = now(), list[Batch](), 0
+    def _read(self, batches: Iterator[Batch], seconds: float, is_enough: Callable[[list[Batch]], bool]) -> list[Batch]:
+        started, read = now(), list[Batch]()
         with tolerated():  # data that raise are reported with the batches
-            for batch in read():
-                taken.append(self.training.repaired(batch))
-                rows += batch.rows
-                if len(taken) >= most_batches or rows >= most_rows or now() - started > seconds:
+            for batch in batches:
+                read.append(self.training.repaired(batch))
+                if is_enough(read) or now() - started > seconds:
                     break
-        return taken
+        return read
 
     def count_rows(self, batch: Batch) -> int:
         arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import FrameType
 from typing import Any
 
 from trainwright.adapters import short_runs
@@ -13,16 +12,13 @@ from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
 from trainwright.adapters.keras.constant import judged
-from trainwright.adapters.keras.fit_call import FitCall
-from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
-from trainwright.adapters.keras.training import FitTraining
-from trainwright.adapters.keras.worst_rows import try_rows
-from trainwright.core.repair import Repair
+from trainwright.adapters.keras.training import FitCall, FitTraining
 from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages import (
@@ -30,7 +26,6 @@ from trainwright.stages import (
     DatasetFacts,
     EpochFacts,
     EvaluationFacts,
-    OddRowFacts,
     OptimizerFacts,
     SetupFacts,
 )
@@ -43,14 +38,12 @@ class FitMeasures:
         planned: the script trains with these arguments; False: they only say what to measure.
     """
 
-    def __init__(
-        self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen, *, planned: bool = True
-    ) -> None:
+    def __init__(self, call: FitCall, data: FitData, seen: Seen, *, planned: bool = True) -> None:
         self._planned = planned
-        self.fit_call = FitCall(model=model, given=given, frame=frame)
+        self.fit_call = call
         self._epochs: EpochFacts | None = None
         with quiet():
-            self.fit = FitTraining(self.fit_call, seen)
+            self.fit = FitTraining(call, data, seen)
 
     @property
     def planned_updates(self) -> int | None:
@@ -60,37 +53,19 @@ class FitMeasures:
         return planned_updates(self.fit.data, self.fit.model.optimizer, self._epochs)
 
     def measure_setup(self) -> SetupFacts:
-        fit, data = self.fit, self.fit.data
-        with quiet():
-            fit.try_to_build()
-            later = setup.later_freezes(fit.model, self.fit_call.frame)
-            freezes = setup.ineffective_freezes(fit.model, fit.seen, later, fit.real_step)
-            fit.reset()
-            facts = setup.setup_facts(
-                fit.model,
-                self.fit_call.given,
-                self.fit_call.frame,
-                fit.seen,
-                fit.backend,
-                batch_size=data.batch_size,
-                planned_updates=self.planned_updates,
-                epochs=data.plan.epochs,
-                optimizers=fit.optimizers(),
-            )
-            return replace(facts, ineffective_freezes=freezes)
+        self.fit.try_to_build()
+        return setup.setup_facts(self.fit, self.planned_updates)
 
     def measure_dataset(self) -> DatasetFacts:
         fit, data = self.fit, self.fit.data
         labels = setup.find_places(fit.model, self.fit_call.frame, fit.seen).get("labels_made")
-        with quiet():
-            facts = measure_dataset(data, scope=fit.scope, label_place=labels, step_on=fit.step_on)
+        facts = measure_dataset(data, scope=fit.scope, label_place=labels, step_on=fit.step_on)
         self._epochs = facts.epochs
         return facts
 
     def measure_batch(self) -> BatchFacts:
         fit = self.fit
-        with quiet():
-            return measure_batch(fit.data, fit.model, batches=fit.changed_pool())
+        return measure_batch(fit.data, fit.model, batches=fit.changed_pool())
 
     def measure_step(self) -> step_facts.StepFacts:
         return step_facts.measure_step(self.fit)
@@ -128,9 +103,7 @@ class FitMeasures:
             )
             inner = getattr(optimizer, "inner_optimizer", optimizer)
             position = fit.seen.position_given(inner, "learning_rate") if built else None
-            facts = replace(
-                facts, rate_position=position, epochs=epochs, failure=facts.failure or failure_in_graph(fit)
-            )
+            facts = replace(facts, rate_position=position, epochs=epochs)
         fit.reset()
         fit.rate_of_short_runs = rate_of_short_runs(schedule)
         return facts
@@ -176,19 +149,3 @@ class FitMeasures:
                 ]
             ),
         }
-
-    def try_rows(self, *, dataset: DatasetFacts, seconds: float) -> OddRowFacts:
-        with quiet():
-            return try_rows(self.fit, dataset, seconds)
-
-    def apply(self, repair: Repair) -> None:
-        with quiet():
-            self.fit.apply(repair)
-
-    def put_back(self) -> None:
-        with quiet():
-            self.fit.put_back()
-
-    def for_training(self) -> dict[str, Any]:
-        """Replacements for fit's arguments that can be read only once."""
-        return self.fit.data.for_training()

@@ -6,11 +6,11 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainwright.adapters.keras.backend import Backend, takes_all_memory
+from trainwright.adapters.keras.backend import takes_all_memory
 from trainwright.adapters.keras.calls import callbacks_of, own_code
 from trainwright.adapters.keras.optimizer import accumulated_batches, optimizer_places, resolved
 from trainwright.adapters.keras.schedule import setting_callback
@@ -34,6 +34,9 @@ from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMeth
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
+if TYPE_CHECKING:
+    from trainwright.adapters.keras.training import FitTraining
+
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
 # The report's names for fit's arguments.
 _ROLES = {"x": "train_dataset", "y": "labels", "validation_data": "eval_dataset"}
@@ -41,64 +44,48 @@ _COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": 
                      "steps_per_execution": 1, "jit_compile": "auto"}  # fmt: skip
 
 
-def setup_facts(
-    model: Any,
-    given: Mapping[str, Any],
-    frame: Any,
-    seen: Seen,
-    backend: Backend,
-    *,
-    batch_size: int | None,
-    planned_updates: int | None,
-    epochs: int,
-    optimizers: Mapping[str, Any],
-) -> SetupFacts:
-    """The arguments, places and devices of the training that is about to start.
-
-    Args:
-        optimizers: the optimizers that training steps, by attribute of the model.
-    """
+def setup_facts(fit: FitTraining, planned_updates: int | None) -> SetupFacts:
+    """The arguments, places and devices of the training that is about to start."""
+    model, given, frame, seen = fit.model, fit.fit_call.given, fit.fit_call.frame, fit.seen
+    freezes = ineffective_freezes(model, seen, later_freezes(model, frame), fit.real_step)
+    fit.reset()
     weights = [v for _, v in tensors.named_variables(model).values()]
     trained = {id(v) for v in model.trainable_variables}
-    compiled = seen.compiled.get(model)
     # A model that could not be built has no weights yet; its optimizer's variables are on the same device.
     placed = weights or [v for v in getattr(model.optimizer, "variables", ()) if "float" in str(v.dtype)]
-    device = backend.device(placed[0]) if placed else "cpu"
-    return (
-        SetupFacts(
-            framework="keras",
-            words=WORDS,
-            automatic_steps=True,
-            call=f"{type(model).__name__}.fit",
-            arguments=arguments(model, given, seen, optimizers),
-            places=find_places(model, frame, seen) | _callback_places(given, seen),
-            overrides=tuple(_overrides(model)),
-            model_class=type(model).__name__,
-            loads_checkpoint=_loads_checkpoint(model, seen),
-            trained_before=any(v in seen.trained_earlier for v in weights),
-            parameters=sum(_size(v) for v in weights),
-            trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
-            planned_memory=planned_memory(
-                sum(4 * _size(v) for v in weights),
-                sum(4 * _size(v) for v in weights if id(v) in trained),
-                type(model.optimizer).__name__,
-                momentum=bool(getattr(model.optimizer, "momentum", 0)),
-            ),
-            frozen_at=_frozen_at(seen),
-            device=device,
-            accelerators=accelerators(device),
-            takes_all_memory=takes_all_memory(),
-            precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
-                model.dtype_policy.name, "fp32"
-            ),
-            batch_size=batch_size or 0,
-            accumulation=accumulated_batches(model.optimizer),
-            epochs=float(epochs),
-            planned_updates=planned_updates,
-            ranks=seen.ranks,
-        )
-        if compiled is not None or version().is_compiled(model)
-        else SetupFacts(framework="keras", words=WORDS)
+    device = fit.backend.device(placed[0]) if placed else "cpu"
+    return SetupFacts(
+        framework="keras",
+        words=WORDS,
+        automatic_steps=True,
+        call=f"{type(model).__name__}.fit",
+        arguments=arguments(model, given, seen, fit.optimizers()),
+        places=find_places(model, frame, seen) | _callback_places(given, seen),
+        overrides=tuple(_overrides(model)),
+        model_class=type(model).__name__,
+        loads_checkpoint=_loads_checkpoint(model, seen),
+        trained_before=any(v in seen.trained_earlier for v in weights),
+        parameters=sum(_size(v) for v in weights),
+        trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+        planned_memory=planned_memory(
+            sum(4 * _size(v) for v in weights),
+            sum(4 * _size(v) for v in weights if id(v) in trained),
+            type(model.optimizer).__name__,
+            momentum=bool(getattr(model.optimizer, "momentum", 0)),
+        ),
+        frozen_at=_frozen_at(seen),
+        device=device,
+        accelerators=accelerators(device),
+        takes_all_memory=takes_all_memory(),
+        precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
+            model.dtype_policy.name, "fp32"
+        ),
+        batch_size=fit.data.batch_size or 0,
+        accumulation=accumulated_batches(model.optimizer),
+        epochs=float(fit.data.plan.epochs),
+        planned_updates=planned_updates,
+        ranks=seen.ranks,
+        ineffective_freezes=freezes,
     )
 
 

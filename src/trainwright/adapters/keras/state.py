@@ -152,10 +152,6 @@ class AllState:
                 value.clear()
                 value.extend(content) if isinstance(value, list) else value.update(content)
             tracker[name] = value
-        self.put_back_random()
-
-    def put_back_random(self) -> None:
-        """Restore every random generator."""
         self._random.put_back()
         version().put_back_seeds(self._seeds)
         _put_back_random(self._backend)

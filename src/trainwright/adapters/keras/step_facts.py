@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras import setup
+from trainwright.adapters.keras.backend import number
 from trainwright.adapters.keras.calls import catching, first_array, is_own
 from trainwright.adapters.keras.crossed_rows import crossed_targets, paired_loss
 from trainwright.adapters.keras.evaluation import loss_call
-from trainwright.adapters.keras.forward_probes import Probes, probes_of
-from trainwright.adapters.keras.gradients import further_steps, gradient_facts
-from trainwright.adapters.keras.identical_units import stay_identical
+from trainwright.adapters.keras.forward_probes import probes_of
+from trainwright.adapters.keras.gradients import further_steps, gradient_facts, rebuilt_layers
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.memory import measure_memory
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.adapters.keras.unknown_layers import rebuilt_layers
 from trainwright.core import Place, Stage
 from trainwright.probes import losses
 from trainwright.probes.forward import units_equal
@@ -29,6 +28,7 @@ from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.written import configured_labels
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
+from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
@@ -71,7 +71,7 @@ def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
     observer = fit.observer(detail=True)
     record = observer.record
     with observer, catching(record):
-        record.loss = fit.number(fit.compute(fit.tensors_of(batch), observer))
+        record.loss = number(fit.compute(fit.tensors_of(batch), observer))
     if record.failure is not None:
         return record
     fit.unlisted = [v for layer in record.unlisted for v in layer.trainable_variables]
@@ -92,7 +92,6 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
     dense = [m for m in record.modules if m.kind == "Dense"]
     answers = failed is None and record.output is not None and not fit.own_step
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
-    probes = probes_of(fit, batches, targets) if answers else Probes()
     again = fit.look_at(batches[0])[0] if record.unlisted else record
     inactive = _inactive(fit, record)
     return ForwardFacts(
@@ -109,18 +108,7 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
         mode_by_call=True,
         called_at=next(iter(inactive.values()), None),
         non_finite_from=record.non_finite_from,
-        same_for_other_inputs=probes.same_for_other_inputs,
-        same_when_perturbed=probes.same_when_perturbed,
-        fails_at_rows=probes.fails_at_rows,
-        other_rows_failure=probes.other_rows_failure,
-        other_rows_from=probes.other_rows_from,
-        affine=probes.affine,
-        leaking_rows=probes.leaking_rows,
-        placed_rows=probes.placed_rows,
-        ignored_inputs=probes.ignored_inputs,
-        predicts_next_token=probes.predicts_next_token,
-        future_leak=probes.future_leak,
-        future_from=probes.future_from,
+        **(probes_of(fit, batches, targets) if answers else {}),
     )
 
 
@@ -249,3 +237,26 @@ def _computes_no_loss(fit: FitTraining) -> bool:
     model = fit.model
     by_class = fit.own_step or is_own(model, "compute_loss") or version().has_library_step(model)
     return getattr(model, "loss", None) is None and not by_class and not model.losses
+
+
+def stay_identical(parameters: Sequence[ParameterFacts], fit: FitTraining, batch: Batch) -> tuple[ParameterFacts, ...]:
+    """The facts, with whether equal units stay equal over some steps; the weights are left as the steps made them."""
+    suspects = {p.name for p in parameters if p.identical_rows and p.trainable}
+    if not suspects:
+        return tuple(parameters)
+    reached: set[int] = set()
+    for _ in range(STEPS_UNTIL_DIFFERENT):
+        record = fit.step_gradients(batch, fit.observer(detail=False))
+        pairs = zip(record.trained, record.gradients or ())
+        moved = [(v, tensors.to_numpy(g)) for v, g in pairs if g is not None]
+        reached |= {id(v) for v, _ in moved}
+        norm = float(np.sqrt(sum(np.square(g, dtype=np.float64).sum() for _, g in moved))) or 1.0
+        for variable, gradient in moved:  # one step length for all, so that a gradient of rounding noise stays small
+            variable.assign(tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype))
+    variables = {name: v for name, (_, v) in tensors.named_variables(fit.model).items()}
+    return tuple(
+        replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name]), -1))
+        if p.name in suspects and id(variables[p.name]) in reached
+        else p
+        for p in parameters
+    )

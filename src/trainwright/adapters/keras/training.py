@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.data.odd_rows import RowStep
-from trainwright.adapters.keras.backend import Backend, backend_of, number, scaling_of
-from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own, user_parts, without_gradients
-from trainwright.adapters.keras.compiled_steps import CompiledSteps
+from trainwright.adapters.keras.backend import Backend, CompiledSteps, backend_of, number, scaling_of
+from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
-from trainwright.adapters.keras.fit_call import FitCall
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
-from trainwright.adapters.keras.input.fit_data import POOLED, FitData, fit_data
+from trainwright.adapters.keras.input.fit_data import POOLED, FitData
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.adapters.keras.repairs import change_parts
@@ -28,13 +28,21 @@ from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.keras.watch import Observer
 from trainwright.seams.listening.seen import Construction, Seen, quiet
-from trainwright.seams.state.reachable import ScriptState
 from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.which_keras import keras, version
+from trainwright.tensors.keras.which_keras import version
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that changes a batch, as arrays by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCall:
+    """One call of `fit`: the model, the arguments by name, and where it stands."""
+
+    model: Any
+    given: Mapping[str, Any]
+    frame: FrameType
 
 
 class FitTraining:
@@ -43,17 +51,18 @@ class FitTraining:
     A copy is impossible: a subclassed model cannot be rebuilt from outside.
     """
 
-    def __init__(self, call: FitCall, seen: Seen) -> None:
+    def __init__(self, call: FitCall, data: FitData, seen: Seen) -> None:
         self.fit_call, self.seen = call, seen
         self.model = call.model
         self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
         self.active = ActiveRepairs()
         self.backend: Backend = backend_of()
-        model = self.model
-        self._given = AllState([model], loose_generators(self.scope.values()))
-        self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
-        self.data: FitData = fit_data(call.given, floats=keras.config.floatx(), listed=version().takes_lists)
+        model, owners = self.model, [getattr(one.source, "given", None) for one in data.sets()]
+        self._given = AllState([model], loose_generators([*self.scope.values(), *owners]))
+        self.data = data
         self.held_at_start = held_by(model.optimizer)
+        self.logged_names: tuple[str, ...] = ()
+        """The names that training logged at the end of an epoch, with those that the user's callbacks added."""
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
         """Permanent repairs of the batches."""
@@ -166,7 +175,7 @@ class FitTraining:
             self._call(batch)
             return
         with tolerated():  # its first step is measured later
-            self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
+            OwnStep(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
 
     def try_to_build(self) -> None:
         """Let the model create its weights; a failure is reported by the forward stage."""
@@ -211,9 +220,6 @@ class FitTraining:
 
     # One step
 
-    number = staticmethod(number)
-    own_step_of = OwnStep
-
     def observer(self, *, detail: bool, training: bool = True) -> Observer:
         """An observer of a step or an evaluation, with the repairs in force."""
         repairs = [r for r in self.active.all if training or r.seam != Seam.FORWARD]
@@ -250,10 +256,10 @@ class FitTraining:
         with observer, catching(record):
             data, variables = self.tensors_of(batch), [*self.model.trainable_variables, *self.unlisted]
             if self.own_step:
-                self.own_step_of(self.model).run(data, record, update=False)
+                OwnStep(self.model).run(data, record, update=False)
             else:
                 loss, record.gradients = self.backend.gradients(
-                    lambda d: self.compute(d, observer), data, variables, self._others()
+                    lambda d: self.compute(d, observer), data, variables, version().others(self.model)
                 )
                 record.loss, record.trained = number(loss), variables
         return record
@@ -287,7 +293,7 @@ class FitTraining:
         observer = self.observer(detail=False)
         if self.own_step:
             with observer, catching(observer.record):
-                self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
+                OwnStep(self.model).run(self.tensors_of(batch), observer.record, update=True)
             return observer.record
         if self.model.optimizer is not None and self.compiles:
             with tolerated():  # a compiled step's error says less than that of the step by itself
@@ -303,7 +309,10 @@ class FitTraining:
         observer = self.observer(detail=False)
         with observer:
             loss = self.steps.take(
-                lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.active.all
+                lambda d: self.compute(d, observer),
+                self.tensors_of(batch),
+                version().others(self.model),
+                self.active.all,
             )
         return StepRecord(loss=number(loss))
 
@@ -318,9 +327,8 @@ class FitTraining:
         """Update the weights once, with gradients of the unscaled loss."""
         optimizer = self.model.optimizer
         scale = scaling_of(optimizer)
-        with without_gradients():
-            scaled = [None if g is None else scale(g) for g in gradients]
-            self.backend.apply(optimizer, scaled, variables)
+        scaled = [None if g is None else scale(g) for g in gradients]
+        self.backend.apply(optimizer, scaled, variables)
 
     def loss_of(self, batch: Batch) -> float:
         """The loss of a batch from one step at the initial weights, always with the same random numbers.
@@ -358,9 +366,6 @@ class FitTraining:
             batch = batch.renewed(change(batch.view()))
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
-    def _others(self) -> list[Any]:
-        return version().others(self.model)
-
     # Repairs
 
     def apply(self, repair: Repair) -> None:
@@ -376,8 +381,6 @@ class FitTraining:
     def put_back(self) -> None:
         """Undo everything since this object was created."""
         self.reset()
-        self.data.put_back()
-        self._script.put_back()
         self._given.put_back()
 
     def loss_place(self, loss: Any) -> Place | None:

@@ -12,21 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Answers, Kind, Output, Source
+from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves
+from trainwright.adapters.keras.input.sources import Source
+from trainwright.rehearsal.record import Answers, Kind, Output
+from trainwright.rehearsal.record import Source as AnswerSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.sampling import Offer
 from trainwright.rehearsal.watch.keras_losses import Compared, Expected, class_labels, compare, expected_by, is_widened
-from trainwright.rehearsal.watch.keras_rows import (
-    FEW,
-    Rows,
-    inputs_of,
-    joined,
-    keys_of,
-    leaves,
-    mapped,
-    rows_of_stream,
-    spread,
-)
+from trainwright.rehearsal.watch.keras_rows import FEW, Rows, inputs_of, keys_of, rows_of_stream, spread
 from trainwright.rehearsal.watch.keras_weights import values_of
 from trainwright.seams.failures.blame import is_own
 
@@ -66,7 +59,7 @@ class Question:
     loss: Any
     trains: bool
     rows: Rows | None = None
-    stream: Any = None
+    stream: Source | None = None
     """Gives the rows, if there are none yet."""
     labels: Any = None
     """Of all rows, in training."""
@@ -108,7 +101,7 @@ class Asking:
 
     def ask(self, question: Question) -> None:
         """Write what the model answers for the rows, and count the labels that it was trained with."""
-        rows = question.rows or rows_of_stream(question.stream)
+        rows = question.rows or (rows_of_stream(question.stream) if question.stream is not None else None)
         if rows is None or rows.y is None or not rows.count or question.loss is None:
             return
         try:
@@ -147,7 +140,7 @@ class Asking:
                 model=question.number,
                 evaluation=question.evaluation,
                 data=question.data,
-                source=Source.FIT,
+                source=AnswerSource.FIT,
             )
             self.recorder.add_answers(answers)
             self._offer(answers, part, reads_tokens, found)
@@ -181,7 +174,7 @@ class Asking:
             return array[at]
 
         numbers = None if rows.numbers is None else rows.numbers[at]
-        x, y, weight = (mapped(pick, part) for part in (rows.x, rows.y, rows.weight))
+        x, y, weight = (map_leaves(pick, part) for part in (rows.x, rows.y, rows.weight))
         return Rows(x=x, y=y, weight=weight, numbers=numbers, total=rows.total)
 
     def _heads(self, question: Question, rows: Rows) -> list[Head]:
@@ -222,9 +215,9 @@ class Asking:
         call = self._call(model)
         names = [str(n) for n in getattr(model, "output_names", None) or ()]
         for first in range(0, count, CHUNK):
-            given = mapped(itemgetter(slice(first, first + CHUNK)), x)
+            given = map_leaves(itemgetter(slice(first, first + CHUNK)), x)
             out = call(given)
-            parts.append(mapped(values_of, out))
+            parts.append(map_leaves(values_of, out))
             found = {n: getattr(t, "_keras_mask", None) for n, t in by_name(out, names).items()}
             masks.append({n: values_of(m) for n, m in found.items() if m is not None})
         whole = joined(parts)
@@ -246,14 +239,14 @@ class Asking:
 
             def quiet(x: Any) -> Any:
                 with torch.no_grad():
-                    return model(mapped(tensor, x), training=False)
+                    return model(map_leaves(tensor, x), training=False)
 
             return quiet
         if self.backend == "jax":  # operation by operation, each would be compiled by itself
             if id(model) not in self._compiled:
                 self._compiled[id(model)] = self._jitted(model, tensor)
             return self._compiled[id(model)]
-        return lambda x: model(mapped(tensor, x), training=False)
+        return lambda x: model(map_leaves(tensor, x), training=False)
 
     def _jitted(self, model: Any, tensor: Any) -> Any:
         import jax
@@ -268,9 +261,11 @@ class Asking:
 
         def call(x: Any) -> Any:
             count = len(leaves(x)[0])
-            padded = mapped(lambda a: np.concatenate([a, np.repeat(a[-1:], CHUNK - count, 0)]), x)  # one compilation
-            out = compiled([v.value for v in variables], mapped(tensor, padded))
-            return mapped(lambda t: t[:count], out)
+            padded = map_leaves(
+                lambda a: np.concatenate([a, np.repeat(a[-1:], CHUNK - count, 0)]), x
+            )  # one compilation
+            out = compiled([v.value for v in variables], map_leaves(tensor, padded))
+            return map_leaves(lambda t: t[:count], out)
 
         return call
 

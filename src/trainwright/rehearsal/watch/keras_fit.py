@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Kept, Pass, Training, Update
 from trainwright.rehearsal.recorder import Recorder
@@ -30,6 +31,7 @@ class Fit:
     model: Any
     backend: str
     given: Mapping[str, Any]
+    data: FitData
     followed: Followed
     where: Place | None
     callbacks: list[Any]
@@ -51,6 +53,8 @@ class Fit:
     _batches: int = 0
     _looked_at: int = 0
     _mean: float = 0.0
+    _logs: list[Mapping[str, Any]] = field(default_factory=list)
+    """What each epoch logged; the user's callbacks add to it."""
 
     def begin(self) -> None:
         """Called when everything is built and nothing is trained."""
@@ -110,6 +114,7 @@ class Fit:
     def end_epoch(self, epoch: int, logs: Mapping[str, Any] | None) -> None:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""
         updates, weights = self.recorder.record.updates, fingerprint(self.model)
+        self._logs.append(logs or {})
         self.looks.append(Look(epoch=epoch, weights=weights))
         if self.backend == "jax":
             self._note_update()
@@ -137,6 +142,13 @@ class Fit:
             self.recorder.add_number(name, number, "history")
         if self.recorder.is_over() and self._has_more():
             self.training.is_cut = self.model.stop_training = True
+
+    @property
+    def logged(self) -> tuple[str, ...]:
+        """The names of the numbers that epochs ended with; none if validation was due and none was made."""
+        names = tuple(dict.fromkeys(name for logs in self._logs for name in logs))
+        is_validated = self.data.validation is None or any(name.startswith("val_") for name in names)
+        return names if is_validated else ()
 
     def _has_more(self) -> bool:
         return bool(self.looks) and self.looks[-1].epoch + 1 < int(self.given.get("epochs") or 1)

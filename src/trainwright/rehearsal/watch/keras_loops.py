@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training, Update
 from trainwright.rehearsal.watch.keras_answers import Question
 from trainwright.rehearsal.watch.keras_fit import rate_of
 from trainwright.rehearsal.watch.keras_losses import expected_by
-from trainwright.rehearsal.watch.keras_rows import Rows, array_of, count_of, joined, leaves, mapped
+from trainwright.rehearsal.watch.keras_rows import Rows, array_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of
 from trainwright.seams.source.places import user_place
@@ -145,7 +146,7 @@ class Loops:
             known.evaluation = self._begin_pass(known)
         known.update = updates
         if known.trains or len(known.batches) < MOST_KEPT:
-            known.batches.append((mapped(array_of, x), mapped(array_of, y)))
+            known.batches.append((map_leaves(array_of, x), map_leaves(array_of, y)))
 
     def kept_of(self, model: Any, loss: Any, trains: bool) -> Kept:
         """Where this model's batches are kept."""
@@ -178,8 +179,8 @@ class Loops:
                 self.training.models += (number,)
             if not kept.batches or (kept.trains and not alone):
                 continue
-            x, y = (joined([batch[i] for batch in kept.batches]) for i in range(2))
-            count = count_of(x)
+            x, y = joined(kept.batches)
+            count = count_rows([x]) or 0
             self.watch.questions.append(
                 Question(
                     model=kept.model,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -11,24 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.adapters.keras.input.fit_data import FitData, fit_data
+from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, to_numpy
+from trainwright.adapters.keras.input.sources import Arrays, Drawn, Source
 from trainwright.rehearsal.record import Kept, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
-from trainwright.rehearsal.watch.keras_rows import (
-    MOST_BYTES,
-    array_of,
-    count_of,
-    is_arrays,
-    keys_of,
-    leaves,
-    row_bytes,
-    rows_at,
-    rows_of_stream,
-    spread,
-)
+from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream, spread
 from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.source.places import user_frame, user_place
@@ -44,6 +37,8 @@ MOST_LOOKED = 200_000_000
 MOST_CALLS = 2000
 # Trainings whose models are asked after the run: the last ones.
 MOST_TRAININGS = 12
+# Rows of arrays that a model is asked about after training, and labels that are counted.
+MOST_HELD_ROWS, MOST_LABELS = 512, 200_000
 # Rows of a stream that are drawn several times.
 DRAWN_AGAIN = 256
 
@@ -93,7 +88,7 @@ class KerasWatch:
     def begin_fit(self, model: Any, given: dict[str, Any], frame: FrameType) -> Fit:
         """A training that begins, with our callbacks among its arguments."""
         recorder = self.recorder
-        where = user_place(frame)
+        where, data = user_place(frame), self._data_of(given)
         number = recorder.number_of(model)
         record = recorder.record
         training = Training(
@@ -109,15 +104,16 @@ class KerasWatch:
             followed=self.followed,
             where=where,
             callbacks=list(users) if isinstance(users, (list, tuple)) else [users] if users is not None else [],
-            held=self._held_number(given),
+            data=data,
+            held=self._held_number(data),
             training=training,
-            steps=_steps(given),
+            steps=data.batches_per_epoch or None,
         )
-        if given.get("x") is not None and not is_arrays(given["x"]):
-            self.stored.begin(given["x"], None)
+        if not isinstance(data.source, Arrays):
+            self.stored.begin(given.get("x"), None)
         if not self.fits and (user := user_frame(frame)) is not None:
             kept = dict(given)
-            recorder.guard(lambda: given.update(self.looks.begin_fit(model, kept, user, training.number)))
+            recorder.guard(lambda: given.update(self.looks.begin_fit(model, kept, data, user, training.number)))
         given["callbacks"] = with_callbacks(callbacks, *callbacks_of(self.keras, fit))
         self.fits.append(fit)
         return fit
@@ -127,10 +123,10 @@ class KerasWatch:
         self.fits.remove(fit)
         weights = fit.end()
         made = self.recorder.record.updates - fit.begins
-        self.looks.end_fit(fit.model, fit.training.number, made, fit.training.planned)
+        self.looks.end_fit(fit.model, fit.training.number, made, fit.training.planned, fit.logged)
         if weights is None:
             return
-        given, model = fit.given, fit.model
+        model = fit.model
         self._look_for_broken_rows(fit, weights)
         loss = getattr(model, "loss", None)
         kept = self._copy(model, weights)
@@ -144,70 +140,59 @@ class KerasWatch:
             trains=True,
             training=fit.training.number,
         )
-        x, y = given.get("x"), given.get("y")
-        split = float(given.get("validation_split") or 0.0) if given.get("validation_data") is None else 0.0
-        rows = count_of(x) if is_arrays(x) else 0
-        border = int(rows * (1.0 - split)) if split else rows
         evaluation = fit.passes[-1] if fit.passes else None
         held = replace(common, trains=False, data=fit.held, evaluation=evaluation)
-        if rows:
-            trained = self._asked(common, (x, y, given.get("sample_weight")), 0, border, MOST_TRAINED_ROWS)
-            self.questions.append(replace(trained, data=self.recorder.number_of(leaves(x)[0])))
-            if split:
-                self.questions.append(self._asked(held, (x, y, given.get("sample_weight")), border, rows))
-        elif x is not None:
-            self.questions.append(replace(common, stream=x, data=self.recorder.number_of(x)))
-        self._ask_held(held, given.get("validation_data"))
+        data = fit.data
+        self.questions.append(self._asked(replace(common, data=self._number_of(data.source)), data.source))
+        if data.validation is not None:
+            self.questions.append(self._asked(held, data.validation.source))
         self._forget()
+
+    def _data_of(self, given: Mapping[str, Any]) -> FitData:
+        """What `fit`, or another call with such arguments, was given."""
+        is_legacy = self.keras.__name__.startswith("tf_keras")
+        return fit_data(given, floats=self.keras.backend.floatx(), listed=is_legacy)
 
     def _look_for_broken_rows(self, fit: Fit, weights: float) -> None:
         """Look at all rows of arrays, if a loss or the weights are not finite: some layers answer 0 to what is not."""
         losses = (value for update, value in self.recorder.record.losses if update >= fit.begins)
-        x = fit.given.get("x")
         is_sound = all(map(math.isfinite, (*losses, weights)))
-        if is_sound or not self.broken.is_wanted() or not is_arrays(x):
+        if is_sound or not self.broken.is_wanted() or not isinstance(fit.data.source, Arrays):
             return
-        parts = [("x", part) for part in leaves(x)] + [("y", part) for part in leaves(fit.given.get("y"))]
-        columns = [(name, array_of(part)) for name, part in parts]
-        rows = range(count_of(x))
-        self.broken.look([(n, a) for n, a in columns if a.dtype.kind == "f" and a.ndim], rows, leaves(x)[0], len(rows))
+        x, y = (map_leaves(to_numpy, fit.given.get(name)) for name in ("x", "y"))
+        columns = [("x", part) for part in leaves(x)] + [("y", part) for part in leaves(y)]
+        rows = range(len(leaves(x)[0]))
+        first = leaves(fit.given.get("x"))[0]
+        self.broken.look([(n, a) for n, a in columns if a.dtype.kind == "f" and a.ndim], rows, first, len(rows))
 
-    def _ask_held(self, held: Question, data: Any) -> None:
-        if data is None:
-            return
-        if isinstance(data, (tuple, list)) and len(data) > 1 and is_arrays(data[0]):
-            parts = (*data, None)[:3]
-            self.questions.append(self._asked(held, parts, 0, count_of(data[0])))
-        else:
-            self.questions.append(replace(held, stream=data))
+    def _asked(self, question: Question, source: Source) -> Question:
+        """The question with its rows, or with the stream that gives them after the run."""
+        if not isinstance(source, Arrays):
+            return replace(question, stream=source)
+        if not question.trains:
+            return replace(question, rows=rows_of_arrays(source, MOST_HELD_ROWS))
+        total, keys = source.rows or 0, None
+        every = spread(total, MOST_KEYS)
+        if len(every) * row_bytes(source.x) <= MOST_LOOKED:
+            keys = keys_of(source.at(every)[0])
+        labels = source.at(spread(total, MOST_LABELS))[1]
+        return replace(question, rows=rows_of_arrays(source, MOST_TRAINED_ROWS), keys=keys, labels=labels)
 
-    def _asked(
-        self, question: Question, parts: tuple[Any, Any, Any], first: int, last: int, most: int = 512
-    ) -> Question:
-        """The question with rows from `first` to `last`, copied while they are what they were."""
-        x, y, weight = parts
-        most = max(16, min(most, MOST_BYTES // max(1, row_bytes(x))))
-        at = first + spread(last - first, most)
-        rows = rows_at(x, y, weight, at)
-        rows.total = last - first
-        keys: Any = None
-        labels: Any = None
-        if question.trains:
-            every = first + spread(last - first, MOST_KEYS)
-            if len(every) * row_bytes(x) <= MOST_LOOKED:
-                keys = keys_of(rows_at(x, None, None, every).x)
-            labels = rows_at(y, None, None, first + spread(last - first, 200_000)).x
-        return replace(question, rows=rows, keys=keys, labels=labels)
+    def _number_of(self, source: Source) -> int:
+        """The number of a set: that of its first array, or of what gives its batches."""
+        given = source.generator if isinstance(source, Drawn) else None
+        if isinstance(source, Arrays):
+            given = next(iter(leaves([source.x, source.y])), None)
+        elif not isinstance(source, Drawn):
+            given = source.given
+        return self.recorder.number_of(given) if given is not None else 0
 
-    def _held_number(self, given: dict[str, Any]) -> int:
-        data = given.get("validation_data")
-        if data is not None:
-            first = next(iter(leaves(data)), data) if isinstance(data, (tuple, list)) else data
-            return self.recorder.number_of(first)
-        if given.get("validation_split"):
-            part = self._parts.setdefault(id(next(iter(leaves(given.get("x"))), None)), _Part())
-            return self.recorder.number_of(part)
-        return 0
+    def _held_number(self, data: FitData) -> int:
+        if data.validation is None:
+            return 0
+        if data.split and isinstance(data.source, Arrays):
+            return self.recorder.number_of(self._parts.setdefault(id(leaves(data.source.x)[0]), _Part()))
+        return self._number_of(data.validation.source)
 
     def _copy(self, model: Any, weights: float) -> list[NDArray[Any]] | None:
         """The weights as they are now; None: too many."""
@@ -240,15 +225,14 @@ class KerasWatch:
         self._calls += 1
         if not self.recorder.is_due(self._calls):
             return
-        x, weights, recorder = given.get("x"), fingerprint(model), self.recorder
-        first = next(iter(leaves(x)), None) if is_arrays(x) else x
+        weights, recorder, source = fingerprint(model), self.recorder, self._data_of(given).source
         made = Pass(
             number=0,
             update=recorder.record.updates,
             model=recorder.number_of(model),
             is_trained=False,
             weights=weights,
-            data=recorder.number_of(first) if first is not None else 0,
+            data=self._number_of(source),
             calls=0,
             where=user_place(frame),
         )
@@ -274,8 +258,7 @@ class KerasWatch:
             evaluation=done.number,
             training=len(recorder.record.trainings),
         )
-        y = given.get("y")
-        self._ask_held(question, x if y is None else (x, y, given.get("sample_weight")))
+        self.questions.append(self._asked(question, source))
         self._forget()
 
     def note_pass(self, model: Any, made: Pass) -> Pass:
@@ -333,43 +316,26 @@ class KerasWatch:
                 before = question.training
             ask(question)
             if question.trains and question.stream is not None:
-                self.recorder.guard(functools.partial(self._draw_again, question))
+                self.recorder.guard(functools.partial(self._draw_again, question, question.stream))
             drawn = self.recorder.record.trained_keys
             for key in question.keys.tolist() if question.keys is not None else ():
                 if len(drawn) < MOST_KEYS:
                     drawn.setdefault(key, 1)
 
-    def _draw_again(self, question: Question) -> None:
+    def _draw_again(self, question: Question, stream: Source) -> None:
         """Draw the same rows of a stream several times, where their targets are as large as they are."""
         where = self.recorder.record.trainings[question.training - 1].where
         for _ in range(MOST_DRAWS):
-            rows = rows_of_stream(question.stream, DRAWN_AGAIN)
+            rows = rows_of_stream(stream, DRAWN_AGAIN)
             columns = {name: leaves(part) for name, part in (("x", rows.x), ("y", rows.y))} if rows is not None else {}
             single = {name: parts[0] for name, parts in columns.items() if len(parts) == 1}
-            numbers = range(len(single["x"])) if "x" in single and hasattr(question.stream, "__getitem__") else None
-            if not self.dense.note(question.stream, single, numbers, where):
+            numbers = range(len(single["x"])) if "x" in single and getattr(stream, "at", None) is not None else None
+            if not self.dense.note(getattr(stream, "given", stream), single, numbers, where):
                 return
 
 
 class _Part:
     """Stands for the rows of a set that `validation_split` keeps for validation."""
-
-
-def _steps(given: dict[str, Any]) -> int | None:
-    """Batches in an epoch, as far as the arguments tell."""
-    if given.get("steps_per_epoch"):
-        return int(given["steps_per_epoch"])
-    x = given.get("x")
-    if not is_arrays(x):
-        try:
-            steps = len(x) if x is not None else 0
-        except TypeError:
-            return None
-        return steps or None
-    rows = count_of(x)
-    if given.get("validation_split") and given.get("validation_data") is None:
-        rows = int(rows * (1.0 - float(given["validation_split"])))
-    return -(-rows // int(given.get("batch_size") or 32)) or None
 
 
 def names_of_scores(model: Any) -> list[str]:

@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.keras_api import Version
+from trainwright.tensors.keras.keras3 import Keras3
 
 # Models of this library use the library's own training step, which finds labels among the inputs.
 _LIBRARY = "transformers"
 
 
-class Keras2(Version):
+class Keras2(Keras3):
     """tf_keras."""
 
     package = "tf_keras"
     names: tuple[str, ...] = ("tf_keras", "tf_keras.api._v2.keras")
-    takes_lists = True
 
     def __init__(self) -> None:
         self._module = _Names(importlib.import_module("tf_keras"))
@@ -31,6 +30,9 @@ class Keras2(Version):
     @property
     def module(self) -> Any:
         return self._module
+
+    def settings(self) -> dict[str, Any]:
+        return {}
 
     def seeds(self) -> Any:
         generator = _generators().__dict__.get("generator")
@@ -80,9 +82,6 @@ class Keras2(Version):
         for held in (layer._trainable_weights, layer._non_trainable_weights):
             held[:] = [other if v is variable else v for v in held]
 
-    def is_compiled(self, model: Any) -> bool:
-        return bool(model._is_compiled)
-
     def may_train_frozen(self, model: Any, layer: Any) -> bool:
         return bool(model._compiled_trainable_state.get(layer, False))
 
@@ -119,6 +118,9 @@ class Keras2(Version):
             if optimizer is not None:
                 del optimizer.__dict__["minimize"]
         return heard.loss
+
+    def others(self, model: Any) -> list[Any]:
+        return []
 
     def is_built(self, optimizer: Any) -> bool:
         return bool(getattr(optimizer, "_built", False) or getattr(optimizer, "_hypers_created", False))

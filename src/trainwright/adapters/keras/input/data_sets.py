@@ -1,4 +1,4 @@
-"""Facts about fit's training and validation sets, and the number of steps in each epoch."""
+"""Facts about fit's training and validation sets: their rows, the steps in each epoch, and steps on the extreme rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
 from trainwright.adapters.data.numbering import renumbered
-from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, suspicious_rows, try_extremes, try_unusable
+from trainwright.adapters.data.odd_rows import (
+    MOST_ROWS,
+    RowStep,
+    TriedSet,
+    try_extremes,
+    try_unusable,
+    try_worst_rows,
+)
+from trainwright.adapters.data.source_cells import with_cells
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
-from trainwright.adapters.keras.input.one_batch import Batch, X, rows_of_batch
+from trainwright.adapters.keras.input.one_batch import X, rows_of_batch
 from trainwright.adapters.keras.input.reading import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.adapters.keras.optimizer import accumulated_batches
@@ -24,8 +30,16 @@ from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_majority
 from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
-from trainwright.stages import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
-from trainwright.timing import now
+from trainwright.stages import (
+    BadRow,
+    DatasetFacts,
+    EndlessSet,
+    EpochFacts,
+    OddRowFacts,
+    Reading,
+    Split,
+    SplitFacts,
+)
 
 MOST_EPOCHS = 1_000
 # Keras looks at this many batches of a generator when it starts, and yields them again in each later epoch.
@@ -36,7 +50,6 @@ def measure_dataset(
     data: FitData,
     *,
     scope: Mapping[str, Any],
-    accepts: Sequence[str] = (),
     label_place: Place | None = None,
     step_on: Callable[[FitData], RowStep | None] | None = None,
 ) -> DatasetFacts:
@@ -44,13 +57,12 @@ def measure_dataset(
 
     Args:
         scope: the script's objects.
-        accepts: the names of the model's inputs; empty: all that the data contain.
         label_place: the user's line that made the targets.
         step_on: takes a training step on the first rows of a set.
     """
     labels = target_names(data)
     read = read_set(data)
-    inputs = tuple(accepts) or without_labels(_names(read), labels)
+    inputs = without_labels(_names(read), labels)
     train = measure_split(read, labels, inputs, one_hot=True)
     held = read_set(data.validation) if data.validation is not None else None
     evaluation = measure_split(held, labels, inputs, one_hot=True) if held else None
@@ -68,7 +80,7 @@ def measure_dataset(
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),
-        repetition=repetition_of(next(iter(getattr(data.source, "owners", ())), None), classes[0], train),
+        repetition=repetition_of(getattr(data.source, "given", None), classes[0], train),
         sources=tuple(label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
         unusable_rows={s.name: _try_rows(d, s, inputs, step_on) for d, s in _sets(data, train, evaluation)},
         label_place=label_place,
@@ -103,8 +115,7 @@ def _shuffles(data: FitData) -> bool | None:
 
 def _passed(data: FitData) -> list[Any]:
     """The arrays passed to fit."""
-    sets = [data] if data.validation is None else [data, data.validation]
-    sources = [d.source for d in sets]
+    sources = [d.source for d in data.sets()]
     given = [(s.x, s.y) for s in sources if isinstance(s, Arrays)]
     return [a for pair in given for part in pair for _, a in named(part, X)]
 
@@ -126,13 +137,9 @@ _StepOn = Callable[[FitData], RowStep | None]
 
 def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> str:
     """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
-    bad = suspicious_rows(facts, inputs)
-    if not bad or facts.rows is None or step_on is None:
+    if step_on is None or any(batch.is_row for batch in data.read[:1]):
         return ""
-    size = data.batch_size or MOST_ROWS
-    if not isinstance(data.source, Arrays):
-        return _try_streamed(data, max(1, min(MOST_ROWS, size) // 2), len(bad), step_on)
-    return try_unusable(facts, inputs, size, lambda rows: step_on(data.chosen(rows)))
+    return try_unusable(facts, inputs, data.batch_size or MOST_ROWS, lambda rows: step_on(data.taken(rows)))
 
 
 def _try_extremes(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> SplitFacts:
@@ -140,52 +147,6 @@ def _try_extremes(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_
     if step_on is None or not isinstance(data.source, Arrays):
         return facts
     return try_extremes(facts, inputs, data.batch_size or MOST_ROWS, lambda rows: step_on(data.chosen(rows)))
-
-
-def _try_streamed(data: FitData, count: int, known: int, step_on: _StepOn, *, seconds: float = 6.0) -> str:
-    """The same for a stream. Its row order may differ between passes, so rows are identified by content.
-
-    Args:
-        count: the maximum number of rows of each kind to try.
-        known: how many bad rows were seen.
-        seconds: time limit for finding them.
-    """
-    sound: list[Batch] = []
-    bad: list[Batch] = []
-    started = now()
-    for batch in data.elements():
-        if len(sound) < count or not _is_whole(batch):
-            for row in rows_of_batch(batch):
-                kept, most = (sound, count) if _is_whole(row) else (bad, min(count, known))
-                if len(kept) < most:
-                    kept.append(row)
-        if (len(sound) == count and len(bad) == min(count, known)) or now() - started > seconds:
-            break
-    usual = step_on_each(step_on, data.of_rows(sound))
-    if usual is not None and usual.wrong:
-        return f"{UNTRIED}: {usual.wrong}"
-    together = [*(sound if (data.batch_size or 2) > 1 else []), *bad] if bad else []
-    tried = step_on_each(step_on, data.of_rows(together))
-    return tried.wrong if tried is not None else ""
-
-
-def step_on_each(step_on: _StepOn, batches: Sequence[FitData]) -> RowStep | None:
-    """A step on each of some batches, taken as one: the first that went wrong, otherwise the mean loss of all rows."""
-    losses: list[tuple[float, int]] = []
-    for batch in batches:
-        step = step_on(batch)
-        if step is None or step.wrong:
-            return step
-        if step.loss is not None:
-            losses.append((step.loss, len(batch)))
-    rows = sum(count for _, count in losses)
-    return RowStep(loss=sum(loss * count for loss, count in losses) / rows if rows else None) if batches else None
-
-
-def _is_whole(batch: Batch) -> bool:
-    """Whether all numbers of a batch or row are finite."""
-    arrays = map(np.asarray, batch.view().values())
-    return all(a.dtype.kind != "f" or bool(np.isfinite(a).all()) for a in arrays)
 
 
 def _epochs(data: FitData, read: Split) -> EpochFacts | None:
@@ -218,10 +179,9 @@ def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) ->
 def _endless(data: FitData) -> list[EndlessSet]:
     """Endless sets that fit reads to their end, because nothing limits the steps of an epoch."""
     asked = {"train": "steps_per_epoch", "evaluation": "validation_steps"}
-    sets = [data] if data.validation is None else [data, data.validation]
     return [
         EndlessSet(name=s.name, argument=asked[s.name], batches=s.source.batches_repeated)
-        for s in sets
+        for s in data.sets()
         if s.source.endless and not s.plan.steps_per_epoch
     ]
 
@@ -266,3 +226,35 @@ def steps_of_epochs(batches: int, again: int, *, known: bool, asked: int | None,
             left = None
         steps.append(taken)
     return tuple(steps)
+
+
+def try_rows(
+    data: FitData, dataset: DatasetFacts, seconds: float, *, scope: Mapping[str, Any], step_on: _StepOn
+) -> OddRowFacts:
+    """What steps on the extreme rows come to."""
+    readings, bad = dict[str, Reading](), list[BadRow]()
+    sets = _sets(data, dataset.train, dataset.evaluation)
+    for one, facts in sets:
+        if not any(batch.is_row for batch in one.read[:1]):
+            readings[facts.name] = Reading(read=facts.read, rows=facts.rows)
+            bad += _try_set(one, facts, seconds / len(sets), step_on)
+    by_name = {facts.name: one for one, facts in sets}
+
+    def item_of(name: str, row: int) -> Mapping[str, Any] | None:
+        if not isinstance(by_name[name].source, Arrays):  # its rows have no lasting numbers
+            return None
+        return next(rows_of_batch(next(by_name[name].chosen([row]).elements()))).view()
+
+    return with_cells(OddRowFacts(readings=readings, bad=tuple(bad)), scope, item_of)
+
+
+def _try_set(data: FitData, facts: SplitFacts, seconds: float, step_on: _StepOn) -> list[BadRow]:
+    tried = TriedSet(
+        name=facts.name,
+        odd=facts.odd,
+        others=range(facts.read),
+        batch_size=data.batch_size or MOST_ROWS,
+        step=lambda rows: step_on(data.taken(rows)),
+        evaluated=facts.name != "train",
+    )
+    return try_worst_rows(tried, seconds)

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.kinds import source_of
-from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, stack, to_numpy
-from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X, Y, joined, rows_of_batch
+from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves, to_numpy
+from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X, Y
 from trainwright.adapters.keras.input.sources import (
+    DEFAULT_BATCH,
     Arrays,
-    ChangedRows,
     Drawn,
     Source,
     Stream,
     batch_size_of,
+    changed_rows,
+    source_of,
     unpack,
 )
-from trainwright.timing import now
 
 # Number of batches to keep, so that every experiment can use the same ones.
 POOLED = 8
@@ -105,8 +105,8 @@ class FitData:
         self.validation, self.split = validation, split
         self.seen_batches: int | None = None
         """The number of batches in one pass, once a pass was read to its end."""
-        self.seen_last: Batch | None = None
-        """The last batch of that pass."""
+        self.read: list[Batch] = []
+        """The batches of a stream that were read, from its beginning."""
         self._pool: list[Batch] = []
 
     @property
@@ -139,51 +139,16 @@ class FitData:
         for element in self.source.elements():
             yield self._batch(element)
 
-    def items(self, most: int) -> Iterator[Batch]:
-        """The first rows, each as a batch without a row axis."""
-        taken = (row for element in self.elements() for row in rows_of_batch(element))
-        yield from itertools.islice(taken, most)
-
-    def labels(self, most: int, *, seconds: float = 6.0) -> np.ndarray | None:
-        """The targets of the first rows if they are one array; None if there are none, several, or rows of many sizes."""
+    def weightless_rows(self) -> tuple[int, bool]:
+        """The number of rows with weight 0 in the loss (0 if any row has another weight), and whether all were seen."""
         if isinstance(self.source, Arrays):
-            found = leaves(self.source.y)
-            rows = min(most, self.source.rows or 0)
-            return self.source.whole(found[0])[:rows] if len(found) == 1 else None
-        parts: list[np.ndarray] = []
-        started, read = now(), 0
-        for batch in self.elements():
-            found = leaves(batch.y)
-            if len(found) != 1:
-                return None
-            parts.append(found[0])
-            read += len(found[0])
-            if read >= most or now() - started > seconds:
-                break
-        alike = len({part.shape[1:] for part in parts}) == 1
-        return np.concatenate(parts)[:most] if alike else None
-
-    def weightless_rows(self, *, seconds: float = 6.0) -> tuple[int, bool]:
-        """The number of rows with weight 0 in the loss (0 if any row has another weight), and whether all were seen.
-
-        Args:
-            seconds: time limit for reading streamed batches.
-        """
-        source = self.source
-        if isinstance(source, Arrays):
-            y, weight = (map_leaves(source.whole, part) for part in (source.y, source.weight))
-            nothing = Batch(x=None, sample_weight=self._weight(y, weight)).weighs_nothing
-            return source.rows or 0 if nothing else 0, nothing
-        # Batches drawn from a generator are kept in memory, so no more are drawn for this.
-        most = source.drawn if isinstance(source, Drawn) else None
-        started, rows = now(), 0
-        for batch in itertools.islice(self.elements(), most):
-            if not batch.weighs_nothing:
-                return 0, False
-            rows += batch.rows
-            if now() - started > seconds:
-                return rows, False
-        return rows, most is None or most == self.seen_batches
+            x, y, weight = self.source.whole()
+            batches, is_whole = [Batch(x=x, y=y, sample_weight=self._weight(y, weight))], True
+        else:
+            batches, is_whole = self.read, self.seen_batches is not None
+        if not all(batch.weighs_nothing for batch in batches):
+            return 0, False
+        return sum(batch.rows for batch in batches), is_whole
 
     def batches(self, count: int, seed: int) -> list[Batch]:
         """Some batches as fit makes them; one is among those with the most classes, several are consecutive.
@@ -221,9 +186,9 @@ class FitData:
             return self._batch(
                 source.at(slice((source.rows - 1) // source.batch_size * source.batch_size, source.rows))
             )
-        if isinstance(source, Stream) and source.last is not None and (found := source.last()) is not None:
-            return self._batch(found)
-        return self.seen_last
+        if isinstance(source, Stream) and source.at is not None and source.batches:
+            return self._batch(source.at(source.batches - 1))
+        return self.read[-1] if self.seen_batches else None
 
     def _batch(self, element: Any) -> Batch:
         x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
@@ -242,6 +207,10 @@ class FitData:
         flat = [wanted.get(int(v), 1.0) for v in np.round(labels.reshape(-1).astype(np.float64))]
         return np.asarray(flat, dtype=np.float32).reshape(labels.shape)
 
+    def sets(self) -> list[FitData]:
+        """This set, and the one for validation if there is one."""
+        return [self] if self.validation is None else [self, self.validation]
+
     def for_training(self) -> dict[str, Any]:
         """Replacements for fit's arguments that can be read only once."""
         changed: dict[str, Any] = {}
@@ -250,12 +219,6 @@ class FitData:
         if self.validation is not None and isinstance(self.validation.source, Drawn):
             changed["validation_data"] = self.validation.source.pass_on()
         return changed
-
-    def put_back(self) -> None:
-        """Undo all changes made by measuring."""
-        self.source.put_back()
-        if self.validation is not None:
-            self.validation.put_back()
 
     # What repairs do to a set of rows, through tensors/keras/objects.py.
 
@@ -272,17 +235,21 @@ class FitData:
         if isinstance(self.source, Arrays):
             return self._with(self.source.chosen(rows))
         wanted = set(rows)
-        some = self._with(ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows)))
-        return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
+        some = self._with(changed_rows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows)))
+        return some if len(rows) > MOST_GATHERED else some.gathered(len(rows))
 
-    def of_rows(self, rows: Sequence[Batch]) -> list[FitData]:
-        """These rows, each a batch without a row axis, as batches in memory: those of one shape are one batch."""
-        alike: dict[Any, list[Any]] = {}
+    def taken(self, rows: Sequence[int]) -> FitData:
+        """A set of these rows, to take a step on; of a stream, of those that were read."""
+        if isinstance(self.source, Arrays):
+            return self.chosen(rows)
+        starts = np.cumsum([0, *(batch.rows for batch in self.read)])
+        parts = []
         for row in rows:
-            parts = (row.x, row.y, row.sample_weight)
-            alike.setdefault(tuple(np.shape(leaf) for leaf in leaves(parts)), []).append(parts)
-        stacked = [(stack(group), len(group)) for group in alike.values()]
-        return [self._with(Arrays(*parts, batch_size=count, shuffle=False)) for parts, count in stacked]
+            number = int(np.searchsorted(starts, row, side="right")) - 1
+            inside = slice(row - starts[number], row - starts[number] + 1)
+            batch = self.read[number]
+            parts.append(tuple(map_leaves(lambda a: a[inside], p) for p in (batch.x, batch.y, batch.sample_weight)))  # noqa: B023
+        return self._with(Arrays(*joined(parts), batch_size=len(rows), shuffle=False))
 
     def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
         """A set like this one, with rows of several sets of the same structure; each row is (set index, row)."""
@@ -291,15 +258,9 @@ class FitData:
         for source in sources:
             if not isinstance(source, Arrays):
                 raise TypeError("only rows of arrays can be mixed with those of another set")
-            parts.append(
-                (
-                    map_leaves(source.whole, source.x),
-                    map_leaves(source.whole, source.y),
-                    map_leaves(source.whole, source.weight),
-                )
-            )
+            parts.append(source.whole())
             starts.append(starts[-1] + (source.rows or 0))
-        together = joined(parts, self.batch_size or 32)
+        together = Arrays(*joined(parts), batch_size=self.batch_size or DEFAULT_BATCH, shuffle=False)
         chosen = together.chosen([starts[which] + row for which, row in rows])
         chosen.shuffled = self.shuffled
         return self._with(chosen)
@@ -312,7 +273,7 @@ class FitData:
             new = item.renewed(change(item.view(), number))
             return new.x, new.y, new.sample_weight
 
-        return self._with(ChangedRows(self.source, renew))
+        return self._with(changed_rows(self.source, renew))
 
     def shuffled_rows(self, most: int = 50_000) -> FitData:
         """The same rows in a fixed random order; for data that are read in order, only the first rows."""
@@ -323,9 +284,9 @@ class FitData:
         arrays = self.gathered(most)
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
 
-    def gathered(self, most: int, *, in_one_batch: bool = False) -> FitData:
+    def gathered(self, most: int) -> FitData:
         """The first rows as arrays in memory."""
-        batches, read = [], 0
+        batches, read = list[Batch](), 0
         for batch in self.elements():
             batches.append(batch)
             read += batch.rows
@@ -333,7 +294,9 @@ class FitData:
                 break
         if not batches:
             return self
-        return self._with(joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows))
+        size = self.batch_size or batches[0].rows
+        parts = joined([(b.x, b.y, b.sample_weight) for b in batches])
+        return self._with(Arrays(*parts, batch_size=size, shuffle=False))
 
     def validated_on(self, held: FitData | None) -> FitData:
         """The same set with another validation set."""

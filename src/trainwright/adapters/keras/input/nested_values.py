@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 
-def is_nested(value: Any) -> bool:
-    """Whether it is a nested structure rather than an array."""
-    return isinstance(value, (Mapping, list, tuple))
+def is_sequence(value: Any) -> bool:
+    """Whether it is a list of arrays, not one of numbers or words, which is an array itself."""
+    return isinstance(value, (list, tuple)) and not (
+        len(value) and isinstance(value[0], (int, float, str, bytes, np.number))
+    )
 
 
 def leaves(value: Any) -> list[Any]:
     """The arrays of a structure in order; None contributes none."""
     if isinstance(value, Mapping):
         return [leaf for member in value.values() for leaf in leaves(member)]
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         return [leaf for member in value for leaf in leaves(member)]
     return [] if value is None else [value]
 
@@ -33,8 +35,8 @@ def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
         return {k: map_leaves(change, v) for k, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(map_leaves(change, v) for v in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(map_leaves(change, v) for v in value)
+    if is_sequence(value):
+        return (tuple if isinstance(value, tuple) else list)(map_leaves(change, v) for v in value)
     return None if value is None else change(value)
 
 
@@ -43,7 +45,7 @@ def named(value: Any, root: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, member in value.items():
             yield from named(member, str(key))
-    elif isinstance(value, (list, tuple)):
+    elif is_sequence(value):
         for position, member in enumerate(value):
             yield from named(member, f"{root}[{position}]")
     elif value is not None:
@@ -55,7 +57,7 @@ def renewed(value: Any, root: str, view: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
         parts = {k: renewed(m, str(k), view) for k, m in value.items()}
         return {k: p for k, p in parts.items() if p is not None or value[k] is None}
-    if isinstance(value, (list, tuple)):
+    if is_sequence(value):
         members = [renewed(m, f"{root}[{i}]", view) for i, m in enumerate(value)]
         return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
     return None if value is None else view.get(root)
@@ -149,9 +151,7 @@ def _kind(value: Any) -> str:
 
 def is_array(value: Any) -> bool:
     """Whether rows can be taken from it and it is not a source of batches."""
-    return not is_nested(value) and (
-        hasattr(value, "__array__") or _kind(value) in ("ragged", "scipy", "sparse tensor")
-    )
+    return hasattr(value, "__array__") or _kind(value) in ("ragged", "scipy", "sparse tensor")
 
 
 def stack(rows: Sequence[Any]) -> Any:
@@ -162,3 +162,22 @@ def stack(rows: Sequence[Any]) -> Any:
     if isinstance(first, (list, tuple)):
         return type(first)(stack([r[i] for r in rows]) for i in range(len(first)))
     return None if first is None else np.stack([np.asarray(r) for r in rows])
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Batches of the same structure, one behind the other; shorter rows end with 0."""
+    first = parts[0]
+    if isinstance(first, Mapping):
+        return {k: joined([p[k] for p in parts]) for k in first}
+    if is_sequence(first):
+        return type(first)(joined([p[i] for p in parts]) for i in range(len(first)))
+    return None if first is None else np.concatenate(_as_wide_as_widest([np.atleast_1d(p) for p in parts]))
+
+
+def _as_wide_as_widest(members: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """Batches that are padded to their own longest row, padded to the longest of all."""
+    shapes = {member.shape[1:] for member in members}
+    if len(shapes) == 1 or len({len(shape) for shape in shapes}) > 1:
+        return members
+    widest = [max(sizes) for sizes in zip(*shapes)]
+    return [np.pad(m, [(0, 0), *((0, w - s) for w, s in zip(widest, m.shape[1:]))]) for m in members]

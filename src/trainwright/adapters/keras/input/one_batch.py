@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, leaves, named, renewed
-from trainwright.adapters.keras.input.sources import Arrays, split_rows
+from trainwright.adapters.keras.input.sources import split_rows
 
 # Names for arrays that have none of their own: fit's argument names.
 X, Y, WEIGHT = "x", "y", "sample_weight"
@@ -77,27 +77,3 @@ def rows_of_batch(batch: Batch) -> Iterator[Batch]:
     """The rows of a batch."""
     for x, y, weight in split_rows((batch.x, batch.y, batch.sample_weight)):
         yield Batch(x=x, y=y, sample_weight=weight)
-
-
-def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
-    """Batches of the same structure, concatenated into arrays that are read in this order; shorter rows end with 0."""
-
-    def join(members: Sequence[Any]) -> Any:
-        first = members[0]
-        if isinstance(first, Mapping):
-            return {k: join([m[k] for m in members]) for k in first}
-        if isinstance(first, (list, tuple)):
-            return type(first)(join([m[i] for m in members]) for i in range(len(first)))
-        return None if first is None else np.concatenate(_as_wide_as_widest(members))
-
-    x, y, weight = (join([p[i] for p in parts]) for i in range(3))
-    return Arrays(x, y, weight, batch_size=batch_size, shuffle=False)
-
-
-def _as_wide_as_widest(members: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-    """Batches that are padded to their own longest row, padded to the longest of all."""
-    shapes = {member.shape[1:] for member in members}
-    if len(shapes) == 1 or len({len(shape) for shape in shapes}) > 1:
-        return members
-    widest = [max(sizes) for sizes in zip(*shapes)]
-    return [np.pad(m, [(0, 0), *((0, w - s) for w, s in zip(widest, m.shape[1:]))]) for m in members]

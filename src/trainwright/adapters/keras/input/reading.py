@@ -10,11 +10,9 @@ import numpy as np
 
 from trainwright.adapters.data.reading import FEWEST_ITEMS, SAMPLE_BYTES
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.input.nested_values import map_leaves, named
+from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
-from trainwright.adapters.keras.input.sources import Arrays, Drawn
-from trainwright.core.finding import Failure
-from trainwright.probes.splits.census import digest
+from trainwright.adapters.keras.input.sources import Arrays
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
@@ -22,8 +20,8 @@ from trainwright.timing import now
 
 # Targets such as images are counted over this many values.
 MOST_TARGET_VALUES = 4_000_000
-# Batches drawn from a generator are kept until training has used them.
-MOST_DRAWN_BYTES = 256 * 2**20
+# As much is read of data that form their own batches.
+MOST_STREAM_BYTES = 256 * 2**20
 
 
 def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
@@ -34,21 +32,33 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
     """
     if isinstance(data.source, Arrays):
         return _read_arrays(data, data.source)
-    gathering = Gathering()
-    failure, ended, started, batch = None, False, now(), None
+    read: list[Batch] = []
+    rows, size, started, ended, failure = 0, 0, now(), False, None
     try:
         for batch in data.elements():
-            gathering.add(batch)
-            if gathering.rows >= CENSUS_LABELS or now() - started > seconds:
-                break
-            if isinstance(data.source, Drawn) and gathering.bytes > MOST_DRAWN_BYTES:
+            read.append(batch)
+            rows, size = rows + batch.rows, size + sum(np.asarray(a).nbytes for a in batch.view().values())
+            if rows >= CENSUS_LABELS or size > MOST_STREAM_BYTES or now() - started > seconds:
                 break
         else:
-            ended = True
-            data.seen_batches, data.seen_last = gathering.batches, batch
+            ended, data.seen_batches = True, len(read)
     except Exception as error:  # the user's own data raised, which is a finding
         failure = failure_of(error)
-    return gathering.split(data, ended, failure)
+    data.read = read
+    views = [{n: np.asarray(a)[None] for n, a in b.view().items()} if b.is_row else b.view() for b in read]
+    columns = {n: _joined([v[n] for v in views if n in v]) for n in (views[0] if views else ())}
+    for name in target_view(read[0]) if read else ():
+        columns[name] = _part_of_targets(columns[name])
+    return Split(
+        name=data.name,
+        rows=rows if ended else data.length,
+        kind="iterable",
+        columns=columns,
+        read=rows,
+        failure=failure,
+        failed_row=rows if failure else None,
+        **_sample(columns, rows),
+    )
 
 
 def target_names(data: FitData) -> tuple[str, ...]:
@@ -73,11 +83,8 @@ def target_view(batch: Batch) -> dict[str, Any]:
 def _read_arrays(data: FitData, source: Arrays) -> Split:
     rows = source.rows or 0
     try:
-        whole = Batch(
-            x=map_leaves(source.whole, source.x),
-            y=map_leaves(source.whole, source.y),
-            sample_weight=map_leaves(source.whole, source.weight),
-        )
+        x, y, weight = source.whole()
+        whole = Batch(x=x, y=y, sample_weight=weight)
         columns = {n: plain_column(c) for n, c in whole.view().items()}
     except Exception as error:  # a user's array type that cannot be sliced
         return Split(name=data.name, rows=rows, failure=failure_of(error), failed_row=0)
@@ -110,67 +117,6 @@ def _part_of_targets(values: Any) -> Any:
     if not isinstance(values, np.ndarray) or values.ndim < 2 or values.size <= MOST_TARGET_VALUES or is_one_hot(values):
         return values
     return values[: max(1, MOST_TARGET_VALUES // max(1, values[0].size))]
-
-
-class Gathering:
-    """Collects passing batches: small columns whole, samples of large ones, hashes, and non-finite positions."""
-
-    def __init__(self) -> None:
-        self.rows = self.batches = self.bytes = 0
-        self.parts: dict[str, list[Any]] = {}
-        self.digests: dict[str, list[int]] = {}
-        self.non_finite: dict[str, dict[int, int]] = {}
-        self.items: list[dict[str, Any]] = []
-        self._most_items = 0
-        self._targets: set[str] = set()
-
-    def add(self, batch: Batch) -> None:
-        """Record a batch."""
-        view = {n: np.asarray(a)[None] for n, a in batch.view().items()} if batch.is_row else batch.view()
-        if not self.parts and not self.digests:
-            self._begin(batch, view)
-        for name, values in view.items():
-            if name in self.parts:
-                self.parts[name].append(values)
-            elif name in self.digests:
-                self._pass_on(name, values)
-        for row in range(min(batch.rows, self._most_items - len(self.items))):
-            self.items.append({n: plain_column(a)[row] for n, a in view.items() if len(a) > row})
-        self.rows += batch.rows
-        self.batches += 1
-        self.bytes += sum(a.nbytes for a in view.values())
-
-    def _begin(self, batch: Batch, view: Mapping[str, Any]) -> None:
-        sizes = {n: a.nbytes / max(1, batch.rows) for n, a in view.items()}
-        small = {n for n, size in sizes.items() if size * CENSUS_LABELS <= SAMPLE_BYTES}
-        self._targets = set(target_view(batch))
-        self.parts = {n: [] for n in view if n in small}
-        self.digests = {n: [] for n in view if n not in small}
-        self.non_finite = {n: {} for n in self.digests}
-        self._most_items = int(min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1.0, sum(sizes.values())))))
-
-    def _pass_on(self, name: str, values: Any) -> None:
-        for row, value in enumerate(values):
-            self.digests[name].append(digest(value))
-            if values.dtype.kind == "f" and (bad := int((~np.isfinite(value)).sum())):
-                self.non_finite[name][self.rows + row] = bad
-
-    def split(self, data: FitData, ended: bool, failure: Failure | None) -> Split:
-        """The rows that were read, from a set that was or was not read to its end."""
-        columns = {n: _part_of_targets(_joined(p)) if n in self._targets else _joined(p) for n, p in self.parts.items()}
-        return Split(
-            name=data.name,
-            rows=self.rows if ended else data.length,
-            kind="iterable",
-            items=self.items,
-            indices=range(len(self.items)),
-            columns=columns,
-            read=self.rows,
-            digests=self.digests,
-            non_finite=self.non_finite,
-            failure=failure,
-            failed_row=self.rows if failure else None,
-        )
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -1,63 +1,25 @@
-"""Sources of fit's data: the properties of each kind, and its batches in training order.
-
-Looking at a source never changes what training will draw from it; `put_back` undoes unavoidable changes.
-"""
+"""Sources of fit's data: the properties of each kind, and its batches in training order."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import Any
 
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, is_array, leaves, map_leaves, stack, take
 from trainwright.seams.failures.blame import of_pipeline
-from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators
 
 # fit's batch size for arrays if none was given.
 DEFAULT_BATCH = 32
 # Of a generator, batches of so many bytes are kept while it trains.
 MOST_KEPT = 500_000_000
-
-
-class Source(Protocol):
-    """One epoch of data, for looking at without training."""
-
-    @property
-    def kind(self) -> str:
-        """arrays, tf.data, PyDataset, DataLoader, generator, rows (changed by a repair), unknown."""
-
-    @property
-    def rows(self) -> int | None:
-        """Rows in one epoch; None: unknown before they are read."""
-
-    @property
-    def batches(self) -> int | None:
-        """Batches in one epoch; None: unknown, or endless."""
-
-    @property
-    def endless(self) -> bool:
-        """Whether a pass never ends, according to the data."""
-
-    @property
-    def batches_repeated(self) -> int | None:
-        """For an endless source, the batches in one pass over the data it repeats; None: unknown."""
-
-    @property
-    def batch_size(self) -> int | None:
-        """Rows in a batch; None if the data do not say."""
-
-    @property
-    def shuffled(self) -> bool | None:
-        """Whether rows are drawn in random order; None if that cannot be determined."""
-
-    def elements(self) -> Iterator[Any]:
-        """Batches from the beginning, as the data yield them: x, (x,), (x, y) or (x, y, sample_weight)."""
-
-    def put_back(self) -> None:
-        """Undo all changes made by looking."""
+# tf.data's cardinality of an infinite dataset (tf.data.INFINITE_CARDINALITY).
+_INFINITE = -1
 
 
 class Arrays:
@@ -94,10 +56,11 @@ class Arrays:
         for start in range(0, self.rows or 0, self.batch_size):
             yield self.at(slice(start, min(start + self.batch_size, self.rows or 0)))
 
-    def at(self, index: slice | np.ndarray) -> Any:
-        """A batch of these rows, made as fit makes it."""
+    def at(self, index: slice | np.ndarray) -> tuple[Any, Any, Any]:
+        """A batch of these rows, made as fit makes it: inputs, targets and weights."""
         chosen = _within(self.order, index)
-        return tuple(map_leaves(lambda a: self._taken(a, chosen), p) for p in (self.x, self.y, self.weight))
+        x, y, weight = (map_leaves(lambda a: self._taken(a, chosen), p) for p in (self.x, self.y, self.weight))
+        return x, y, weight
 
     def _taken(self, array: Any, index: Any) -> np.ndarray:
         if self._unequal:
@@ -107,9 +70,13 @@ class Arrays:
             rows = rows[:, None]
         return rows.astype(self.floats) if rows.dtype.kind == "f" and rows.dtype.name != self.floats else rows
 
-    def whole(self, array: Any) -> np.ndarray:
-        """One of the arrays with the selected rows, as fit converts it."""
-        return self._taken(array, slice(None) if self.order is None else self.order)
+    def numbers(self, index: np.ndarray) -> np.ndarray:
+        """The numbers in the arrays of rows at an index among the selected rows."""
+        return np.asarray(_within(self.order, index))
+
+    def whole(self) -> Any:
+        """All selected rows, as one batch."""
+        return self.at(slice(0, self.rows))
 
     def chosen(self, rows: Sequence[int]) -> Arrays:
         """The same arrays with these rows only."""
@@ -123,9 +90,6 @@ class Arrays:
             order=picked,
             floats=self.floats,
         )
-
-    def put_back(self) -> None:
-        """Does nothing: nothing was changed."""
 
 
 def _unequal_sizes(**parts: Any) -> str:
@@ -153,43 +117,29 @@ def _within(order: slice | np.ndarray | None, index: slice | np.ndarray) -> slic
     return order[index]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Stream:
-    """A source that forms its own batches: a tf.data.Dataset, a PyDataset, a torch DataLoader.
+    """A source that forms its own batches: a tf.data.Dataset, a PyDataset, a torch DataLoader."""
 
-    Args:
-        begin: starts a new pass over the batches; training sees no effect of it except on `owners`.
-        owners: objects whose attributes and random generators a pass may change.
-        last: returns the last batch of an epoch without reading the others, if that is possible.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        begin: Callable[[], Iterator[Any]],
-        *,
-        rows: int | None = None,
-        batches: int | None = None,
-        batch_size: int | None = None,
-        shuffled: bool | None = None,
-        owners: Sequence[Any] = (),
-        last: Callable[[], Any] | None = None,
-        endless: bool = False,
-        batches_repeated: int | None = None,
-    ) -> None:
-        self.kind, self.last = kind, last
-        self.endless, self.batches_repeated = endless, batches_repeated
-        self.rows, self.batches, self.batch_size, self.shuffled = rows, batches, batch_size, shuffled
-        self.owners = tuple(owners)
-        self._begin = begin
-        self._attributes = AttributeState(owners)
-        self._random = RandomState(loose_generators(owners))
-
-    def elements(self) -> Iterator[Any]:
-        return self._begin()
-
-    def put_back(self) -> None:
-        self._attributes.put_back()
-        self._random.put_back()
+    given: Any
+    kind: str
+    """tf.data, PyDataset, DataLoader, grain, rows (changed by a repair), unknown."""
+    elements: Callable[[], Iterator[Any]]
+    """Starts a pass over the batches, as the data yield them: x, (x,), (x, y) or (x, y, sample_weight)."""
+    rows: int | None = None
+    """Rows in one epoch; None: unknown before they are read."""
+    batches: int | None = None
+    """Batches in one epoch; None: unknown, or endless."""
+    batch_size: int | None = None
+    """Rows in a batch; None if the data do not say."""
+    shuffled: bool | None = None
+    """Whether rows are drawn in random order; None if that cannot be determined."""
+    endless: bool = False
+    """Whether a pass never ends, according to the data."""
+    batches_repeated: int | None = None
+    """For an endless source, the batches in one pass over the data it repeats; None: unknown."""
+    at: Callable[[int], Any] | None = None
+    """Gives the batch of a number; None: batches come one after the other."""
 
 
 class Drawn:
@@ -206,11 +156,6 @@ class Drawn:
         self.generator = generator
         self._drawn: list[Any] = []
         self._kept_bytes = 0
-
-    @property
-    def drawn(self) -> int:
-        """The number of batches drawn so far."""
-        return len(self._drawn)
 
     def elements(self) -> Iterator[Any]:
         for position in itertools.count():
@@ -230,36 +175,36 @@ class Drawn:
                 self._drawn.append(batch)
             yield batch
 
-    def put_back(self) -> None:
-        """Does nothing: drawn batches cannot be returned; training must use `pass_on`."""
+
+Source = Arrays | Stream | Drawn
 
 
-class ChangedRows:
+def changed_rows(source: Source, change: Callable[[Any, int], Any], *, rows: int | None = None) -> Stream:
     """Rows of another source in its batches, each changed as it is read.
 
     Args:
         change: takes a row's (x, y, weight) and its number, and returns the new row; None drops it.
     """
 
-    kind = "rows"
-
-    def __init__(self, source: Source, change: Callable[[Any, int], Any], *, rows: int | None = None) -> None:
-        self.source, self.change = source, change
-        self.endless, self.batches_repeated = source.endless, source.batches_repeated
-        self.rows = rows if rows is not None else source.rows
-        self.batch_size = source.batch_size
-        self.batches = None if self.rows is None else math.ceil(self.rows / (self.batch_size or DEFAULT_BATCH))
-        self.shuffled = source.shuffled
-
-    def elements(self) -> Iterator[Any]:
+    def begin() -> Iterator[Any]:
         counter = itertools.count()
-        for element in self.source.elements():
-            changed = [self.change(row, next(counter)) for row in split_rows(element)]
+        for element in source.elements():
+            changed = [change(row, next(counter)) for row in split_rows(element)]
             if kept := [row for row in changed if row is not None]:
                 yield stack(kept)
 
-    def put_back(self) -> None:
-        self.source.put_back()
+    rows = rows if rows is not None else source.rows
+    return Stream(
+        given=source,
+        kind="rows",
+        elements=begin,
+        rows=rows,
+        batches=None if rows is None else math.ceil(rows / (source.batch_size or DEFAULT_BATCH)),
+        batch_size=source.batch_size,
+        shuffled=source.shuffled,
+        endless=source.endless,
+        batches_repeated=source.batches_repeated,
+    )
 
 
 def batch_size_of(rows: int, steps: int | None) -> int:
@@ -296,19 +241,114 @@ def are_arrays(*values: Any) -> bool:
     return bool(flat) and all(map(is_array, flat))
 
 
-class Refused:
-    """Data of a type that fit rejects."""
+def source_of(
+    x: Any, y: Any, weight: Any, *, batch_size: int | None, shuffle: Any, steps: int | None, floats: str, listed: bool
+) -> Source:
+    """The source that reads the data fit was given.
 
-    kind = "unknown"
-    endless, batches_repeated = False, None
-    rows = batches = batch_size = shuffled = None
+    Args:
+        listed: fit treats any iterator as a generator, as tf_keras does.
+    """
+    if are_arrays(x, y, weight):
+        size = batch_size or batch_size_of(count_rows([x, y]) or 0, steps)
+        return Arrays(x, y, weight, batch_size=size, shuffle=shuffle, floats=floats)
+    kinds = {parent.__name__: parent.__module__ for parent in type(x).__mro__}
+    if "tensorflow.python" in kinds.get("DatasetV2", ""):
+        return _of_tf_data(x)
+    if "keras" in kinds.get("PyDataset", "") or "keras" in kinds.get("Sequence", ""):
+        return _of_batches_by_number(x, shuffle)
+    if kinds.get("DataLoader", "").startswith("torch.utils.data"):
+        return _of_loader(x)
+    if isinstance(x, GeneratorType) or (listed and hasattr(x, "__next__")):
+        return Drawn(x)
+    if type(x).__module__.startswith("grain."):
+        return Stream(given=x, kind="grain", elements=lambda: iter(x))
+    return Stream(given=x, kind="unknown", elements=lambda: _refuse(x))
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
 
-    def elements(self) -> Iterator[Any]:
-        said = f"Unrecognized data type: x={self.given!r} (of type {type(self.given)})"
-        raise of_pipeline(ValueError(said[:300]))
+def _refuse(given: Any) -> Iterator[Any]:
+    """Raise what fit raises for data of other types."""
+    raise of_pipeline(ValueError(f"Unrecognized data type: x={given!r} (of type {type(given)})"[:300]))
 
-    def put_back(self) -> None:
-        """Does nothing: nothing was changed."""
+
+def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
+    """A PyDataset (a Sequence in tf_keras): batches by index; fit draws them in random order if it shuffles."""
+    try:
+        count = data.num_batches if hasattr(type(data), "num_batches") else len(data)
+        endless = count is None  # how a PyDataset signals that it has no end
+    except (NotImplementedError, TypeError):
+        count, endless = None, False
+    # Whole batches are shuffled: their rows stay together unless the user's code mixes them.
+    mixes = any(_is_own(data, name) for name in ("on_epoch_end", "on_epoch_begin"))
+    return Stream(
+        given=data,
+        kind="PyDataset",
+        elements=lambda: (data[i] for i in (itertools.count() if count is None else range(count))),
+        batches=count,
+        shuffled=None if mixes and shuffle else False,
+        endless=endless,
+        at=data.__getitem__,
+    )
+
+
+def _is_own(data: Any, name: str) -> bool:
+    """Whether the user's class overrides a method."""
+    method = getattr(type(data), name, None)
+    return method is not None and "keras" not in str(method.__module__).split(".")[0]
+
+
+def _of_loader(loader: Any) -> Stream:
+    """A torch DataLoader."""
+    rows = len(loader.dataset) if hasattr(loader.dataset, "__len__") else None
+    sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
+    kind = type(sampler).__name__
+    batches = len(loader) if rows is not None else None
+    return Stream(
+        given=loader,
+        kind="DataLoader",
+        elements=lambda: iter(loader),
+        rows=batches * loader.batch_size if batches is not None and loader.drop_last else rows,
+        batches=batches,
+        batch_size=loader.batch_size,
+        shuffled=None if sampler is None else "Sequential" not in kind and "Infinite" not in kind,
+    )
+
+
+def _of_tf_data(dataset: Any) -> Stream:
+    """A tf.data.Dataset."""
+    batches = _cardinality(dataset)
+    spec = next(iter(leaves(dataset.element_spec)), None)
+    return Stream(
+        given=dataset,
+        kind="tf.data",
+        elements=lambda: iter(dataset),
+        batches=batches if batches >= 0 else None,
+        batch_size=spec.shape[0] if spec is not None and spec.shape.rank else None,
+        endless=batches == _INFINITE,
+        batches_repeated=_batches_repeated(dataset) if batches == _INFINITE else None,
+    )
+
+
+def _cardinality(dataset: Any) -> int:
+    """The dataset's number of elements; negative if it is infinite or unknown."""
+    cardinality = dataset.cardinality
+    return int(cardinality() if callable(cardinality) else cardinality)
+
+
+def _batches_repeated(dataset: Any) -> int | None:
+    """The batches in one pass over the data that a dataset repeats, found by following its inputs."""
+    sizes: list[int] = []
+    while True:
+        kind, before = type(dataset).__name__, list(getattr(dataset, "_inputs", list)())
+        if len(before) != 1:
+            return None
+        if "Repeat" in kind:
+            count = _cardinality(before[0])
+            for rows in reversed(sizes):
+                count = math.ceil(count / rows)
+            return count if count > 0 else None
+        if "Batch" in kind:
+            if (size := getattr(dataset, "_batch_size", None)) is None:
+                return None
+            sizes.append(int(size))
+        dataset = before[0]

@@ -129,13 +129,6 @@ def test_writing_takes_the_memory_of_one_document_however_many_come(tmp_path) ->
     assert peak_bytes < 3_000_000
 
 
-@pytest.mark.parametrize("index", [-1, 3])
-def test_a_window_that_is_not_there_is_refused(tmp_path, index) -> None:
-    windows = Windows(written(tmp_path / "a.bin", [[1] * 6]), 2)
-    with pytest.raises(UsageError, match="between 0 and 2"):
-        windows.batch(np.array([0, index]))
-
-
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -204,25 +197,6 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path) -> None:
     for file in (tmp_path / "missing.bin", tmp_path):
         with pytest.raises(ReadError, match="cannot be opened"):
             open_tokens(file)
-
-
-@pytest.mark.parametrize(
-    ("ids", "said"),
-    [
-        ([1, 10], "between 0 and 9"),
-        ([-1], "between 0 and 9"),
-        ([1, END, 2], "must not contain the end token"),
-    ],
-)
-def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, said) -> None:
-    with pytest.raises(UsageError, match=said):
-        write_tokens(tmp_path / "a.bin", [[1, 2], ids], 10, end_id=END)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_end_token_outside_the_vocabulary_is_refused(tmp_path) -> None:
-    with pytest.raises(UsageError, match="less than the vocabulary size"):
-        write_tokens(tmp_path / "a.bin", [], 10, end_id=10)
 
 
 def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:

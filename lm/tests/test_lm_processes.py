@@ -14,7 +14,6 @@ from lm_two import FINE, TRAININGS, WEIGHTED, keeping_gradients
 from trainwright.errors import UsageError
 from trainwright_lm.runs.checkpoint import steps
 from trainwright_lm.runs.folder import open_run
-from trainwright_lm.tokens.pack import Windows
 from trainwright_lm.tokens.prepared import open_data
 from trainwright_lm.training import train as module
 from trainwright_lm.training.plan import planned
@@ -121,15 +120,13 @@ def test_one_process_goes_on_where_two_ended(data: Path, two: Path, one: Path, t
 
 
 def test_windows_that_the_processes_cannot_share_evenly_are_refused(data: Path) -> None:
-    windows = Windows(open_data(data).train, 16)
     with pytest.raises(UsageError, match="multiple of the processes; got 8 and 3"):
-        planned(windows, small_recipe(), Processes(count=3, device=torch.device("cpu")))
+        planned(open_data(data).train, small_recipe(), Processes(count=3, device=torch.device("cpu")))
 
 
 def test_processes_share_an_updates_windows_out_without_a_rest_or_a_repeat(data: Path) -> None:
-    windows = Windows(open_data(data).train, 16)
     cpu = torch.device("cpu")
-    plan = planned(windows, small_recipe(), Processes(device=cpu))
+    plan = planned(open_data(data).train, small_recipe(), Processes(device=cpu))
     whole, _ = plan.share(3, Processes(device=cpu))
     shares = [plan.share(3, Processes(rank=r, count=4, device=cpu))[0] for r in range(4)]
     assert torch.equal(torch.cat(shares), whole)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
-from trainwright.errors import ReadError, UsageError
+from trainwright.errors import ReadError
 from trainwright_lm.tokens.tokenizer import _PART_CHARACTERS, END, PIECES, Tokenizer, load_tokenizer, train_tokenizer
 
 CODE = [file.read_text(encoding="utf-8") for file in sorted(Path(__file__).parents[1].glob("*/test_*.py"))]
@@ -158,26 +158,6 @@ def test_the_least_vocabulary_is_bytes_and_the_end() -> None:
     tokenizer = train_tokenizer(CODE[:3], vocabulary_size=257, byte_budget=1000)
     assert tokenizer.vocabulary_size == 257
     assert len(tokenizer.encode("naïve")) == 6
-
-
-@pytest.mark.parametrize(
-    ("texts", "vocabulary_size", "byte_budget", "said"),
-    [
-        (["a"], 256, 100, "at least 257"),
-        (["a"], 300, 0, "above 0"),
-        ([], 300, 100, "got none"),
-        (["", ""], 300, 100, "got none"),
-    ],
-)
-def test_a_tokenizer_that_cannot_be_trained_is_refused(texts, vocabulary_size, byte_budget, said) -> None:
-    with pytest.raises(UsageError, match=said):
-        train_tokenizer(texts, vocabulary_size=vocabulary_size, byte_budget=byte_budget)
-
-
-@pytest.mark.parametrize("id", [-1, 1500])
-def test_an_id_outside_the_vocabulary_is_refused(fast, id) -> None:
-    with pytest.raises(UsageError, match="between 0 and 1499"):
-        fast.decode([id])
 
 
 @settings(max_examples=25)

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from trainwright.seams.torch.gates import Gates, Passed
-from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, STEP
+from trainwright.seams.torch.gates import Gates, Passed, unscaled_late
+from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP
 
 X = torch.tensor([[3.0, 4.0]])
 
 
 def _observed(statements) -> Passed:
-    """What a step's statements do to a gradient."""
+    """What a step's statements do to a gradient of norm 5."""
     model = nn.Linear(2, 1, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     gates = Gates([*model.parameters()], keep=True)
@@ -36,11 +36,42 @@ def _halve(model, optimizer):
 
 
 @pytest.mark.parametrize(
-    ("statements", "kind"), [(_clear_by_hand, CLEARED), (_zero_by_hand, CLEARED), (_halve, BY_HAND)]
+    ("statements", "kind", "left"),
+    [
+        (_clear_by_hand, CLEARED, 0.0),
+        (_zero_by_hand, CLEARED, 0.0),
+        (_halve, BY_HAND, 0.5),
+    ],
 )
-def test_each_change_of_a_gradient_is_kept(statements, kind: str) -> None:
-    assert _observed(statements).changes == [BACKWARD, kind, STEP]
+def test_each_change_of_a_gradient_is_kept_with_what_it_leaves(statements, kind: str, left: float) -> None:
+    changes = _observed(statements).changes
+    assert [c.kind for c in changes] == [BACKWARD, kind, STEP]
+    assert changes[0].after == pytest.approx(5.0)
+    assert changes[1].left == pytest.approx(left, abs=1e-5)
+    assert changes[2].before == pytest.approx(5 * left, abs=1e-5)
 
 
 def test_nothing_is_kept_of_a_gradient_that_stays() -> None:
-    assert _observed(lambda model, optimizer: None).changes == [BACKWARD, STEP]
+    assert [c.kind for c in _observed(lambda model, optimizer: None).changes] == [BACKWARD, STEP]
+
+
+def _clip(model, optimizer, gates) -> None:
+    gates.begin_change()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    gates.end_change(CLIPPED)
+
+
+@pytest.mark.parametrize(("scale", "is_late"), [(65536.0, True), (2.0, False), (1000.0, False)])
+def test_what_is_clipped_and_then_divided_by_a_power_of_two_was_clipped_while_scaled(
+    scale: float, is_late: bool
+) -> None:
+    model = nn.Linear(2, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gates = Gates([*model.parameters()], keep=True)
+    gates.begin_backward()
+    (model(X).sum() * scale).backward()
+    gates.end_backward()
+    _clip(model, optimizer, gates)
+    model.weight.grad /= scale
+    gates.step(optimizer)
+    assert (unscaled_late(gates.passed.changes) is not None) == is_late

@@ -91,7 +91,8 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.mispaired EvaluationFacts.in_loop
         EvaluationFacts.evaluated_at EvaluationFacts.quotients EvaluationFacts.comparisons
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at"""),
-    ("torch's own scaler, which unscales before it clips", TORCH, "GradientFacts.loss_scale"),
+    ("torch's own scaler, whose scale only unscaled_late shows", TORCH, "GradientFacts.loss_scale"),
+    ("Keras optimizers clip what they have unscaled themselves", KERAS, "GradientFacts.unscaled_late"),
     ("a sampler that the script gives to its loader", KERAS, "DatasetFacts.sampler_weights"),
     ("callbacks that watch a metric", TORCH, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from trainwright.core import Shown
-from trainwright.rehearsal.imported import Imported
 from trainwright.rehearsal.limits import PATIENCE, TRAINING_SHARE, Limits
 from trainwright.rehearsal.memory import MemoryGuard, read_memory
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Imported
 from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
 from trainwright.review._review import review
 from trainwright.review._verdict import verdict_of

@@ -5,25 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from trainwright.rehearsal.record_rows import Imported
 from trainwright.seams.source.places import is_users
 from trainwright.seams.state.snapshot import is_accelerated
 
 # Their threads, which an import may start, do not outlive a fork; nor does what torch knows of an accelerator.
 _THREADED = ("tensorflow", "jax")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """The modules of a run."""
-
-    libraries: tuple[str, ...]
-    """In the order in which their imports began."""
-    own: tuple[str, ...]
-    """The script's, without those within packages: a library of such a name is another module."""
-    environment: Mapping[str, str]
-    """The variables that the script and its libraries have set."""
 
 
 def list_imported(environment: Mapping[str, str]) -> Imported | None:

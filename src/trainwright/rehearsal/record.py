@@ -16,8 +16,7 @@ from trainwright.core.guess import Guess
 from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
 from trainwright.look.looked import Looked
-from trainwright.rehearsal.imported import Imported
-from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Ended, Generated, RawRows, Rewritten
+from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Ended, Generated, Imported, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]

@@ -3,6 +3,7 @@ run ended."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,3 +108,15 @@ class Ended:
     """An exception of ours that ended the run: no report may blame the script for it."""
     status: int | None = None
     """The exit status, or minus the signal, of a process that died; None: it ended by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """The modules that a run has loaded."""
+
+    libraries: tuple[str, ...]
+    """In the order in which their imports began."""
+    own: tuple[str, ...]
+    """The script's, without those within packages: a library of such a name is another module."""
+    environment: Mapping[str, str]
+    """The variables that the script and its libraries have set."""

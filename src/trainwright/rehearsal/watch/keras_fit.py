@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
+from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Kept, Pass, Training, Update
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, plain_optimizer
+
+# Packages whose callbacks are not the script's.
+_OF_OTHERS = ("keras", "tf_keras", "trainwright")
 
 
 @dataclass(kw_only=True)
@@ -145,10 +149,14 @@ class Fit:
 
     @property
     def logged(self) -> tuple[str, ...]:
-        """The names of the numbers that epochs ended with; none if validation was due and none was made."""
+        """The names of the numbers that epochs ended with; none if more could have come: validation was due and none was made, or
+        the training was cut and a callback of the script's may add some in a later epoch."""
         names = tuple(dict.fromkeys(name for logs in self._logs for name in logs))
         is_validated = self.data.validation is None or any(name.startswith("val_") for name in names)
-        return names if is_validated else ()
+        given = self.given.get("callbacks")
+        every = leaves(getattr(given, "callbacks", given))
+        adds = any(type(one).__module__.partition(".")[0] not in _OF_OTHERS for one in every if one is not None)
+        return names if is_validated and not (adds and self.training.is_cut) else ()
 
     def _has_more(self) -> bool:
         return bool(self.looks) and self.looks[-1].epoch + 1 < int(self.given.get("epochs") or 1)

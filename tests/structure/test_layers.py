@@ -90,7 +90,7 @@ MAY_IMPORT = {
         "errors",
         "__version__",
     },
-    "causes": {"core", "frameworks.messages", "review.script_stopped"},
+    "causes": {"core", "frameworks.messages"},
     "refuted": {"core", "rehearsal.record"},
     "library_warnings": {"core", "frameworks", "stages"},
     "looked": {"core", "rehearsal.record", "look.judging", "look.looked", "stages"},

@@ -380,7 +380,6 @@ def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: str, 
         ("input 1", 1e-9, MODEL, "input-without-effect"),
         ("input side", 0.01, MODEL, ""),
         ("input attention_mask", 0.0, MODEL, ""),
-        ("future", 0.5, MODEL, ""),
     ],
 )
 def test_probes(change: str, effect: float, model: int, name: str) -> None:

@@ -15,7 +15,6 @@ class Seam(StrEnum):
 
     CONSTRUCT = "construct"  # a framework object is built: the keyword arguments, by their own names
     TRAINER = "trainer"  # the parts of training: model, train_dataset, eval_dataset, collator, metrics
-    STACK = "stack"  # a collate function makes one tensor of rows of unequal lengths: rows
     BATCH = "batch"  # a batch leaves the loader: the keys of the batch
     FORWARD = "forward"  # the model is about to be called: model, inputs
     # An activation is called: function, values, module (its facts' name), where (of a user's forward).
@@ -26,10 +25,7 @@ class Seam(StrEnum):
     LOSS = "loss"
     PAIRING = "pairing"  # an operation makes all pairs of the rows of two tensors, (N, 1) and (N): left, right
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
-    METRICS = "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
-    # An evaluation in a loop: evaluating (put the model in evaluation mode), restored (give it back its modes after
-    # each pass), cleared (names of variables set anew before each).
-    EVALUATION = "evaluation"
+    METRICS = "metrics"  # the metric function is called: predictions, labels
 
 
 class PartMissing(Exception):

@@ -282,7 +282,7 @@ class Probe:
 
     model: int
     change: str
-    """`rows`: fewer other rows in the batch; `input NAME`: exchanged between rows; `future`: later tokens in another order."""
+    """`rows`: fewer other rows in the batch; `input NAME`: exchanged between rows."""
     effect: float
     """Mean change of the answers, as a share of their mean size."""
     rows: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from trainwright.core import Call, Repair, Seam
 from trainwright.stages import Comparison, EvaluationFacts
 
 
@@ -49,11 +48,6 @@ def _refuses_continuous(comparison: Comparison) -> bool:
     return comparison.failure is not None and "continuous" in comparison.failure.message
 
 
-def can_be_mended(comparison: Comparison) -> bool:
-    """Whether the predictions can be replaced, because the comparison is not inside a library function."""
-    return comparison.operation in ("==", "!=", "-")
-
-
 def is_broadcast(comparison: Comparison) -> bool:
     """Whether equally many predictions and labels of different shapes were broadcast: (N, 1) and (N)."""
     left, right = comparison.predictions.shape, comparison.labels.shape
@@ -64,27 +58,3 @@ def is_broadcast(comparison: Comparison) -> bool:
 def compared(comparison: Comparison) -> str:
     """ "scores of shape (64, 10) with labels of shape (64,)"."""
     return f"{comparison.predictions.shape} with labels of shape {comparison.labels.shape}"
-
-
-def classes_instead(*, of_one_column: bool = False) -> Repair:
-    """Compare the predicted classes, where scores or an argmax over a single column are compared."""
-
-    def change(call: Call) -> Call:
-        left = call["predictions"]
-        facts = call.tensors.facts(left)
-        wrong = call["columns"] == 1 if of_one_column else facts.is_float or facts.shape == tuple(call["scores"].shape)
-        classes = call.tensors.predicted_classes(call["scores"], call["labels"]) if wrong else None
-        return call.replace(predictions=classes) if classes is not None else call
-
-    return Repair("compare the classes that the scores predict", Seam.METRICS, change)
-
-
-def align_where_as_many() -> Repair:
-    """Compare in the shape of the labels."""
-
-    def change(call: Call) -> Call:
-        left, right = call["predictions"], call["labels"]
-        as_many = prod(left.shape) == prod(right.shape)
-        return call.replace(predictions=left.reshape(right.shape)) if as_many else call
-
-    return Repair("compare predictions in the shape of the labels", Seam.METRICS, change)

@@ -120,6 +120,8 @@ class Asking:
                 if head.expected.kind != Kind.CLASSES and is_widened(head.answers, head.labels):
                     self.recorder.record.widened = f"outputs {head.answers.shape} against labels {head.labels.shape}"
                 continue
+            if found.kept is not None and not len(found.kept):  # each row's weight is 0
+                continue
             output = Output(kind=found.kind, width=found.width, number=same[found.kind, found.width])
             same[found.kind, found.width] += 1
             part = self._part(rows, at if found.kept is None else at[found.kept])

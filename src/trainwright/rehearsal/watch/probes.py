@@ -1,4 +1,4 @@
-"""Probes after the run: what fewer other rows, exchanged inputs and later tokens do to a model's answers."""
+"""Probes after the run: what fewer other rows and exchanged inputs do to a model's answers."""
 
 from __future__ import annotations
 
@@ -129,15 +129,6 @@ class Probes:
             beside = [not torch.equal(t, before) for t, before in zip(other, whole, strict=True) if before is not first]
             if not any(beside):
                 add(f"input {name}", next((t for t in other if t.dim()), None), base)
-        ids = next((n for n, t in inputs if t.dim() == 2 and not t.is_floating_point() and t.shape[1] > 3), None)
-        if ids is not None:
-            length = dict(inputs)[ids].shape[1]
-            if base.dim() == 3 and base.shape[1] == length:
-                middle = length // 2
-                later = answer(
-                    lambda n, t: torch.cat([t[:rows, :middle], t[:rows, middle:].flip(1)], 1) if n == ids else t[:rows]
-                )
-                add("future", later[:, :middle], base[:, :middle])
 
 
 def _are_lengths(tensor: Any, inputs: list[Any]) -> bool:

@@ -166,11 +166,6 @@ def _stacked(batch: BatchFacts, where: Place | None) -> Finding:
         message=f"{batch.collator} stacks rows of {shortest} to {longest} values into one tensor, without padding",
         measured={"shortest": shortest, "longest": longest, "collator": batch.collator},
         where=where,
-        repair=Repair(
-            "pad the stacked rows to the longest row",
-            Seam.STACK,
-            lambda call: call.replace(rows=call.tensors.padded(call["rows"])),
-        ),
         fix=safe("collate with padding, so that all rows of a batch have the same length"),
     )
 

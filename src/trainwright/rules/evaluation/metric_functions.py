@@ -20,7 +20,7 @@ from trainwright.core import (
     Severity,
     rule,
 )
-from trainwright.rules.comparisons import by_equality, can_be_mended, classes_instead, compared, equalities, on_scores
+from trainwright.rules.comparisons import by_equality, compared, equalities, on_scores
 from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.metrics import (
     align,
@@ -103,7 +103,6 @@ def _scores_in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             },
             where=one.where,
             proof=Proof(_numbers_seen(one)),
-            repair=classes_instead() if can_be_mended(one) else None,
             fix=safe(
                 "compare classes: write outputs.argmax(dim=1) == labels"
                 if wide

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from trainwright.core import Call, Finding, Proof, Repair, Role, Seam, Severity, rule
-from trainwright.rules.comparisons import align_where_as_many, classes_instead, equalities, is_broadcast, on_scores
+from trainwright.rules.comparisons import equalities, is_broadcast, on_scores
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.metrics import align, equal, first_of, insensitive
 from trainwright.stages import EvaluationFacts, Given, SetupFacts
@@ -51,7 +51,6 @@ def _argmax_in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             measured={"columns": 1, "rows": one.predictions.shape[0], "scores": str(one.scores)},
             where=one.indexed_at or one.where,
             proof=Proof(f"all predictions are 0 and {share}, which is the accuracy{right}"),
-            repair=classes_instead(of_one_column=True),
             fix=unsafe("write (outputs.squeeze(1) > 0).long() instead of the argmax (0.5 for probabilities)"),
         )
 
@@ -114,7 +113,6 @@ def _broadcast_in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             proof=Proof(
                 f"each prediction was combined with each label: the result has {pairs / rows:g} elements per row"
             ),
-            repair=align_where_as_many(),
             fix=safe("give both the same shape: predictions.squeeze(-1), or labels.view_as(predictions)"),
         )
 

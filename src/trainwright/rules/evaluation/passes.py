@@ -46,13 +46,6 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
         or _override(setup)
         or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(differ),
-        repair=Repair(
-            "put the model in evaluation mode during the evaluation",
-            Seam.EVALUATION,
-            lambda call: call.replace(evaluating=True),
-        )
-        if of_loop and not functional
-        else None,
         fix=safe(does),
     )
 

@@ -57,9 +57,6 @@ def _lost(forward: ForwardFacts) -> Finding:
         proof=Proof(
             f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"
         ),
-        repair=Repair(
-            "restore the model's modes after each evaluation", Seam.EVALUATION, lambda call: call.replace(restored=True)
-        ),
         fix=safe("call model.train() at the beginning of each epoch, not once before the loop"),
     )
 

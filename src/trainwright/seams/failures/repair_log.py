@@ -6,7 +6,7 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import told
 
 # At these seams, a change may be one of the call's objects; elsewhere it is a new call.
-_IN_PLACE = (Seam.TRAINER, Seam.OPTIMIZER, Seam.FORWARD, Seam.BATCH, Seam.EVALUATION)
+_IN_PLACE = (Seam.TRAINER, Seam.OPTIMIZER, Seam.FORWARD, Seam.BATCH)
 # Changes at these seams happen between the pipeline's calls, so their exceptions reach the caller.
 _BETWEEN_CALLS = (Seam.CONSTRUCT, Seam.TRAINER)
 

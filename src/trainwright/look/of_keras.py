@@ -172,27 +172,30 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
     failure = failure_of(error) if error is not None else None
     looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
     mended: list[Finding] = []
-    while len(mended) < MOST_REPAIRS and process_time() < until:
-        facts = _measure(fit, until)
-        is_raised = failure_in(facts.values()) is not None
-        if is_raised and failure is None and not mended:  # the run itself has met no such thing
-            facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
-        elif is_raised and error is not None and not mended:
-            setup = facts.get(SetupFacts, SetupFacts())
-            assert isinstance(setup, SetupFacts)
-            facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
-        found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
-        looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
-        fault = next((f for f in found if f.severity != Severity.NOTE), None)
-        if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
-            break
-        try:
-            measures.fit.apply(fault.repair)
-        except Exception as wrong:  # the training has no such part: the repair is not made
-            if is_own(wrong, measuring=True):
-                raise
-            break
-        mended.append(fault)
+    try:
+        while len(mended) < MOST_REPAIRS and process_time() < until:
+            facts = _measure(fit, until)
+            is_raised = failure_in(facts.values()) is not None
+            if is_raised and failure is None and not mended:  # the run itself has met no such thing
+                facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
+            elif is_raised and error is not None and not mended:
+                setup = facts.get(SetupFacts, SetupFacts())
+                assert isinstance(setup, SetupFacts)
+                facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
+            found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
+            looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
+            fault = next((f for f in found if f.severity != Severity.NOTE), None)
+            if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
+                break
+            try:
+                measures.fit.apply(fault.repair)
+            except Exception as wrong:  # the training has no such part: the repair is not made
+                if is_own(wrong, measuring=True):
+                    raise
+                break
+            mended.append(fault)
+    finally:
+        measures.fit.put_back()  # objects of a process that goes on are the caller's
     own = next(iter(own_errors()), None)
     if own is not None:
         raise own

@@ -1,14 +1,4 @@
-"""TW212 channels-misplaced: the dimensions of a batch are not in the order that the first convolution expects.
-
-Why it matters: Channels-last images fail with a message about weights and groups. Images that were reshaped instead of
-permuted raise no error, but the model sees noise. If the convolution expects channels last, channels-first images raise
-no error either: it slides over colors and rows of pixels.
-Evidence: The batch's dimensions compared with the convolution's channels, and the roughness of the images read in
-either order.
-Error: `expected input… to have … channels, but got … channels instead`
-Error: `Make sure that the channel dimension of the pixel values match`
-Fix (safe): Move the dimensions with permute (or transpose), not with reshape or view.
-"""
+"""The dimensions of a batch are not in the order that the first convolution expects."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""TW328 cut-off-texts: a language model is trained on the beginnings of its texts only.
-
-Why it matters: Each text gives one row, and what is longer than a row is thrown away: the model is trained on a fraction of
-the data, and never on what stands behind the first lines.
-Evidence: The loss's targets are the next tokens of the inputs. The script still has the texts; sampled rows are their
-beginnings, and the share of tokens that they lack is counted.
-Fix (manual): Let the tokenizer return what it cuts off as further rows (return_overflowing_tokens=True), or join the texts
-with the end-of-sequence token between them and cut that into blocks.
-"""
+"""A language model is trained on the beginnings of its texts only."""
 
 from __future__ import annotations
 

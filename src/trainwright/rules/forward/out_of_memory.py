@@ -1,15 +1,4 @@
-"""TW315 out-of-memory: the device runs out of memory during a training step.
-
-Why it matters: The message gives only the last request, not what uses the rest.
-Evidence: The bytes of weights, gradients, optimizer state and activations, and the largest batch that fits, found by
-bisection.
-Error: `CUDA out of memory. Tried to allocate`
-Error: `DefaultCPUAllocator: can't allocate memory`
-Error: `OOM when allocating tensor with shape`
-Error: `RESOURCE_EXHAUSTED: Out of memory`
-Fix (unsafe): Use a smaller batch with correspondingly more accumulation steps, or gradient checkpointing if activations
-dominate.
-"""
+"""The device runs out of memory during a training step."""
 
 from __future__ import annotations
 

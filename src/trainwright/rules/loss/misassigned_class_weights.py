@@ -1,13 +1,4 @@
-"""TW461 misassigned-class-weights: the weights of the classes, in the loss or in the sampler, belong to other classes.
-
-Why it matters: The frequent class counts even more, and the rare one even less, than without weights. The loss falls and
-the accuracy is high, while the rare class is hardly ever predicted.
-Evidence: The weights that the loss gets or the sampler draws by, compared with the counts of all training labels: they are proportional to the
-counts themselves, or to the inverse counts of the classes in another order. Weights that only grow with the counts are a
-note.
-Fix (unsafe): Give each class the weight rows / (classes x count), in the order of the class numbers. As pos_weight, give
-negatives / positives.
-"""
+"""The weights of the classes, in the loss or in the sampler, belong to other classes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""TW601 unstepped-optimizer: an update leaves every weight unchanged, or no update is made.
-
-Why it matters: The loss is computed, the gradients arrive, and nothing is learned.
-Evidence: The weights before and after one update with nonzero gradients and a rate above zero; or a training without
-epochs (Keras counts from initial_epoch up to epochs).
-Fix (manual): Let the optimizer's step do its work: call super().step() if you override it, and return the optimizer
-from configure_optimizers.
-"""
+"""An update leaves every weight unchanged, or no update is made."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""TW801 unlearnable-batch: one batch cannot be memorized at any learning rate, and no other rule explains it.
-
-Why it matters: A model that works learns one batch within a few dozen steps. One that cannot will not learn the whole
-data set.
-Evidence: The loss after the steps compared with that of a constant prediction on the same rows, at the script's rate
-and at a tenth, ten and a hundred times that rate.
-Fix (manual): Look for what the forward pass recreates or loses: layers built there, rows out of order, wrong
-dimensions.
-"""
+"""One batch cannot be memorized at any learning rate, and no other rule explains it."""
 
 from __future__ import annotations
 

@@ -31,6 +31,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
+sys.path[:0] = [str(TESTS / "helpers"), str(ROOT)]
+from twins import find_scripts, write_script  # noqa: E402
+
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "lm" / "src"), str(TESTS / "helpers")]),
@@ -133,12 +136,12 @@ def _scripts() -> list[Path]:
         "fit/*/*.py",
         "healthy/**/*.py",
     )
-    return sorted({p for pattern in patterns for p in TESTS.glob(pattern)})
+    return sorted({p for pattern in patterns for p in find_scripts(TESTS, pattern)})
 
 
 def _backends(script: Path) -> tuple[str, ...]:
     """Those of Keras to run a script on; one empty name where it does not use Keras."""
-    text = script.read_text(encoding="utf-8")
+    text = write_script(script).read_text(encoding="utf-8")
     if not _IMPORTS_KERAS.search(text):
         return ("",)
     named = _WRITTEN_FOR.search(text)
@@ -149,7 +152,7 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
     """Check one script in a process of its own."""
     planted = tuple(_planted(script))
     started = time.monotonic()
-    command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script)]
+    command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(write_script(script))]
     environment = ENVIRONMENT | ({"KERAS_BACKEND": backend} if backend else {})
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     seconds = time.monotonic() - started
@@ -215,7 +218,7 @@ def _is_note(name: str) -> bool:
 
 
 def _planted(script: Path) -> list[tuple[str, int]]:
-    lines = script.read_text(encoding="utf-8").split("\n")
+    lines = write_script(script).read_text(encoding="utf-8").split("\n")
     return [(m.group(1), i) for i, line in enumerate(lines, 1) if (m := _EXPECTED.search(line))]
 
 

@@ -31,6 +31,7 @@ from typing import Any
 from exam.oracle import cached
 from exam.patches import patches
 from exam.programs import ENVIRONMENT, EXAM, ROOT, TESTS, Program, programs
+from tests.helpers.twins import find_scripts, write_script
 from trainwright.core import Place, Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import SHORT_OF_MEMORY, Rehearsal, Server
@@ -81,10 +82,11 @@ class Row:
 def scripts() -> Iterator[Asked]:
     """All of them, those of the rules first."""
     folders = ("contract/*/*.py", "rules/*/*/*.py", "loops/*/*.py", "fit/*/*.py", "seen/*.py", "evaluation_mended/*.py")
-    paths = [path for pattern in folders for path in sorted(TESTS.glob(pattern))]
+    paths = [path for pattern in folders for path in find_scripts(TESTS, pattern)]
     for path in sorted(paths, key=lambda p: p.stem not in ("bad", "good") and p.parts[-4] == "rules"):
         name = path.relative_to(ROOT).as_posix()
-        yield Asked(name, Program(name, path), _announced(path.read_text("utf-8")))
+        written = write_script(path)
+        yield Asked(name, Program(name, written), _announced(written.read_text("utf-8")))
     yield from _hidden()
     for file in ("known_faults.patch", "author_faults.patch"):
         for patch in patches(EXAM / "idioms" / file):

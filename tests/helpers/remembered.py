@@ -60,7 +60,7 @@ def digest_test(item: pytest.Item) -> str:
     """The digest of all that a test runs."""
     script = item.callspec.params.get("script") if hasattr(item, "callspec") else None
     path = ROOT / "tests" / script if isinstance(script, str | Path) else None
-    return _digest_of(item.path, path.parent if path is not None and path.is_file() else None)
+    return _digest_of(item.path, path.parent if path is not None and path.parent.is_dir() and path.suffix else None)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
+from twins import write_script
 
 # A longer difference between a rule's bad and good script is not shown as an example.
 LONGEST_EXAMPLE = 24
@@ -112,7 +113,7 @@ def _example(rule: Rule, tests: Path) -> list[str]:
 
 def _code_of(script: Path) -> list[str]:
     """A script's lines without its docstring and the comments for the test."""
-    source = script.read_text(encoding="utf-8")
+    source = write_script(script).read_text(encoding="utf-8")
     lines = source.splitlines()
     first = ast.parse(source).body[0]
     if isinstance(first, ast.Expr):

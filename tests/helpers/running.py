@@ -11,6 +11,7 @@ from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsing import Rehearsing, judge_run
 from trainwright.seams.scripts.notebook import text_of
+from twins import write_script
 
 # What a process has imported that forks runs. TensorFlow survives a fork as long as it has computed nothing.
 TORCH = ("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate")
@@ -37,6 +38,7 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         few: a few updates are enough.
         options: those of Options.
     """
+    script = write_script(script)
     text_of(script) if script.suffix == ".ipynb" else None  # its lines are counted within its cells
     asked, text = Options(**options), script.read_text(encoding="utf-8", errors="replace")
     server = serve(KERAS if _OF_KERAS.search(text) else TORCH)

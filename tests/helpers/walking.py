@@ -14,6 +14,7 @@ from trainwright.core.finding import Severity
 from trainwright.core.report import Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
+from twins import write_script
 
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
@@ -30,6 +31,7 @@ def _rules() -> dict[str, Rule]:
 
 def walk(script: Path, *arguments: str, **options: Any) -> Report:
     """The report of a script; `options` are those of `running.run`."""
+    script = write_script(script)
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and the server has left threads
         return walk_apart(script, *arguments)
     return run(script, *arguments, **options)
@@ -52,7 +54,7 @@ def expected(script: Path) -> tuple[str, int]:
 
 def all_expected(script: Path) -> list[tuple[str, int]]:
     """The rule names that comments `# expect: name` announce, each with its line."""
-    lines = enumerate(script.read_text(encoding="utf-8").split("\n"), 1)
+    lines = enumerate(write_script(script).read_text(encoding="utf-8").split("\n"), 1)
     return [(found.group(1), number) for number, line in lines if (found := _EXPECT.search(line))]
 
 

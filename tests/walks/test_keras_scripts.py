@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.report import Report, Status
+from twins import find_scripts, write_script
 from walking import expected, loud, said, walk
 
 if find_spec("keras") is None or find_spec("trainwright.adapters.keras.adapter") is None:
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.keras
 FOLDER = Path(__file__).parents[1] / "fit"
 EXAMPLES = FOLDER.parents[1] / "examples"
 BAD = sorted(FOLDER.glob("*/bad.py"))
-GOOD = sorted(FOLDER.glob("*/good.py"))
+GOOD = find_scripts(FOLDER, "*/good.py")
 HEALTHY = sorted((Path(__file__).parents[1] / "healthy" / "keras").glob("*.py"))
 BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
 # A script's comment that names the backends it is written for, or on which its fault does harm in silence.
@@ -34,7 +35,7 @@ def _name(script: Path) -> str:
 
 def _needs(script: Path) -> None:
     """Skip a script that is written for other backends than the one in force."""
-    named = _BACKENDS.search(script.read_text(encoding="utf-8"))
+    named = _BACKENDS.search(write_script(script).read_text(encoding="utf-8"))
     if named and BACKEND not in named.group(1).split():
         pytest.skip(f"for {named.group(1)}")
 

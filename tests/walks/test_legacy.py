@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.finding import Severity
+from twins import find_scripts
 from walking import all_expected, loud, said, walk
 
 if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.measures") is None:
@@ -13,7 +14,7 @@ if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.measur
 
 FOLDER = Path(__file__).parents[1] / "legacy"
 BAD = sorted(FOLDER.glob("*/bad.py"))
-GOOD = sorted(FOLDER.glob("*/good.py"))
+GOOD = find_scripts(FOLDER, "*/good.py")
 
 
 @pytest.mark.parametrize("script", BAD, ids=lambda s: s.parent.name)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from twins import write_script
+
 if find_spec("tf_keras") is None:
     pytest.skip("tf-keras is not installed", allow_module_level=True)
 
@@ -16,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "legacy"
 
 @pytest.mark.parametrize("name", ["sequential", "own_loss"])
 def test_run_trains_bit_for_bit_as_the_script_alone(name: str) -> None:
-    script = str(FOLDER / name / "good.py")
+    script = str(write_script(FOLDER / name / "good.py"))
     alone, walked = _weights(script), _weights("-m", "trainwright", "run", script)
     assert alone.startswith("weights [") and walked == alone
 

@@ -11,6 +11,7 @@ from trainwright.looked import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.stages import DatasetFacts
+from twins import find_scripts, write_script
 
 __all__ = ["server"]
 RULES = Path(__file__).parents[1] / "rules"
@@ -86,8 +87,8 @@ def test_a_fault_of_the_data_is_named_and_its_twin_is_not(script: str, server: S
     assert not failed
     assert {one.name for one in found if one.severity != Severity.NOTE} == {*expected}
     good = bad.with_name(bad.name.replace("bad", "good"))
-    if good.exists():
-        found, failed = judge_looks(run(good, server).looks)
+    if find_scripts(good.parent, good.name):
+        found, failed = judge_looks(run(write_script(good), server).looks)
         assert ([one for one in found if one.severity != Severity.NOTE], failed) == ([], [])
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.finding import Severity
+from twins import find_scripts
 from walking import all_expected, expected, loud, said, walk
 
 pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[1] / "loops"
 BAD = sorted(FOLDER.glob("*/bad.py"))
-GOOD = sorted(FOLDER.glob("*/good.py"))
+GOOD = find_scripts(FOLDER, "*/good.py")
 PAIRS = sorted((FOLDER / "pairs").glob("*.py"))
 
 

@@ -13,12 +13,13 @@ from trainwright.core.finding import Severity
 from trainwright.core.report import Report
 from trainwright.core.rule import load_rules
 from trainwright.core.stage import Stage
+from twins import find_scripts
 from walking import expected, said, shorten_walk, walk
 
 INSTALLED = importlib.util.find_spec("lightning") is not None
 FOLDER = Path(__file__).parents[1] / "rules"
-BAD = sorted(s for s in FOLDER.glob("*/*/bad*.py") if INSTALLED or "lightning" not in s.stem)
-GOOD = sorted(s for s in FOLDER.glob("*/*/good*.py") if INSTALLED or "lightning" not in s.stem)
+BAD = sorted(s for s in find_scripts(FOLDER, "*/*/bad*.py") if INSTALLED or "lightning" not in s.stem)
+GOOD = sorted(s for s in find_scripts(FOLDER, "*/*/good*.py") if INSTALLED or "lightning" not in s.stem)
 
 
 def _name_scripts(scripts: list[Path]) -> list[Any]:
@@ -78,7 +79,7 @@ def test_every_rule_has_a_bad_and_a_good_script(rule) -> None:
     """The questions of the rehearsal are asked of records (tests/unit/test_review.py): no walk runs them."""
     name = rule.name.replace("-", "_")
     folders = (FOLDER / rule.stage.label / name, FOLDER.parent / "fit" / name)  # the latter: what Keras alone can show
-    assert any((folder / "bad.py").exists() and (folder / "good.py").exists() for folder in folders)
+    assert any((folder / "bad.py").exists() and find_scripts(folder, "good.py") for folder in folders)
 
 
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)

@@ -14,6 +14,7 @@ import pytest
 
 from exam.programs import ENVIRONMENT, ROOT
 from forked_runs import Runs
+from twins import write_script
 from walking import expected
 
 FOLDER = Path(__file__).parents[1]
@@ -78,6 +79,6 @@ def test_the_bad_script_of_a_rule_has_it_as_its_first_cause(folder: Path, runs: 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", RULES, ids=lambda folder: folder.name)
 def test_the_good_script_of_a_rule_has_no_finding_above_a_note(folder: Path, runs: Runs, tmp_path: Path) -> None:
-    report = check(runs, folder / "good.py", tmp_path)
+    report = check(runs, write_script(folder / "good.py"), tmp_path)
     loud = [(f["name"], (f["where"] or {}).get("line")) for f in report["findings"] if f["severity"] != "note"]
     assert not loud and report["failure"] is None

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import torch
 
-from lm_material import SMALL, small_recipe, write_data
+from lm_material import SMALL, small_recipe
 from trainwright.errors import UsageError
 from trainwright_lm.commands.train import train as train_command
 from trainwright_lm.config import Recipe, as_tables
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.runs.folder import open_run
-from trainwright_lm.tokens.prepared import PreparedData, open_data
+from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import arithmetic as speed
 from trainwright_lm.training import optimizers
 from trainwright_lm.training import train as training_module
@@ -34,7 +34,6 @@ from trainwright_lm.training.arithmetic import (
     for_evaluation,
 )
 from trainwright_lm.training.assembly import with_vocabulary
-from trainwright_lm.training.live import Live
 from trainwright_lm.training.processes import Processes
 from trainwright_lm.training.train import train
 
@@ -56,19 +55,6 @@ class Clock:
 
 def slow(precision: str, times: float = 75.0) -> Rates:
     return lambda trial: times if trial.precision == precision else 1.0
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
-    return open_data(write_data(tmp_path_factory.mktemp("data")))
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the line of the training says."""
-    said: list[str] = []
-    monkeypatch.setattr(Live, "say", lambda self, text: said.append(text))
-    return said
 
 
 @pytest.fixture

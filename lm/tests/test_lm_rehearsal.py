@@ -9,28 +9,14 @@ import pytest
 import torch
 
 import trainwright
-from lm_material import small_recipe, write_data
+from lm_material import small_recipe
 from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.stage import WALKED
 from trainwright_lm.runs.folder import open_run
-from trainwright_lm.tokens.prepared import PreparedData, open_data
-from trainwright_lm.training.live import Live
+from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.train import train
 
 NO_FAULT = "no fault found"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> PreparedData:
-    return open_data(write_data(tmp_path_factory.mktemp("data")))
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the line of the training says."""
-    said: list[str] = []
-    monkeypatch.setattr(Live, "say", lambda self, text: said.append(text))
-    return said
 
 
 @pytest.fixture

@@ -22,11 +22,9 @@ from trainwright.report import terminal
 from trainwright.seams.processes import position
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.source.places import show
-from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 
 if TYPE_CHECKING:
-    from trainwright.fixes.verify import SecondCheck
     from trainwright.options import Options
     from trainwright.rehearsal.record import Record
 
@@ -44,15 +42,13 @@ def check_program(
     train: bool = False,
     verify: bool = False,
     required: bool = False,
-    copies: str | None = None,
 ) -> int:
     """Check a program, show its report and write it to the targets; returns the exit status.
 
     Args:
         train: then let it train for real if no error was found.
-        verify: check the fixes by a second check, of a copy.
+        verify: check the fixes by a further run, of a copy.
         required: learning that was not shown is a failure.
-        copies: a JSON file with texts that replace files.
 
     Raises:
         TrainwrightError: for a wrong command, and for frameworks that are too old.
@@ -65,21 +61,18 @@ def check_program(
     _know_cells(program)
     if not program.module and not Path(program.script).is_file():
         raise UsageError(f"there is no file {program.script}; name an existing Python script.")
-    second = _second_check(program, options) if verify else None
     is_alone = "-" in targets.given.values()
-    with own_stdout(is_alone) as stdout, progress() as say, standing_in(texts := _copies(copies)):
+    with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.rehearsing import compare_ranks
 
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
             return 0
-        report = _judge(program, options, say, texts, compared)
+        report = _judge(program, options, say, compared, verify=verify)
         trains = False
         if train:
             why_not = _why_not_trained(report, options.device)
             trains, report = not why_not, replace(report, message=f"{report.message} {why_not}".strip())
-        if second is not None:
-            report = _verified(report, second, options, say)
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
@@ -93,30 +86,48 @@ def check_program(
 
 
 def _judge(
-    program: Program, options: Options, say: Callable[[str], None], copies: Mapping[str, str], compared: Record | None
+    program: Program, options: Options, say: Callable[[str], None], compared: Record | None, *, verify: bool
 ) -> Report:
     """The report of a program's runs.
 
     Args:
         compared: what the processes of its training begin with; None: it is one.
     """
+    from trainwright.fixes.verify import verified
     from trainwright.rehearsing import CUT_OFF, judge_run, rehearsing
 
     began = time.monotonic()
     script = program.script if program.module else show(program.script)
-    with rehearsing(program, options, say, copies) as running:
+    with rehearsing(program, options, say) as running:
+
+        def judge(record: Record) -> Report:
+            if compared is not None:
+                record.looks, record.remarks = [*compared.looks, *record.looks], (*record.remarks, *compared.remarks)
+            return judge_run(Report(script=script), record, options, running.run_repaired)
+
+        def judge_copy(copies: Mapping[str, str]) -> Report | str:
+            record = running.run(copies, repairs=options.repair)
+            if running.is_interrupted:
+                return "the second check was interrupted"
+            if record.ended.misuse:
+                return record.ended.misuse
+            with standing_in(copies):
+                _know_cells(program)
+                return judge(record)
+
         record = running.run(repairs=options.repair)
         if record.ended.misuse:
             raise UsageError(record.ended.misuse)
         if running.is_interrupted and not record.updates:
             raise KeyboardInterrupt
-        if compared is not None:
-            record.looks, record.remarks = [*compared.looks, *record.looks], (*record.remarks, *compared.remarks)
-        report = judge_run(Report(script=script), record, options, running.run_repaired)
-    said = [CUT_OFF] if running.is_interrupted else []
-    said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
+        report = judge(record)
+        said = [CUT_OFF] if running.is_interrupted else []
+        said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
+        report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)
+        if verify and report.findings and not running.is_interrupted:
+            report = verified(report, judge_copy)
+            _know_cells(program)
     here = position()
-    report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)
     return _said_of_one(report, str(here.world_size) if here is not None else program.processes)
 
 
@@ -161,52 +172,3 @@ def _said_of_one(report: Report, processes: str) -> Report:
         return report
     why = f"{report.verdict.why}; this is one process of {processes}, run alone"
     return replace(report, verdict=replace(report.verdict, why=why))
-
-
-def _second_check(program: Program, options: Options) -> SecondCheck:
-    """A second check of the same script, in the environment this process has before the script runs in it."""
-    from trainwright.fixes.verify import SecondCheck
-
-    words = [
-        "--no-samples",
-        "--budget",
-        str(options.budget),
-        "--seed",
-        str(options.seed),
-    ]
-    for name in options.ignore:
-        words += ["--ignore", name]
-    words += [] if options.repair else ["--no-repair"]
-    words += ["--device", options.device]
-    words += ["-m"] if program.module else []
-    environment = dict(os.environ)
-    if "MASTER_PORT" in program.environment:  # this process may still be listening on its own
-        environment["MASTER_PORT"] = str(free_port())
-    return SecondCheck(
-        words=(*words, "--", program.script, *program.arguments),
-        folder=str(Path.cwd()),
-        environment=environment,
-        seconds=3 * options.budget,
-        safe_path=not {"", str(Path.cwd())} & set(sys.path),
-    )
-
-
-def _verified(report: Report, second: SecondCheck, options: Options, say: Callable[[str], None]) -> Report:
-    """The report after a second check, whose start may take up to twice as long as the first one's."""
-    from trainwright.fixes.verify import SPARE_SECONDS, verified
-
-    if not report.findings or report.is_interrupted:
-        return report
-    say("checking an edited copy")
-    seconds = 3 * options.budget + 2 * (report.start_seconds or 0.0) + SPARE_SECONDS
-    return verified(report, replace(second, seconds=seconds))
-
-
-def _copies(file: str | None) -> dict[str, str]:
-    """Texts that replace files during a second check."""
-    if file is None:
-        return {}
-    import json
-
-    texts: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
-    return texts

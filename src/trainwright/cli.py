@@ -76,8 +76,6 @@ Device = Annotated[
 Json = Annotated[str | None, _target("--json", "the report as JSON")]
 Html = Annotated[str | None, _target("--html", "the report as an HTML page")]
 Diff = Annotated[str | None, _target("--diff", "the edits of all fixes as one patch (patch -p0 < FILE)")]
-# Without effect: each check runs the script.
-Rehearsal = Annotated[bool, Parameter(name="--rehearsal", negative="--no-rehearsal", show=False)]
 Module = Annotated[bool, _option("-m", "SCRIPT is the name of a module, as in python -m.")]
 Script = Annotated[
     str,
@@ -109,7 +107,7 @@ def check(
         bool,
         _option(
             "--verify",
-            "Then apply the edits of all fixes to a copy of the source, check the copy in a separate process, "
+            "Then apply the edits of all fixes to a copy of the source, run the copy in the script's place, "
             "and mark the fixes whose faults are gone as verified, unless something else broke. "
             "Takes about as long again.",
         ),
@@ -124,7 +122,6 @@ def check(
     training: Annotated[
         int | None, Parameter(name="--training", help="Speak only of the script's N-th training.")
     ] = None,
-    rehearsal: Rehearsal = True,
     samples: Annotated[
         bool,
         Parameter(
@@ -136,7 +133,6 @@ def check(
     verbose: Annotated[
         bool, _option("--verbose", "Show all that was measured in the terminal, though nothing was found.")
     ] = False,
-    copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:
     """Run a script and watch it; train nothing for real.
 
@@ -157,7 +153,7 @@ def check(
     options = _options(program, budget, seed, ignore, repair)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
-    return check_program(program, targets, options, verify=verify, required=require_learning, copies=copies)
+    return check_program(program, targets, options, verify=verify, required=require_learning)
 
 
 @app.command(usage="Usage: trainwright run [OPTIONS] SCRIPT [ARGS…]")
@@ -171,7 +167,6 @@ def run(
     budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
-    rehearsal: Rehearsal = True,
 ) -> int:
     """Check a script's trainings; if no error is found, run it from its beginning, for real.
 
@@ -213,7 +208,6 @@ def bundle(
     budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
-    rehearsal: Rehearsal = True,
 ) -> int:
     """Check a script, and put what others need to help into a folder: a page to paste, and the smallest script.
 
@@ -295,7 +289,7 @@ def main() -> None:
 def options_of(command: str) -> list[Option]:
     """The options that a command takes, by each of their names."""
     return [
-        Option(name=name, takes_value=argument.token_count()[0] > 0, is_shown=argument.show)
+        Option(name=name, takes_value=argument.token_count()[0] > 0)
         for argument in app[command].assemble_argument_collection()
         for name in argument.names
         if name.startswith("-")

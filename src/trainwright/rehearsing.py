@@ -62,27 +62,30 @@ class Rehearsing:
         self._repaired_until: float | None = None
         self.is_interrupted = False
 
-    def run(self, *, repairs: bool = True) -> Record:
+    def run(self, copies: Mapping[str, str] | None = None, *, repairs: bool = True) -> Record:
         """Run the script as it is, and where an exception ended it that no repair is known for, copies that go past it.
 
         Args:
+            copies: texts in the place of its files, by their resolved paths, in a further run; None: this is the first.
             repairs: whether anything of the script may be changed.
         """
-        record = self._run(self._rehearsal.start, 3 * self._seconds, patience=START_SECONDS)
+        start = self._rehearsal.start if copies is None else lambda: self._rehearsal.start_again(copies)
+        self._repaired_until = None
+        record = self._run(start, 3 * self._seconds, patience=START_SECONDS)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
         if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):
             return record
-        return self._run_copies(record)
+        return self._run_copies(record, copies or {})
 
     def _run_on_cpu(self, record: Record) -> Record:
         """The record of a run on the CPU, which names the cause; the given one, of an accelerator, where that run has none."""
         again = self._run(lambda: self._rehearsal.start_again(device="cpu"), 2 * self._seconds)
         return again if again.ended.failure is not None else record
 
-    def _run_copies(self, record: Record) -> Record:
+    def _run_copies(self, record: Record, texts: Mapping[str, str]) -> Record:
         """The record of a copy of the script that goes past the exceptions which ended it; the given one without any."""
-        copies, limit = MendedCopies(), time.monotonic() + 2 * self._seconds
+        copies, limit = MendedCopies(texts), time.monotonic() + 2 * self._seconds
         for _ in range(MOST_COPIES):
             if record.ended.failure is None or is_mendable(record) or not copies.go_past(record.ended.failure):
                 break
@@ -123,14 +126,8 @@ class Rehearsing:
 
 
 @contextlib.contextmanager
-def rehearsing(
-    program: Program, options: Options, say: Callable[[str], None], copies: Mapping[str, str] | None = None
-) -> Iterator[Rehearsing]:
-    """A program's runs; their process ends with the context.
-
-    Args:
-        copies: texts in the place of files, by their resolved paths.
-    """
+def rehearsing(program: Program, options: Options, say: Callable[[str], None]) -> Iterator[Rehearsing]:
+    """A program's runs; their process ends with the context."""
     alone = {**variables_of_one(), "TORCHELASTIC_USE_AGENT_STORE": "False"}
     rehearsal = Rehearsal(
         program.script,
@@ -142,7 +139,6 @@ def rehearsing(
         if position() is not None
         else {},  # a launcher's other processes are not run: it would wait for them
         samples=options.samples,
-        copies=copies or {},
         shows_output=True,
     )
     with contextlib.ExitStack() as stack:

@@ -247,7 +247,7 @@ if __name__ == "__main__":
 
 def test_a_bundle_shows_the_finding_again(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
-    words = [sys.executable, "-m", "trainwright", "bundle", "--rehearsal", "--budget", "20", "--limit", "1", "train.py"]
+    words = [sys.executable, "-m", "trainwright", "bundle", "--budget", "20", "--limit", "1", "train.py"]
     variables = {**os.environ, "TRAINWRIGHT_REHEARSAL": "true"}
     done = subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

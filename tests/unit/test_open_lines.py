@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from trainwright.open_lines import watching_lines
+from trainwright.rehearsal.streams import watching_lines
 
 
 class File(io.StringIO):

@@ -110,7 +110,7 @@ for x, y in loader:
 def test_where_the_device_is_lost_with_the_cause_the_check_begins_anew_on_the_cpu(tmp_path):
     """After an assertion nothing on the device can be read or put back."""
     (tmp_path / "train.py").write_text(LOST)
-    command = [sys.executable, "-m", "trainwright", "check", "--no-rehearsal", "--json", "report.json", "train.py"]
+    command = [sys.executable, "-m", "trainwright", "check", "--json", "report.json", "train.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 1, ran.stderr
     assert "begins anew on the CPU" in ran.stderr and "internal error" not in ran.stderr

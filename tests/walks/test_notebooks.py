@@ -78,7 +78,7 @@ def test_a_finding_names_the_cell_and_its_line(notebook):
 
 def test_the_report_of_a_notebook_through_the_command(notebook, tmp_path):
     notebook(DATA, MODEL, UNCLEARED, HEALTHY)
-    done = command(tmp_path, "check", "train.ipynb", "--json", "report.json", "--diff", "fixes.patch", status=1)
+    done = command(tmp_path, "check", "--json", "report.json", "--diff", "fixes.patch", "train.ipynb", status=1)
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["first_cause"]["where"] == {"file": "train.ipynb", "line": 4, "cell": 3}
     assert "train.ipynb, cell 3, line 4" in done.stdout

@@ -71,11 +71,11 @@ def test_what_is_trained_has_no_stand_in(tmp_path: Path) -> None:
         "from huggingface_hub import Repository, get_full",
         "from transformers import AdamW\nfrom huggingface_hub import get_full",
     )
-    report = check(tmp_path, text, "--no-rehearsal")
+    report = check(tmp_path, text)
     assert [f["name"] for f in report["findings"]] == ["removed-api"]
     assert report["stages"][0]["status"] == "failed"
 
 
 def test_no_repair_goes_past_nothing(tmp_path: Path) -> None:
-    report = check(tmp_path, STOPPED, "--no-rehearsal", "--no-repair")
+    report = check(tmp_path, STOPPED, "--no-repair")
     assert [f["name"] for f in report["findings"]] == ["removed-api"]

@@ -300,7 +300,7 @@ torch.save(model.state_dict(), "FOLDER/weights.pt")
 
 def check(here: Path, text: str) -> tuple[int, dict[str, Any]]:
     write(here, text)
-    words = [sys.executable, "-m", "trainwright", "check", "--rehearsal", "--json", "report.json", "train.py"]
+    words = [sys.executable, "-m", "trainwright", "check", "--json", "report.json", "train.py"]
     done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False)
     assert (here / "report.json").exists(), done.stdout + done.stderr
     return done.returncode, json.loads((here / "report.json").read_text())

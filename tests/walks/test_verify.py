@@ -5,7 +5,6 @@ import importlib
 import inspect
 import io
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.stage import WALKED
 from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import fitting, patch
-from trainwright.fixes.verify import SecondCheck, verified
+from trainwright.fixes.verify import verified
 from trainwright.seams.scripts.edited_files import standing_in
 
 pytestmark = pytest.mark.slow
@@ -189,26 +188,6 @@ def test_without_a_second_report_the_reason_is_told() -> None:
     seen = verified(report(RENAMED, message="Before."), lambda copies: "the second check was interrupted")
     assert names(seen) == []
     assert seen.message == "Before. No fix could be verified on an edited copy: the second check was interrupted."
-
-
-# The process
-
-
-def second_walk(**more) -> SecondCheck:
-    folder = str(Path.cwd())
-    return SecondCheck(**{"words": ["train.py"], "folder": folder, "environment": os.environ, "seconds": 60, **more})
-
-
-def test_a_second_walk_that_takes_too_long_is_ended_with_its_children(tmp_path) -> None:
-    text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-    answer = second_walk(seconds=3)({str(tmp_path / "train.py"): text})
-    assert answer == "the second check was not finished after 3 s"
-
-
-def test_a_second_walk_that_gives_no_report_says_why() -> None:
-    answer = second_walk(words=["absent.py"])({})
-    assert isinstance(answer, str)
-    assert "there is no file" in answer
 
 
 # The copy

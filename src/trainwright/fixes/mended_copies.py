@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from trainwright.core import Failure
@@ -9,11 +10,14 @@ from trainwright.seams.source.going_past import go_past
 
 
 class MendedCopies:
-    """The files' texts in which the lines that stop the script are passed; all lines keep their numbers."""
+    """The files' texts in which the lines that stop the script are passed; all lines keep their numbers.
 
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        """By resolved path."""
+    Args:
+        texts: in the place of files from the beginning, by their resolved paths.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = dict(texts)
         self.changes: list[str] = []
 
     def go_past(self, failure: Failure) -> bool:

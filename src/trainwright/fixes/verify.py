@@ -1,34 +1,24 @@
 """Verifies fixes: applies their edits to a copy of the source and checks the copy.
 
 A repair in memory shows what is wrong; only the edited copy shows that the fix works as written. All edits of a report
-are applied to one copy, so a single second check verifies every fix. The copy is kept in memory and replaces the script
+are applied to one copy, so a single further run verifies every fix. The copy is kept in memory and replaces the script
 (seams/scripts/edited_files.py): no file is written next to it, and all paths, arguments and lines are the script's own.
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core import Finding, Place, Severity, Stage, cells
-from trainwright.core.report import Report, from_dict
+from trainwright.core import Finding, Severity, Stage
+from trainwright.core.report import Report
 from trainwright.core.rule import Rule, load_rules
 from trainwright.fixes.edits import edited, edits_of, fitting
 
 CheckAgain = Callable[[Mapping[str, str]], Report | str]
 """Checks with the given texts in place of files, by resolved path; returns the report, or why there is none."""
-
-# Importing and loading may take longer the second time, when the first process still holds memory.
-SPARE_SECONDS = 30.0
 
 
 def verified(report: Report, again: CheckAgain) -> Report:
@@ -43,7 +33,6 @@ def verified(report: Report, again: CheckAgain) -> Report:
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
         return _saying(report, f"No fix could be verified on an edited copy: {second}.")
-    second = _in_text(second, {file: after for file, (_, after) in files.items()})
     moved = {file: _moved(before, after) for file, (before, after) in files.items()}
     left = _left(report, second, chosen, moved)
     if broken := _broken(report, second, left):
@@ -54,19 +43,6 @@ def verified(report: Report, again: CheckAgain) -> Report:
         for f in report.findings
     )
     return _saying(replace(report, findings=findings), _told(chosen, against, second, left, report))
-
-
-def _in_text(second: Report, texts: Mapping[str, str]) -> Report:
-    """The report with its places in notebooks converted to lines of the checked text."""
-
-    def placed(finding: Finding) -> Finding:
-        where = finding.where
-        if where is None or where.cell is None or where.file not in texts:
-            return finding
-        first = cells.starts(texts[where.file]).get(where.cell, 1)
-        return replace(finding, where=Place(where.file, first + where.line - 1))
-
-    return replace(second, findings=tuple(placed(f) for f in second.findings))
 
 
 def _saying(report: Report, text: str) -> Report:
@@ -159,80 +135,3 @@ def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
             why = f" ({after[stage].why})" if stage in after and after[stage].why else ""
             return f"the second check did not get through the {stage.label} stage{why}"
     return ""
-
-
-# The second check
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondCheck:
-    """A check of the same script in a separate process, with copies in place of files."""
-
-    words: Sequence[str]
-    """The words after `trainwright check`: options, script and the script's own arguments."""
-    folder: str
-    environment: Mapping[str, str]
-    """Folder and environment as they were before the first check ran the script."""
-    seconds: float
-    """Time limit for the whole process, in seconds."""
-    safe_path: bool = False
-    """Keep the working directory out of `sys.path`, as in the first check's process."""
-
-    def __call__(self, copies: Mapping[str, str]) -> Report | str:
-        """The report of the second check, or why there is none."""
-        with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
-            texts, answer, said = (Path(folder) / name for name in ("copies.json", "report.json", "output"))
-            texts.write_text(json.dumps(dict(copies)), encoding="utf-8")
-            command = [
-                sys.executable,
-                *(["-P"] if self.safe_path else []),
-                "-m",
-                "trainwright",
-                "check",
-                "--copies",
-                str(texts),
-                "--json",
-                str(answer),
-                *self.words,
-            ]
-            if why := self._run(command, said):
-                return why
-            try:
-                return from_dict(json.loads(answer.read_text("utf-8")))
-            except (OSError, ValueError, KeyError):
-                last = said.read_text("utf-8", errors="replace").strip().split("\n")[-1]
-                return (
-                    f"the second check produced no report ({last})" if last else "the second check produced no report"
-                )
-
-    def _run(self, command: Sequence[str], said: Path) -> str:
-        with said.open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=dict(self.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                process.wait(self.seconds)
-            except subprocess.TimeoutExpired:
-                return f"the second check was not finished after {self.seconds:.0f} s"
-            except KeyboardInterrupt:
-                return "the second check was interrupted"
-            finally:
-                if process.poll() is None:
-                    _end(process)
-        return ""
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its children, including loader workers."""
-    with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
-        else:
-            process.kill()
-    process.wait()

@@ -158,7 +158,6 @@ class Rehearsal:
         server: forks the process, which then has the server's environment, or runs objects of this one.
         watched: False: only its end and its seconds are recorded.
         samples: whether single rows may be shown.
-        copies: texts in the place of files, by their resolved paths.
         shows_output: whether what the script prints in its first run is shown, until its training begins.
         starter: the process that has started this one and those of the training's other processes, of which the run is one;
             0: of none.
@@ -178,7 +177,6 @@ class Rehearsal:
         server: Server | Forking | None = None,
         watched: bool = True,
         samples: bool = True,
-        copies: Mapping[str, str] | None = None,
         shows_output: bool = False,
         starter: int = 0,
     ) -> None:
@@ -194,7 +192,6 @@ class Rehearsal:
             seed=seed,
             watched=watched,
             samples=samples,
-            copies=dict(copies or {}),
             shows_output=shows_output,
             ends_lines=not sys.stderr.isatty(),  # in a terminal, the line of progress wipes out what stood there
             starter=starter,
@@ -255,16 +252,17 @@ class Rehearsal:
         Args:
             device: from now on; empty: the same.
             copies: texts in the place of files, by their resolved paths; those of the last start without any.
-            repairs: are in force in this run.
+            repairs: are in force in this run alone.
         """
         remove_scratch(self._request.scratch)
-        for file in (self._request.record, self._request.progress):
+        for file in (self._request.record, self._request.progress, self._request.repairs):
             file.unlink(missing_ok=True)
         self._told_to_end = None
         if copies is not None:
             self._request = replace(self._request, copies=dict(copies))
         self._request = replace(self._request, device=device or self._request.device, shows_output=False)
-        self._request.repairs.write_bytes(pickle.dumps(list(repairs))) if repairs else None
+        if repairs:
+            self._request.repairs.write_bytes(pickle.dumps(list(repairs)))
         if self._server is None and self._imported is not None:
             with contextlib.suppress(RuntimeError, OSError):  # without it, each run imports by itself
                 self._server = self._own_server.enter_context(Server((), self._environment, self._imported))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import errno
 import os
@@ -19,7 +18,6 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft, TrainwrightError
 from trainwright.look.looked import Wanted
-from trainwright.open_lines import watching_lines
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
@@ -32,6 +30,7 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import PYTHON, Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
+from trainwright.rehearsal.streams import NeedsTyping, hiding_output, without_input, without_leaving
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import is_own
@@ -67,10 +66,6 @@ _SAYS_SHORT = (
 _RUN_FOLDER = re.compile(r"wandb[/\\\\](offline-)?run-")
 
 
-class NeedsTyping(EOFError):
-    """The script asks for typed input, which a rehearsal does not have."""
-
-
 def run_script(
     request: Request, sandbox: Sandbox | None, record: BinaryIO, progress: int, work: Work | None = None
 ) -> None:
@@ -84,22 +79,16 @@ def run_script(
     """
     tally, recorder, limits = Tally(), Recorder(), Limits(request.seconds)
     recorder.record.isolation = request.isolation
-    most = work.most_updates if work is not None else None
-    recorder.is_over = lambda: limits.is_training_over or (most is not None and recorder.record.updates >= most)
     telling = _Telling(recorder, limits, progress)
-    recorder.on_begin.append(limits.begin_training)
+    _limit_updates(recorder, limits, telling, work.most_updates if work is not None else None)
     if sandbox is not None:
         recorder.on_begin.append(_Once(_cut_network))
-    recorder.on_update += [telling, *([LoopEnding(recorder)] if most is None else [])]
     began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
     if not request.samples:
         recorder.sampler = None
-    if request.repairs.exists():
-        wanted: list[Wanted] = pickle.loads(request.repairs.read_bytes())  # written by the check
-        LISTENING.repairs = [repair for one in wanted if (repair := one.find()) is not None]
-        LISTENING.repaired_training = wanted[0].looked.training
+    _put_repairs_in_force(request)
     rank = RankListening(request.starter) if request.starter else None
     if request.watched:
         install()
@@ -112,9 +101,9 @@ def run_script(
         if guard is not None:
             recorder.on_begin.append(guard.cut_network)
         with (
-            _output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
-            _without_input(),
-            _without_leaving(),
+            hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
+            without_input(),
+            without_leaving(),
             offline(tally, is_begun=work is not None),
             heard_by(hearing),
             watching_gradients(began_unseen),
@@ -128,17 +117,42 @@ def run_script(
         if rank is not None:
             rank.note_failure(left[1])
         compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
-        seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
-        seen.ended.failure = seen.ended.failure or compared.failure
+        _note_compared(seen, compared)
         telling.tell()
         if sandbox is not None:
             tally.files |= {str(path) for path in sandbox.list_written()}
         seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark())
-        _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
-        _write(watch.finish(recorder), record)
-        _write(watch.finish_behind(recorder), record)
-        recorder.busy = True  # what watches on in a process that goes on sees nothing
+        _finish(recorder, record)
         del left
+
+
+def _limit_updates(recorder: Recorder, limits: Limits, telling: _Telling, most: int | None) -> None:
+    """End the run's trainings when their time is over, or behind so many updates; tell with each update how far it is."""
+    recorder.is_over = lambda: limits.is_training_over or (most is not None and recorder.record.updates >= most)
+    recorder.on_begin.append(limits.begin_training)
+    recorder.on_update += [telling, *([LoopEnding(recorder)] if most is None else [])]
+
+
+def _put_repairs_in_force(request: Request) -> None:
+    """Hand the repairs of a further run to what passes its doors."""
+    if request.repairs.exists():
+        wanted: list[Wanted] = pickle.loads(request.repairs.read_bytes())  # written by the check
+        LISTENING.repairs = [repair for one in wanted if (repair := one.find()) is not None]
+        LISTENING.repaired_training = wanted[0].looked.training
+
+
+def _note_compared(seen: Record, compared: Compared) -> None:
+    """Note what the processes of a training begin with, as far as they differ."""
+    seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
+    seen.ended.failure = seen.ended.failure or compared.failure
+
+
+def _finish(recorder: Recorder, record: BinaryIO) -> None:
+    """Write what was seen, then what the models show once more."""
+    _write(recorder.finish(), record)  # what follows runs the model once more, and may not end
+    _write(watch.finish(recorder), record)
+    _write(watch.finish_behind(recorder), record)
+    recorder.busy = True  # what watches on in a process that goes on sees nothing
 
 
 def _note_start(record: Record, started: float) -> None:
@@ -343,57 +357,3 @@ def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
 
 def _raise_at_line(frame: FrameType, event: str, argument: Any) -> NoReturn:
     raise OutOfTime
-
-
-@contextlib.contextmanager
-def _output(*, is_shown: bool, ends_lines: bool) -> Iterator[Callable[[], None]]:
-    """Send what the script prints nowhere, which the watchers have read before; if it is shown, from the yielded call on."""
-    nowhere, *kept = os.open(os.devnull, os.O_WRONLY), os.dup(1), os.dup(2)
-
-    def hide() -> None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):  # it may be one of the script's own
-                lines.end(stream) if ends_lines and is_shown else None
-                stream.flush()
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-
-    with watching_lines() as lines:
-        hide() if not is_shown else None
-        try:
-            yield hide
-        finally:
-            hide()
-            for descriptor, before in enumerate(kept, 1):
-                os.dup2(before, descriptor)
-            for descriptor in (nowhere, *kept):
-                os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _without_input() -> Iterator[None]:
-    def refuse(*args: Any) -> str:
-        raise NeedsTyping("there is no typed input in a rehearsal")
-
-    before, builtins.input = builtins.input, refuse
-    try:
-        yield
-    finally:
-        builtins.input = before
-
-
-@contextlib.contextmanager
-def _without_leaving() -> Iterator[None]:
-    """What would end this process at once ends the script instead, so that the record is written."""
-    own, leave = os.getpid(), os._exit
-
-    def end(status: int) -> NoReturn:
-        if os.getpid() == own:
-            raise SystemExit(status)
-        leave(status)
-
-    os._exit = end
-    try:
-        yield
-    finally:
-        os._exit = leave

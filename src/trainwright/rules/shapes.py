@@ -7,11 +7,7 @@ from enum import Enum, auto
 from math import prod
 
 from trainwright.core import Call, Repair, Seam
-from trainwright.stages import ForwardFacts, LossCall, LossFacts
-
-ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
-               "binary_cross_entropy_with_logits")  # fmt: skip
-_CLASSES = ("cross_entropy", "nll_loss")
+from trainwright.stages import CLASS_LOSSES, ELEMENTWISE, ForwardFacts, LossCall, LossFacts
 
 
 class Misfit(Enum):
@@ -58,7 +54,7 @@ def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
 
     A class loss that does not say which targets it expects has its classes on axis 1, not on the last axis.
     """
-    if call.function in _CLASSES and call.takes_indices is None:
+    if call.function in CLASS_LOSSES and call.takes_indices is None:
         return False
     scores = forward.output.shape if forward and forward.output else ()
     if len(scores) not in (3, 4) or scores[1] < 2:
@@ -72,7 +68,7 @@ def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
 def _spare_axes(call: LossCall) -> bool:
     """Whether a class loss with its classes on axis 1 got scores (N, C, 1, …) and one label per row."""
     scores, targets = call.inputs.shape, call.targets.shape
-    if call.function not in _CLASSES or call.takes_indices is not None or call.failure is None:
+    if call.function not in CLASS_LOSSES or call.takes_indices is not None or call.failure is None:
         return False
     return len(scores) > 2 and prod(scores[2:]) == 1 < scores[1] and targets == scores[:1]
 
@@ -80,7 +76,7 @@ def _spare_axes(call: LossCall) -> bool:
 def _column(call: LossCall) -> bool:
     """Whether a class loss got its labels (N,) as a column (N, 1)."""
     scores, targets = call.inputs.shape, call.targets.shape
-    return call.function in _CLASSES and call.failure is not None and targets == (*scores[:1], 1) != scores
+    return call.function in CLASS_LOSSES and call.failure is not None and targets == (*scores[:1], 1) != scores
 
 
 def _crossed(call: LossCall) -> bool:
@@ -167,7 +163,7 @@ def align(function: str) -> Repair:
         scores, targets = call["logits"], call["targets"]
         if call["function"] != function or tuple(scores.shape) == tuple(targets.shape):
             return call
-        shape = tuple(scores.shape[:1]) if function in _CLASSES else tuple(scores.shape)
+        shape = tuple(scores.shape[:1]) if function in CLASS_LOSSES else tuple(scores.shape)
         return call.replace(targets=call.tensors.reshape(targets, shape))
 
     return Repair("give the targets the shape that goes with the outputs", Seam.LOSS, change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,7 +126,6 @@ def complete(
         trainwright lm complete run "df.groupby(" --temperature 0.8 --count 5
         head -c 2000 script.py | trainwright lm complete run - --statement
     """
-    from trainwright.errors import UsageError
     from trainwright_lm.completion.complete import Completer, Sampling, extent
     from trainwright_lm.runs.folder import open_run
 
@@ -143,11 +143,16 @@ def complete(
         if echo:
             print(text, end="")
         if ending is None:
-            for piece in completer.pieces(text, limit=limit, sampling=sampling):
-                print(piece, end="", flush=True)
-            print()
+            _print_pieces(completer.pieces(text, limit=limit, sampling=sampling))
         else:
             print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))
+
+
+def _print_pieces(pieces: Iterable[str]) -> None:
+    """Print a completion as it is made."""
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
 
 
 def export(

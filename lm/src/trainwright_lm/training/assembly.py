@@ -88,14 +88,8 @@ def assembled(
         ReadError: if the checkpoint belongs to another model.
     """
     plan = planned(data.train, recipe, processes)
-    windows = plan.windows
-    if plan.much_repeated and held is None:
-        live.say(plan.much_repeated)
-    if windows.dropped_share and recipe.data.packing == "tail" and held is None:
-        live.say(
-            f"{windows.whole:,} windows of {windows.context} tokens; packing by documents drops {windows.dropped_share:.1%} of "
-            "the tokens, the incomplete end of each."
-        )
+    if held is None:
+        _say_what_is_lost(plan, recipe, live)
     key_ids, split = key_token_ids(data.tokenizer.encode, recipe.loss.key_tokens)
     if split:
         live.say(f"These key tokens are more than one token each, so they get no weight: {told_spellings(split)}.")
@@ -103,11 +97,7 @@ def assembled(
     if held is not None:
         checkpoints.fill(model, held)
     elif recipe.run.check and processes.first:
-        with live.waiting("The debugger checks the training before it begins"):
-            said, whole = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
-        live.say(said)
-        if not whole:
-            model = _new_model(recipe, processes)  # a failed walk may not have restored everything
+        model = _checked(model, plan, recipe, processes, live, FORMATS[arithmetic.muon_precision])
     loss = SummedLoss(model, recipe.loss.z_loss)
     if is_wanted(recipe, processes) and not (held and held.state.update >= plan.updates):
         inputs_BT, targets_BT = plan.share(0, processes)
@@ -134,6 +124,32 @@ def assembled(
         arithmetic=arithmetic,
         live=live,
     )
+
+
+def _say_what_is_lost(plan: Plan, recipe: Recipe, live: Live) -> None:
+    """Say before a new training that it repeats its windows too often, or that packing drops tokens."""
+    windows = plan.windows
+    if plan.much_repeated:
+        live.say(plan.much_repeated)
+    if windows.dropped_share and recipe.data.packing == "tail":
+        live.say(
+            f"{windows.whole:,} windows of {windows.context} tokens; packing by documents drops {windows.dropped_share:.1%} of "
+            "the tokens, the incomplete end of each."
+        )
+
+
+def _checked(
+    model: Transformer, plan: Plan, recipe: Recipe, processes: Processes, live: Live, muon_format: torch.dtype
+) -> Transformer:
+    """The model after the debugger has tried its first windows: another one if that failed.
+
+    Raises:
+        UsageError: if the debugger found an error.
+    """
+    with live.waiting("The debugger checks the training before it begins"):
+        said, whole = rehearse(model, plan, recipe, muon_format)
+    live.say(said)
+    return model if whole else _new_model(recipe, processes)  # a failed walk may not have restored everything
 
 
 def _new_model(recipe: Recipe, processes: Processes) -> Transformer:

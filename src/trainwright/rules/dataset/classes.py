@@ -24,7 +24,6 @@ TOLD_APART = 0.3
 STUCK = 0.9
 # The share of held-out rows that get the same answer, and how much rarer that class is among their labels, at least.
 NEARLY_ALL, MUCH_RARER = 0.9, 0.75
-_CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW109", Severity.WARNING)
@@ -36,7 +35,7 @@ def imbalanced_classes(
 ) -> Diagnosis:
     """A dominant class, and a model that predicts nothing else."""
     labels, call = dataset.train.labels, loss.call
-    if labels is None or call is None or call.function not in _CLASS_LOSSES or call.options.get("has_weight"):
+    if labels is None or call is None or call.function not in CLASS_LOSSES or call.options.get("has_weight"):
         return
     if not _dominated(labels) or not loss.targets_are_labels:
         return

@@ -22,7 +22,6 @@ from trainwright.core import (
 )
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.shapes import (
-    ELEMENTWISE,
     Misfit,
     advice,
     align,
@@ -34,6 +33,7 @@ from trainwright.rules.shapes import (
     proof_of,
 )
 from trainwright.stages import CrossedTargets, ForwardFacts, LossCall, LossFacts, PairedLoss, SetupFacts
+from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
 
 
 @rule("TW407", Severity.ERROR)
@@ -254,9 +254,6 @@ def column_labels(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | No
     )
 
 
-_CLASS_LOSSES = ("cross_entropy", "nll_loss")
-
-
 @rule("TW462", Severity.ERROR)
 def swapped_loss_arguments(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A class loss that raised on labels in place of scores."""
@@ -278,7 +275,7 @@ def _is_swapped(call: LossCall) -> bool:
     """Whether the first argument has the form of labels, and the second that of their scores."""
     first, second = call.inputs, call.targets
     labels = "int" in first.dtype and "float" in second.dtype and len(second.shape) == len(first.shape) + 1
-    return call.function in _CLASS_LOSSES and labels and (second.shape[0], *second.shape[2:]) == first.shape
+    return call.function in CLASS_LOSSES and labels and (second.shape[0], *second.shape[2:]) == first.shape
 
 
 def _swap(seen: LossCall) -> Repair:

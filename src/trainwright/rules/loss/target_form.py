@@ -12,10 +12,8 @@ from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, swap_activation
 from trainwright.stages import BatchFacts, GradientFacts, LossCall, LossFacts, SetupFacts, TensorFacts
+from trainwright.stages.loss import CLASS_LOSSES, DISTANCES, ELEMENTWISE
 
-_CLASS_LOSSES = ("cross_entropy", "nll_loss")
-_REAL_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
-                "huber_loss")  # fmt: skip
 _OF_TYPES = ("dtype", "result type", "scalar type")
 # Python's number types and the corresponding dtypes.
 _OBJECTS = {"int": "int64", "float": "float32", "bool": "int64"}
@@ -55,7 +53,7 @@ def _wanted_dtype(call: LossCall, message: str) -> tuple[str, str]:
     """The dtype that the targets should have, and the loss that accepts them; "" if the dtype is not the cause."""
     scores, targets = call.inputs, call.targets
     whole = bool(call.target_values) and all(v == int(v) and v >= -100 for v in call.target_values)
-    if call.function in _CLASS_LOSSES:
+    if call.function in CLASS_LOSSES:
         if scores.shape == targets.shape and targets.is_integer:
             return ("float32", call.function) if max(call.target_values, default=2) <= 1 else ("", "")
         one_a_row = len(targets.shape) == len(scores.shape) - 1
@@ -63,7 +61,7 @@ def _wanted_dtype(call: LossCall, message: str) -> tuple[str, str]:
     if call.function == _BINARY and len(scores.shape) == 2 and targets.shape == scores.shape[:1] and targets.is_float:
         fits = whole and scores.shape[1] > 1 and max(call.target_values) < scores.shape[1] + 1
         return ("int64", "cross_entropy") if fits else ("", "")
-    if call.function in _REAL_LOSSES and any(word in message for word in _OF_TYPES):
+    if call.function in ELEMENTWISE and any(word in message for word in _OF_TYPES):
         return (scores.dtype, call.function) if targets.dtype != scores.dtype else ("", "")
     return "", ""
 
@@ -202,8 +200,8 @@ def _reform(label: str, width: int) -> Repair:
     )
 
 
-# Losses that compare each output with its own target.
-_ELEMENTWISE = ("binary_cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+# Losses that compare each output, a probability where it is one, with its own target.
+_OF_OUTPUTS = ("binary_cross_entropy", *DISTANCES)
 
 
 @rule("TW410", Severity.WARNING)
@@ -213,7 +211,7 @@ def softmax_on_multilabel(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
     if call is None:
         return
     several, rows = call.rows_of_several_labels, call.targets.shape[0]
-    soft = call.function in _ELEMENTWISE
+    soft = call.function in _OF_OUTPUTS
     shared = "a softmax makes all labels of a row share a total probability of 1"
     if _divides(call):
         shared = f"{call.own_name} makes all labels of a row share a total probability of 1"
@@ -234,7 +232,7 @@ def _shares_probability(call: LossCall) -> bool:
     several = call.rows_of_several_labels and set(call.target_values) <= {0.0, 1.0}
     if not several or len(call.inputs.shape) != 2:
         return False
-    if call.function in _ELEMENTWISE:
+    if call.function in _OF_OUTPUTS:
         return call.rows_sum_to_one
     return call.function == "cross_entropy" or _divides(call)
 
@@ -245,7 +243,7 @@ def _divides(call: LossCall) -> bool:
 
 
 def _advice_on_labels(call: LossCall, setup: SetupFacts) -> str:
-    if call.function in _ELEMENTWISE:
+    if call.function in _OF_OUTPUTS:
         return "use a sigmoid instead of the softmax"
     if call.from_logits is not False:
         return f"use {setup.words.multilabel_loss}"
@@ -257,7 +255,7 @@ def _advice_on_labels(call: LossCall, setup: SetupFacts) -> str:
 def _binary_form(seen: LossCall) -> Repair | None:
     """The loss that judges each label separately; None if both the softmax and the loss would have to be replaced."""
     function = seen.function
-    if function in _ELEMENTWISE:
+    if function in _OF_OUTPUTS:
         return swap_activation("sigmoid", seen) if seen.activation == "softmax" else None
     if function != "cross_entropy" and seen.rows_sum_to_one:
         return None

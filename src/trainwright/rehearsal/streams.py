@@ -1,21 +1,82 @@
-"""Whether what a script wrote last ends in the middle of a line, as a progress bar does; a report begins on a new one."""
+"""What passes between a script and its terminal: what it prints is shown or hidden, it can type nothing, and it leaves no line open."""
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 # What a terminal does with these is not seen as text: colours, and a line that is erased.
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERASED = "\x1b[2K"
 
 
+class NeedsTyping(EOFError):
+    """The script asks for typed input, which a rehearsal does not have."""
+
+
+@contextlib.contextmanager
+def hiding_output(*, is_shown: bool, ends_lines: bool) -> Iterator[Callable[[], None]]:
+    """Send what the script prints nowhere, which the watchers have read before; if it is shown, from the yielded call on."""
+    nowhere, *kept = os.open(os.devnull, os.O_WRONLY), os.dup(1), os.dup(2)
+
+    def hide() -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # it may be one of the script's own
+                lines.end(stream) if ends_lines and is_shown else None
+                stream.flush()
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+
+    with watching_lines() as lines:
+        hide() if not is_shown else None
+        try:
+            yield hide
+        finally:
+            hide()
+            for descriptor, before in enumerate(kept, 1):
+                os.dup2(before, descriptor)
+            for descriptor in (nowhere, *kept):
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def without_input() -> Iterator[None]:
+    """A context in which asking for typed input raises `NeedsTyping`."""
+
+    def refuse(*args: Any) -> str:
+        raise NeedsTyping("there is no typed input in a rehearsal")
+
+    before, builtins.input = builtins.input, refuse
+    try:
+        yield
+    finally:
+        builtins.input = before
+
+
+@contextlib.contextmanager
+def without_leaving() -> Iterator[None]:
+    """What would end this process at once ends the script instead, so that the record is written."""
+    own, leave = os.getpid(), os._exit
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() == own:
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = end
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
 class OpenLines:
-    """The last lines of standard output and error, each by the file that it goes to."""
+    """The last lines of standard output and error, each by the file that it goes to; a progress bar leaves one open."""
 
     def __init__(self) -> None:
         self._ends: dict[object, str] = {}

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trainwright.adapters.script_end.raised import failure_in, is_same
-from trainwright.core import Finding, Outcome, Proof, Seam, Severity, Shown, Verdict
+from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
+from trainwright.look.judging import MOST_REPAIRS, first_fault
 from trainwright.look.looked import Looked, Wanted
 from trainwright.looked import judge_looks
 from trainwright.rehearsal.record import Record
@@ -14,8 +15,6 @@ from trainwright.review._review import review
 from trainwright.review._verdict import verdict_of
 from trainwright.stages import OverfitFacts
 
-# As many faults of a training are mended one after the other.
-MOST_REPAIRS = 6
 _NO_DOOR = (Seam.METRICS,)  # of a run
 _WORSE = (Shown.BROKEN, Shown.DOES_NOT_LEARN)
 _BETTER = (Shown.LEARNS_IN_PART, Shown.LEARNS)
@@ -36,7 +35,7 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
     wanted: list[Wanted] = []
     now, new = record, found
     while run is not None and len(wanted) < MOST_REPAIRS:
-        fault = next((f for f in new if f.severity != Severity.NOTE and not _holds(passed, f)), None)
+        fault = first_fault(f for f in new if not _holds(passed, f))
         looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
         if fault is None or fault.repair is None or looked is None or not _has_door(fault, looked):
             break
@@ -69,7 +68,7 @@ def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None
 def is_mendable(record: Record) -> bool:
     """Whether a rule explains what ended a run, with a repair that a further run can have in force."""
     ends = [look for look in record.looks if look.is_end]
-    first = next((f for f in judge_looks(ends)[0] if f.severity != Severity.NOTE), None)
+    first = first_fault(judge_looks(ends)[0])
     return first is not None and first.repair is not None and any(_has_door(first, look) for look in ends)
 
 

@@ -54,6 +54,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.learnt OverfitFacts.falling
         OverfitFacts.predicted_classes OverfitFacts.batch_classes OverfitFacts.diverged OverfitFacts.slow
         WarningFacts.heard"""),
+    ("made of the short runs that both share", TORCH, "OverfitFacts.floor"),
     ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
@@ -71,7 +72,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         BatchFacts.collator_masks BatchFacts.vocabulary_facts"""),
     ("a tokenizer, which the model's inputs do not lead to", KERAS, """
         BatchFacts.tokenizer_size BatchFacts.padding_shares BatchFacts.attended_padding BatchFacts.hidden_tokens
-        BatchFacts.padding_tokens DatasetFacts.tokenizer DatasetFacts.cut_texts
+        BatchFacts.padding_tokens
         ForwardFacts.unmasked_padding_changes ForwardFacts.padding_let_in_changes LossFacts.token_offset
         ForwardFacts.causal"""),
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
@@ -85,7 +86,6 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.keeps_predictions EvaluationFacts.set_names EvaluationFacts.set_name
         EvaluationFacts.batch_keys EvaluationFacts.loss_keys EvaluationFacts.best_metric
         EvaluationFacts.best_greater LossFacts.padding_label_change"""),
-    ("sets with columns of names", KERAS, "DatasetFacts.lookalikes"),
     ("a function of metrics that the framework calls", TORCH, "EvaluationFacts.metrics_by"),
     ("statements of a loop", KERAS, """
         DatasetFacts.batch_order DatasetFacts.evaluation_place DatasetFacts.mispaired EvaluationFacts.in_loop

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from trainwright.core import Failure, Repair
+from trainwright.probes.constant import JudgedLoss
 from trainwright.stages.overfit import Hits
 
 
@@ -65,6 +66,16 @@ class Record(Protocol):
     loss: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """A batch in evaluation mode."""
+
+    loss: float
+    losses: list[JudgedLoss]
+    answers: tuple[list[int], list[int]] = ([], [])
+    """Predicted and true classes of its rows, if its labels say; otherwise its loss calls may."""
+
+
 class Training(Protocol):
     """A training that can take steps with repairs in force; it defines what a batch is."""
 
@@ -87,3 +98,6 @@ class Training(Protocol):
 
     def take_step(self, batch: Any, number: int) -> Record:
         """Take one step with its update; the record includes an exception that it raised."""
+
+    def look(self, batch: Any) -> Evaluated | None:
+        """The batch in evaluation mode, without an update; None if that raised."""

@@ -12,16 +12,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.adapters.data.reading import length
-from trainwright.adapters.torch.loader_lines import loader_places
-from trainwright.adapters.torch.words import LOOP
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
 from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
-from trainwright.stages.setup import RankFacts, SetupFacts
-from trainwright.tensors.items import reader_of
+from trainwright.stages.setup import RankFacts
+from trainwright.tensors.items import length, reader_of
 
 # Number of training rows to hash, spread over the set, to detect a different set or order.
 HASHED_ROWS = 16
@@ -31,7 +28,7 @@ HASHED_NUMBERS = 64
 
 def loop_rank(frame: FrameType, seen: Seen, position: Position) -> RankFacts:
     """The facts of a process that makes its first update, by the frame that makes it."""
-    loader = _drawn_loader()
+    loader = drawn_loader()
     weights = [p for optimizer in seen.optimizers for group in optimizer.param_groups for p in group["params"]]
     values = [_held(v) for v in frame.f_locals.values() if not isinstance(v, nn.Module)]
     batch = [v for held in values for v in held if isinstance(v, torch.Tensor) and v.is_leaf and not v.requires_grad]
@@ -43,23 +40,9 @@ def loop_rank(frame: FrameType, seen: Seen, position: Position) -> RankFacts:
         kept.put_back()
 
 
-def _drawn_loader() -> Any:
+def drawn_loader() -> Any:
     """The first loader that the script draws from, or None."""
     return next((one for iterator in begun_iterators() if (one := loader_of(iterator)) is not None), None)
-
-
-def rank_setup(seen: Seen, frame: FrameType, trainer: Any = None) -> SetupFacts:
-    """What is known of the training of these processes.
-
-    Args:
-        trainer: the Trainer that trains; None: the script's own loop does.
-    """
-    if trainer is not None:
-        from trainwright.adapters.trainer.setup import setup_facts
-
-        return setup_facts(trainer, frame, seen)
-    loader = _drawn_loader()
-    return SetupFacts(words=LOOP, ranks=seen.ranks, places=loader_places(loader, seen) if loader is not None else {})
 
 
 def _held(value: Any) -> Iterable[Any]:

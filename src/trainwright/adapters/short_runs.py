@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from trainwright.adapters.base import Run, Train, Training
+from trainwright.adapters.base import Evaluated, Run, Train, Training
 from trainwright.core import Repair
 from trainwright.core.trial import LOSS, Outcome, Trial
+from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.stages import OverfitFacts
 from trainwright.stages.learning import NO_LOSS
-from trainwright.stages.overfit import measure_overfit
+from trainwright.stages.overfit import Hits, measure_overfit
 from trainwright.timing import now
 
 MOST_SECONDS = 30.0
@@ -36,16 +37,8 @@ def rate_share(step: int, warmup: int) -> float:
     return min(1.0, (step + 1) / (rise + 1))
 
 
-def train(
-    training: Training,
-    at_end: Callable[[Sequence[Any]], dict[str, Any]],
-    request: Train,
-) -> Run:
-    """Take steps over the same batches in turn, from the initial weights; then restore the weights.
-
-    Args:
-        at_end: measures the batches after the steps; returns fields of Run.
-    """
+def train(training: Training, request: Train) -> Run:
+    """Take steps over the same batches in turn, from the initial weights; then restore the weights."""
     training.reset()
     losses: list[float] = []
     started, failure = now(), None
@@ -70,7 +63,7 @@ def train(
                     break
                 if now() - started > MOST_SECONDS or _is_lost(losses):
                     break
-            shown = at_end(chosen)
+            shown = _measure_end(training, chosen)
     finally:
         training.active.tried = []
         training.reset()
@@ -81,6 +74,38 @@ def train(
         seconds=now() - started,
         **shown,
     )
+
+
+def _measure_end(training: Training, batches: Sequence[Any]) -> dict[str, Any]:
+    """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction, as fields of `Run`."""
+    looks: list[Evaluated] = []
+    for batch in batches:
+        look = training.look(batch)
+        if look is None:
+            return {}
+        looks.append(look)
+    losses = [look.loss for look in looks]
+    answers = [_find_answers(look) for look in looks]
+    constant, floor = constant_and_floor([look.losses for look in looks], losses)
+    is_complete = all(predicted for predicted, _ in answers)
+    return {
+        "evaluated": sum(losses) / len(losses),
+        "constant": constant,
+        "floor": floor,
+        "predictions": tuple(c for predicted, _ in answers for c in predicted) if is_complete else (),
+        "labels": tuple(c for _, true in answers for c in true) if is_complete else (),
+        "hits": all_hits([hits_of_classes(*told) or _hits_of(look.losses) for told, look in zip(answers, looks)]),
+    }
+
+
+def _find_answers(look: Evaluated) -> tuple[list[int], list[int]]:
+    """Predicted and true classes: from the batch's labels, otherwise from the targets of its only loss call."""
+    return look.losses[0].answers if not look.answers[0] and len(look.losses) == 1 else look.answers
+
+
+def _hits_of(calls: Sequence[JudgedLoss]) -> Hits | None:
+    """Of a batch whose rows have no class of their own: of its only loss call."""
+    return calls[0].hits if len(calls) == 1 else None
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch import nn
 
-from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch import forward_probes
 from trainwright.adapters.torch.called_model import Probe, label_name, rows_of
 from trainwright.adapters.torch.gradients import cuts_of_their_step, gradients_now, graph_facts, share_of_loss
@@ -21,11 +19,11 @@ from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
-from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.torch.gates import Passed, cleared_between, unscaled_late
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
+from trainwright.tensors.items import length
 
 if TYPE_CHECKING:
     from trainwright.look.look import Looking
@@ -103,7 +101,7 @@ def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
             model=look.roots[0],
             inputs=dict(look.inputs),
             vocabulary=vocabulary_of(model),
-            pad_id=getattr(look.tokenizer(looking.trainer), "pad_token_id", None),
+            pad_id=getattr(looking.kind.find_tokenizer(look.scope), "pad_token_id", None),
             label_keys=tuple(
                 dict.fromkeys([*([measured.key] if measured.key else []), "labels", "label", "label_ids"])
             ),
@@ -125,11 +123,10 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
     for parameter, _ in kept:  # as backward left them, before anything was clipped or cleared
         parameter.grad = passed.reached.get(id(parameter), parameter.grad)
     try:
-        clip = getattr(getattr(looking.trainer, "args", None), "max_grad_norm", None) or None
-        facts = gradient_facts(record, model, seen().modules.get, clip, look.draws)
+        facts = gradient_facts(record, model, seen().modules.get, looking.kind.largest_norm, look.draws)
         if facts is None or look.graph is None:
             return
-        owners = {"trainer": looking.trainer} if looking.trainer is not None else _owners(look.scope)
+        owners = looking.kind.list_owners(look.scope)
         facts = graph_facts(facts, look.graph, model, owners, seen().modules.get)
     finally:
         for parameter, gradient in kept:
@@ -160,15 +157,6 @@ def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None
         update_growth=update_growth(passed.optimizers[0], max(2, look.draws)) if passed.optimizers else None,
     )
     measured.gradients = {name: gradient.copy() for name, gradient in gradients_now(model).items()}
-
-
-def _owners(scope: Mapping[str, Any]) -> dict[str, Any]:
-    """The script's objects that may still hold a part of the step's graph."""
-    return {
-        name: value
-        for name, value in scope.items()
-        if not name.startswith("_") and has_attributes(value, "__dict__") and not isinstance(value, nn.Module)
-    }
 
 
 def _measure_influence(facts: Held, measured: Measured) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,6 +14,13 @@ from trainwright.stages import LearningFacts, SetupFacts
 
 Held = Mapping[type[Facts], Facts]
 Answer = Callable[[Rule, int, Trial], Outcome]
+# As many faults of a training are mended one after the other.
+MOST_REPAIRS = 6
+
+
+def first_fault(found: Iterable[Finding]) -> Finding | None:
+    """The first finding that is no note: the one to mend."""
+    return next((f for f in found if f.severity != Severity.NOTE), None)
 
 
 def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bool = False) -> list[str]:
@@ -41,7 +48,7 @@ def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bo
                 break
         known = {(f.name, f.where) for f in found}
         found += [f for f in of_facts if f not in found and not (is_end and (f.name, f.where) in known)]
-        if any(f.severity != Severity.NOTE for f in of_facts):
+        if first_fault(of_facts) is not None:
             break
     return failed
 
@@ -70,7 +77,7 @@ def ask_rule(rule: Rule, facts: Held, answer: Answer) -> Iterator[Finding]:
 
 
 def _ask(rule: Rule, facts: Held, answer: Answer, found: list[Finding], failed: list[str]) -> Iterator[Finding]:
-    if rule.residual and any(f.severity != Severity.NOTE for f in found):
+    if rule.residual and first_fault(found) is not None:
         return
     try:
         yield from ask_rule(rule, facts, answer)

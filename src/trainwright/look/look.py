@@ -18,7 +18,6 @@ from torch import nn
 
 from trainwright.adapters.script_end.refused_calls import refused_in
 from trainwright.adapters.torch.batches import POOLED
-from trainwright.core import Place
 from trainwright.look.called import (
     LiveOptimizers,
     Several,
@@ -34,6 +33,7 @@ from trainwright.look.called import (
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.facts import add_second_step, measure_first_step
 from trainwright.look.observers import RunGraphWatch, RunObserver
+from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
 from trainwright.look.sets import Watched
 from trainwright.look.state import Look, Phase
@@ -72,41 +72,28 @@ class Looking:
         self.loader: Any = None
         self.items: Any = None
         self.last_loader: Callable[[], Any] = lambda: None
-        self.trainer: Any = None
-        """The Trainer whose `train` is under way, and whether the script gave it an optimizer and a schedule."""
-        self.had = True, True
-        self.lightning: Any = None
-        self.frame: FrameType | None = None
-        """The script's, that calls for the training under way."""
+        self.kind = LoopTraining()
+        """Of the training that is under way."""
         self.is_given_up = False
         self.tries, self.waits_for_step = 0, False
 
-    @property
-    def where(self) -> Place | None:
-        """The script's line that calls for the training."""
-        return place_of(self.frame) if self.frame is not None else None
-
-    def begin_training(self, frame: FrameType, *, trainer: Any = None, lightning: Any = None) -> None:
+    def begin_training(self, kind: LoopTraining) -> None:
         """A framework's trainer begins to train."""
-        self.trainer, self.lightning, self.frame = trainer, lightning, frame
-        self.had = (
-            (trainer.optimizer is not None, trainer.lr_scheduler is not None) if trainer is not None else (True, True)
-        )
-        if trainer is not None and self._is_repaired():
-            self.repairing.mend_trainer(trainer, {**frame.f_globals, **frame.f_locals})
+        self.kind = kind
+        if self._is_repaired():
+            kind.mend(self.repairing)
 
     def end_training(self, error: BaseException | None = None) -> None:
         """The framework's trainer is left, by an exception or at its end."""
         if self.look.facts:
             with quiet():
                 self._end(error)
-        self.trainer = self.lightning = self.frame = None
-        self.had = True, True
+        self.kind = LoopTraining()
 
     def begin_call(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         """A module is called from outside."""
         look = self.look
-        is_free = not (self.is_given_up or look.is_open or self.trainer is not None)
+        is_free = not (self.is_given_up or look.is_open or self.kind.is_asked_again)
         self.evaluating.begin_call(module, self.optimizers.list_held, may_watch=is_free)
         if self.is_given_up or not torch.is_grad_enabled():
             return
@@ -236,7 +223,7 @@ class Looking:
         look = self.look
         look.loader, look.items = self.loader, self.items
         look.model = find_outermost(module)
-        if not self.had[0]:  # the Trainer's own is not the script's
+        if not self.kind.had_optimizer:  # the Trainer's own is not the script's
             for optimizer in self.optimizers.list_live():
                 seen().optimizers.pop(optimizer, None)
         frame = user_frame(sys._getframe(1))
@@ -246,7 +233,7 @@ class Looking:
             frame = user_frame(frame.f_back) if frame.f_back is not None else None
         repairs = self.repairing.list_step() if self._is_repaired() else []
         if self._is_repaired():
-            self.repairing.mend_parts(look.model, self.optimizers.list_live(), is_trainer=self.trainer is not None)
+            self.repairing.mend_parts(look.model, self.optimizers.list_live())
         look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
         look.graph = RunGraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()

@@ -24,8 +24,8 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
-from trainwright.core import Facts, Finding, Severity
-from trainwright.look.judging import judge_facts
+from trainwright.core import Facts, Finding
+from trainwright.look.judging import MOST_REPAIRS, first_fault, judge_facts
 from trainwright.look.looked import Looked
 from trainwright.look.tried import Outcomes, Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
@@ -50,8 +50,6 @@ from trainwright.tensors.keras.which_keras import walk_version_of
 
 # Trainings of a script that are looked at, and the values of a model of which copies are kept.
 MOST_LOOKS, MOST_VALUES = 4, 100_000_000
-# As many faults of a training are mended one after the other.
-MOST_REPAIRS = 6
 # For one measurement, for reading rows of a set, and for all looks together.
 STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 40.0, 1.0, 120.0
 EVALUATED_BATCHES = 2
@@ -184,7 +182,7 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
                 facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
             found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
             looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
-            fault = next((f for f in found if f.severity != Severity.NOTE), None)
+            fault = first_fault(found)
             if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
                 break
             try:
@@ -249,7 +247,7 @@ def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[li
             facts = {**facts, OverfitFacts: overfit}
     answer = trials.answer if trials is not None else Looked(0, {}).answer
     judge_facts(facts, answer, found)
-    if not any(f.severity != Severity.NOTE for f in found):
+    if first_fault(found) is None:
         learned = {} if is_mended else _measure_learning(fit)
         facts = {**facts, **learned, **_try_rows(fit, facts, until)}
         found.clear()

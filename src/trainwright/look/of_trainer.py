@@ -1,278 +1,220 @@
-"""What a Trainer shows behind the run, in its process: its evaluation once more, whether it learned, and the tokens of its rows."""
+"""A Trainer: it holds its parts, evaluates by itself, and is asked once more behind the run, in its process."""
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from trainwright.adapters.data.odd_rows import Items, RowStep, Step
-from trainwright.adapters.learning import Judged, Passed, Trained, measure_trained
-from trainwright.adapters.torch.batches import other_padding_labels, special_ids
-from trainwright.adapters.torch.called_model import left_as_it_was
-from trainwright.adapters.torch.constant import JudgedLosses
-from trainwright.adapters.torch.memory import measure_memory
-from trainwright.adapters.torch.runs import Look as Evaluated
+from trainwright.adapters.learning import measure_trained
+from trainwright.adapters.process_fingerprint import trainer_rank
+from trainwright.adapters.torch.called_model import accepted_names
+from trainwright.adapters.torch.schedule import continue_rates
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
 from trainwright.adapters.trainer import evaluation
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.adapters.trainer.repairs import find_tokenizer
-from trainwright.adapters.trainer.row_changes import token_rows
-from trainwright.core import Place
-from trainwright.look.facts import change
-from trainwright.look.observers import RunObserver
-from trainwright.look.replay import RunLosses
-from trainwright.look.state import Look
-from trainwright.probes.information import sketch
-from trainwright.seams.failures.blame import failure_of, is_own, tolerated
+from trainwright.adapters.trainer.row_changes import changes_of_rows, token_rows
+from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
+from trainwright.core import Failure, Place
+from trainwright.look.facts import Held, change
+from trainwright.look.of_loop import LoopTraining
+from trainwright.look.sets import Sets, list_data
+from trainwright.look.trainer_batches import (
+    MOST_SECONDS,
+    READING_SECONDS,
+    TrainerLearner,
+    TrainerSteps,
+    change_padding,
+    find_anomaly,
+    measure_step_memory,
+)
+from trainwright.seams.devices.memory_owners import is_out_of_memory
+from trainwright.seams.failures.blame import frames_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
-from trainwright.seams.listening.seen import quiet
-from trainwright.seams.state.snapshot import RandomState, seed_everything
-from trainwright.seams.torch.graph import anomalies
-from trainwright.seams.torch.stations import PassRecord
-from trainwright.stages import BatchFacts, EvaluationFacts, GradientFacts, LearningFacts, LossFacts, MemoryFacts
+from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.processes import Position
+from trainwright.seams.source.written import key_places
+from trainwright.seams.state.snapshot import RandomState
+from trainwright.stages import (
+    BatchFacts,
+    EvaluationFacts,
+    ForwardFacts,
+    GradientFacts,
+    LearningFacts,
+    LossFacts,
+    RankFacts,
+    SetupFacts,
+)
 from trainwright.stages.learning import FEWEST_UPDATES
-from trainwright.timing import now
 
-# Seconds for reading batches, and for all that is asked of one Trainer.
-READING_SECONDS, MOST_SECONDS = 1.0, 20.0
-# A loss that is the value of one call, and not by chance near it.
-SAME_VALUE = 1e-6
-# Batches that are kept for the steps may take this much memory together, in bytes.
-MOST_BYTES = 512 * 2**20
+if TYPE_CHECKING:
+    from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
+    from trainwright.look.look import Looking
+    from trainwright.look.repairs import Repairing
+    from trainwright.look.replay import Replay
+    from trainwright.look.row_steps import RowSteps
+    from trainwright.look.state import Look
+
+# Updates of a schedule that it is followed over.
+MOST_PLANNED = 20_000
+_TRAINER, _EVALUATIONS = "transformers.trainer", ("evaluate", "predict")
 
 
-class _Learner(Trained):
-    """A Trainer's batches, whose model has the weights that it trained."""
+class TrainerTraining(LoopTraining):
+    """A training that a Trainer makes."""
 
-    def __init__(self, trainer: Any) -> None:
-        self.trainer = trainer
+    is_asked_again = True
+
+    def __init__(self, trainer: Any, frame: FrameType) -> None:
+        self.trainer, self._frame = trainer, frame
+        self.had_optimizer, self.had_schedule = trainer.optimizer is not None, trainer.lr_scheduler is not None
 
     @property
     def model(self) -> Any:
-        """The trained model."""
         return self.trainer.model
 
-    def fresh(self, most: int, seconds: float) -> list[Mapping[str, Any]]:
-        seed_everything(1)
-        with tolerated(), quiet():  # data that raise are reported with the batches
-            return _take_batches(iter(self.trainer.get_train_dataloader()), most, seconds)
-        return []
+    @property
+    def largest_norm(self) -> float | None:  # type: ignore[override]
+        return getattr(getattr(self.trainer, "args", None), "max_grad_norm", None) or None
 
-    def held_out(self, rows: int, seconds: float) -> list[Mapping[str, Any]]:
-        if (data := evaluation_set_of(self.trainer)) is None:
-            return []
-        found: list[Mapping[str, Any]] = []
-        started = now()
-        with tolerated(), quiet():
-            for batch in self.trainer.get_eval_dataloader(data):
-                found.append(batch)
-                rows -= _count_rows(batch)
-                if rows <= 0 or now() - started > seconds:
-                    break
-        return found
+    def mend(self, repairing: Repairing) -> None:
+        repairing.mend_trainer(self.trainer, self._scope)
 
-    def count_rows(self, batch: Any) -> int:
-        return _count_rows(batch)
+    def find_tokenizer(self, scope: Mapping[str, Any]) -> Any:
+        return getattr(self.trainer, "processing_class", None) or super().find_tokenizer(scope)
 
-    def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
-        record = PassRecord(self.model, _count_rows(batch), sketch, chosen)
-        if not record.rows:
-            return None
-        judged = self._judged(batch, record.watching())
-        if judged is None or not record.complete:
-            return None
-        return Passed(given=record.given, results=record.results, losses=judged.calls)
+    def list_owners(self, scope: Mapping[str, Any]) -> dict[str, Any]:
+        return {"trainer": self.trainer}
 
-    def judged(self, batch: Any) -> Judged | None:
-        return self._judged(batch, contextlib.nullcontext())
+    def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
+        return setup_facts(self.trainer, self._frame, seen())
 
-    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> Judged | None:
-        with quiet(), left_as_it_was(self.model), watching:
-            look = self.look(batch, by_row=True)
-        return _calls_of(look) if look is not None else None
+    def is_rate_written(self, optimizers: Sequence[Any]) -> bool:
+        return super().is_rate_written(optimizers) if self.had_optimizer else rate_is_written(self.trainer, seen())
 
-    def label_key(self, batch: Mapping[str, Any]) -> str | None:
-        """The name of a batch's labels."""
-        return next((name for name in [*self.trainer.label_names, "labels", "label"] if name in batch), None)
+    def find_row_changes(self, items: Any, view: Mapping[str, Any]) -> dict[str, Any]:
+        return changes_of_rows(self.trainer, items, view)
 
-    def label_of(self, batch: Mapping[str, Any]) -> Any:
-        """The labels of a batch, or None."""
-        return batch.get(self.label_key(batch) or "")
+    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
+        planned: int = self.trainer.state.max_steps
+        return planned
 
-    def look(self, batch: Mapping[str, Any], *, by_row: bool = False) -> Evaluated | None:
-        """A batch's loss and answers, without updates; None if that raised."""
-        trainer, loss = self.trainer, math.nan
-        model = trainer.model
-        model.eval()
-        with (
-            RunLosses(by_row) as seen,
-            _noting_smoothed(trainer, seen),
-            RunObserver(model, [model]).catching() as record,
-            torch.no_grad(),
-        ):
-            loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
-        if record.failure is not None:
-            return None
-        return Evaluated(loss=loss, losses=seen.calls, scores=record.scores, labels=self.label_of(batch))
+    def continue_rates(self, rates: list[float], planned: int) -> list[float]:
+        if not len(rates) < planned <= MOST_PLANNED:
+            return rates
+        with quiet():
+            return [*rates, *continue_rates(self.trainer.lr_scheduler, planned - len(rates))]
 
+    def count_warmup(self, planned: int) -> int | None:
+        warmup: int = self.trainer.args.get_warmup_steps(planned)
+        return warmup
 
-def _calls_of(look: Evaluated) -> Judged | None:
-    """The loss calls that make up a batch's loss; None if one of them is not known row by row."""
-    alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    known = [call.rows for call in alone[-1:] or look.losses]  # others may be of an evaluation within the step
-    return Judged(look.loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+    def form_sets(self, scope: Mapping[str, Any] | None = None) -> Sets:
+        trainer, scope = self.trainer, self._scope if scope is None else scope
+        return Sets(
+            data=trainer.train_dataset,
+            kind=self,
+            label_names=tuple(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"])),
+            accepts=accepted_names(trainer.model)[0],
+            scope=list_data(scope),
+            tokenizer=find_tokenizer(trainer, scope),
+            batch_size=trainer.args.train_batch_size,
+            drops_last=trainer.args.dataloader_drop_last,
+            held=[(evaluation_set_of(trainer), {}, lambda: True)],
+        )
 
+    def place_labels(self, column: str) -> Place | None:
+        places = key_places(self._frame.f_code.co_filename, column, self._frame.f_lineno)
+        return places[-1] if places else None
 
-def _count_rows(values: Any) -> int:
-    """How many rows the tensors of a batch have; 0 unless all have one first axis, and it is that of rows."""
-    found = [t for t in _tensors(values) if t.dim()]
-    rows = len(found[0]) if found else 0
-    return 0 if any(len(t) != rows or t.layout != torch.strided for t in found) else rows
+    def find_steps(
+        self, replay: Replay | None, placed: Mapping[str, str], collate: Callable[[Any], Any]
+    ) -> RowSteps | TrainerSteps:
+        return super().find_steps(replay, placed, collate) if replay is not None else TrainerSteps(self.trainer)
 
-
-def _take_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
-    """Batches until there are enough, the time is over, or they fill the memory set aside for them; at least one."""
-    started, taken, filled = now(), list[Any](), 0
-    for item in items:
-        taken.append(item)
-        filled += sum(t.numel() * t.element_size() for t in _tensors(item))
-        if len(taken) >= most or filled > MOST_BYTES or now() - started > seconds:
-            break
-    return taken
-
-
-def _tensors(values: Any) -> list[torch.Tensor]:
-    if isinstance(values, torch.Tensor):
-        return [values]
-    if isinstance(values, Mapping):
-        values = list(values.values())
-    if isinstance(values, (list, tuple)):
-        return [t for v in values for t in _tensors(v)]
-    return []
-
-
-@contextlib.contextmanager
-def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
-    """Also record the loss of `label_smoothing_factor`, which transformers computes itself."""
-    own: Any = getattr(trainer, "label_smoother", None)
-
-    def smoother(outputs: Any, labels: Any, shift_labels: bool = False, **more: Any) -> Any:
-        value = own(outputs, labels, shift_labels=shift_labels, **more)
-        logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
-        if shift_labels:
-            logits, labels = logits[..., :-1, :], labels[..., 1:]
-        options = {"label_smoothing": own.epsilon, "ignore_index": own.ignore_index}
-        flat = logits.detach().reshape(-1, logits.shape[-1])
-        seen.note("cross_entropy", flat, labels.reshape(-1), float(value.detach()), options)
-        return value
-
-    if own is None or not seen.by_row:
-        yield
-        return
-    trainer.label_smoother = smoother
-    try:
-        yield
-    finally:
-        trainer.label_smoother = own
-
-
-class TrainerSteps:
-    """Steps on chosen rows, as a Trainer forms their batch, with the weights that it has."""
-
-    def __init__(self, trainer: Any) -> None:
-        self._trainer = trainer
-
-    def on(self, data: Any) -> Step:
-        """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
-
-    def of_items(self, items: Sequence[Any]) -> RowStep | None:
-        """A step on items of a set, which are read as they are asked for; None where they make no batch."""
-        trainer = self._trainer
-        kept, trainer.train_dataset = trainer.train_dataset, items
-        trainer.model.train()
+    def add_trained(self, look: Look) -> None:
+        random = RandomState()
         try:
-            batch = next(iter(trainer.get_train_dataloader()))
-            return RowStep(loss=float(trainer.compute_loss(trainer.model, trainer._prepare_inputs(batch)).detach()))
-        except StopIteration:
-            return None
-        except Exception as error:  # the script's own code, with other rows than it was given
-            return RowStep(failure=str(failure_of(error)))
+            with stopped_after(MOST_SECONDS), quiet(), silenced():
+                self._add_trained(look)
+        except OutOfTime:
+            pass
+        except Exception as error:  # the script's, in data or functions that are asked once more
+            if is_own(error, measuring=True):
+                raise
         finally:
-            trainer.train_dataset = kept
+            random.put_back()
 
+    def _add_trained(self, look: Look) -> None:
+        """With its last weights, then with its first ones."""
+        trainer, facts = self.trainer, look.facts
+        tokenizer = find_tokenizer(trainer, look.sets.scope if look.sets is not None else {})
+        if tokenizer is not None and (tokens := token_rows(trainer.train_dataset)):
+            change(facts, BatchFacts, vocabulary_facts=vocabulary_facts(tokens, tokenizer, trainer.model))
+        learner = TrainerLearner(trainer)
+        change(facts, LossFacts, padding_label_change=change_padding(learner, tokenizer))
+        facts[EvaluationFacts] = evaluation.measure(trainer)
+        if look.replay.can_reset and look.updates >= FEWEST_UPDATES:
+            learned = measure_trained(
+                learner,
+                updates=look.updates,
+                planned=trainer.state.max_steps or None,
+                seconds=READING_SECONDS,
+                reset=look.replay.reset,
+            )
+            facts |= {LearningFacts: learned} if learned is not None else {}
+        gradients = facts.get(GradientFacts)
+        if isinstance(gradients, GradientFacts) and any(one.non_finite for one in gradients.gradients):
+            operation, where = find_anomaly(learner, look)
+            change(facts, GradientFacts, anomaly=operation, anomaly_at=where)
 
-def measure_trainers_memory(trainer: Any) -> MemoryFacts:
-    """What takes the memory in a Trainer's step, once a batch was too large for it."""
-    model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
-
-    def step(rows: Mapping[str, Any]) -> None:
-        trainer.compute_loss(model, trainer._prepare_inputs(dict(rows))).backward()
-
-    def update() -> Any:
-        optimizer = trainer.optimizer if trainer.optimizer is not None else trainer.create_optimizer()
-        optimizer.step()
-        return optimizer
-
-    model.train()
-    return measure_memory(model, batch, step, update)
-
-
-def add_trained(look: Look) -> None:
-    """Measure a Trainer that has trained, as it is behind the run: with its last weights, then with its first ones."""
-    trainer, facts, random = look.trainer, look.facts, RandomState()
-    tokenizer = find_tokenizer(trainer, look.sets.scope if look.sets is not None else {})
-    try:
-        with stopped_after(MOST_SECONDS), quiet(), silenced():
-            if tokenizer is not None and (tokens := token_rows(trainer.train_dataset)):
-                change(facts, BatchFacts, vocabulary_facts=vocabulary_facts(tokens, tokenizer, trainer.model))
-            learner = _Learner(trainer)
-            change(facts, LossFacts, padding_label_change=_change_padding(learner, tokenizer))
-            facts[EvaluationFacts] = evaluation.measure(trainer)
-            if look.replay.can_reset and look.updates >= FEWEST_UPDATES:
-                learned = measure_trained(
-                    learner,
-                    updates=look.updates,
-                    planned=trainer.state.max_steps or None,
-                    seconds=READING_SECONDS,
-                    reset=look.replay.reset,
-                )
-                facts |= {LearningFacts: learned} if learned is not None else {}
-            gradients = facts.get(GradientFacts)
-            if isinstance(gradients, GradientFacts) and any(one.non_finite for one in gradients.gradients):
-                operation, where = _find_anomaly(learner, look)
-                change(facts, GradientFacts, anomaly=operation, anomaly_at=where)
-    except OutOfTime:
-        pass
-    except Exception as error:  # the script's, in data or functions that are asked once more
-        if is_own(error, measuring=True):
-            raise
-    finally:
-        random.put_back()
-
-
-def _change_padding(learner: _Learner, tokenizer: Any) -> float | None:
-    """How far the loss of a batch changes, as a share of it, if padding gets other labels; None: it has none."""
-    batch = next(iter(learner.fresh(1, READING_SECONDS)), {})
-    _, pad_id, eos_id = special_ids(learner.model, tokenizer)
-    key = learner.label_key(batch)
-    other = other_padding_labels(batch, key, pad_id, eos_id) if key is not None else None
-    if key is None or other is None:
+    def measure_end(self, error: Exception, failure: Failure, looking: Looking) -> Held | None:
+        known = looking.done[-1].facts if looking.done else {}
+        if _is_of_evaluation(error):
+            if looking.done:
+                looking.failed = looking.done.pop()
+            return {**known, **_evaluate_again(self.trainer, failure)}
+        if is_out_of_memory(error):
+            setup: Held = {kind: facts for kind, facts in known.items() if kind is SetupFacts}
+            return {**setup, ForwardFacts: measure_step_memory(self.trainer, failure)}
         return None
-    before, after = (learner.look({**batch, key: labels}) for labels in (batch[key], other))
-    return abs(after.loss - before.loss) / (abs(before.loss) + 1e-12) if before and after else None
+
+    def measure_early_setup(self, loader: Any) -> SetupFacts:
+        return setup_facts(self.trainer, self._frame, seen())
+
+    def measure_rank(self, frame: FrameType, position: Position) -> RankFacts:
+        return trainer_rank(self.trainer, position)
+
+    def complete_called(
+        self, facts: Held, setup: SetupFacts, call: ModelOutside | LossOutside | BatchOutside | None
+    ) -> Held:
+        if isinstance(batch := facts.get(BatchFacts), BatchFacts):
+            names, takes_any = accepted_names(self.trainer.model)
+            changes = changes_of_rows(self.trainer)
+            facts = facts | {BatchFacts: replace(batch, accepts=names, accepts_any=takes_any, **changes)}
+        return facts | {SetupFacts: setup}
+
+    @property
+    def _scope(self) -> dict[str, Any]:
+        return {**self._frame.f_globals, **self._frame.f_locals}
 
 
-def _find_anomaly(learner: _Learner, look: Look) -> tuple[str, Place | None]:
-    """The function whose backward makes a step's gradients not finite, and the user's line that called it; empty: none does."""
-    trainer, batch = learner.trainer, next(iter(learner.fresh(1, READING_SECONDS)), {})
-    if look.replay.can_reset:
-        look.replay.reset()
-    with tolerated(), anomalies() as found:  # it raises in the backward pass
-        trainer.compute_loss(trainer.model, trainer._prepare_inputs(batch)).backward()
-    return found[0] if found else ("", None)
+def _is_of_evaluation(error: Exception) -> bool:
+    """Whether an evaluation was under way."""
+    codes = {frame.f_code.co_name for frame in frames_of(error) if frame.f_globals.get("__name__") == _TRAINER}
+    return not codes.isdisjoint(_EVALUATIONS)
+
+
+def _evaluate_again(trainer: Any, failure: Failure) -> Held:
+    """The facts of the evaluation, if it raises again what it raised before."""
+    try:
+        with stopped_after(MOST_SECONDS):
+            found = evaluation.measure(trainer)
+    except OutOfTime:
+        return {}
+    raised = found.failure or found.metrics_failure
+    is_same_line = raised is not None and (raised.type, raised.where) == (failure.type, failure.where)  # of fewer rows
+    return {EvaluationFacts: found} if is_same_line else {}

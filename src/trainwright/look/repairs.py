@@ -27,6 +27,7 @@ class Repairing:
     training: int = 1
     """The number of the training that they are for."""
     _has_mended: bool = False
+    _has_mended_trainer: bool = False
 
     def list_step(self) -> list[Repair]:
         """Those of calls in a step; a batch is changed as the model is given it."""
@@ -45,6 +46,7 @@ class Repairing:
         """Change a Trainer's parts, before it trains."""
         from trainwright.adapters.trainer.repairs import change_parts
 
+        self._has_mended_trainer = True
         for repair in self._list(Seam.TRAINER):
             with tolerated(), quiet():
                 try:
@@ -52,12 +54,12 @@ class Repairing:
                 except (PartMissing, KeyError):
                     continue  # it has no such part: the repair is not made
 
-    def mend_parts(self, model: nn.Module, optimizers: Sequence[Any], *, is_trainer: bool) -> None:
+    def mend_parts(self, model: nn.Module, optimizers: Sequence[Any]) -> None:
         """Change the model, and its optimizers with their schedules, before the first step; once."""
         if self._has_mended:
             return
         self._has_mended = True
-        for repair in () if is_trainer else self._list(Seam.TRAINER):
+        for repair in () if self._has_mended_trainer else self._list(Seam.TRAINER):
             named = dict(model.named_parameters())
             given = {"model": model, "label_names": [], "ignored_arguments": {}, **dict.fromkeys(_UNNAMED)}
             _change(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors))

@@ -17,11 +17,10 @@ import torch
 from torch import nn
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import ActiveRepairs
+from trainwright.adapters.base import ActiveRepairs, Evaluated
 from trainwright.adapters.torch.called_model import label_name, rows_of
-from trainwright.adapters.torch.constant import JudgedLosses
+from trainwright.adapters.torch.constant import JudgedLosses, answers_to
 from trainwright.adapters.torch.optimizer import peak_rates
-from trainwright.adapters.torch.runs import Look as Evaluated
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
 from trainwright.look.observers import RunObserver, original
@@ -292,7 +291,9 @@ class Replay:
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
-        return Evaluated(loss=float(loss), losses=losses.calls, scores=observer.record.scores, labels=tape.targets)
+        return Evaluated(
+            loss=float(loss), losses=losses.calls, answers=answers_to(tape.targets, observer.record.scores)
+        )
 
     def loss_of(self, tape: Tape) -> float:
         """The loss of a step, with the weights that training began with and the repairs in force."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,17 +15,16 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, default_collate
 
+from trainwright.adapters.data.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.data.odd_rows import MOST_ROWS, try_rows_of
-from trainwright.adapters.data.reading import as_mapping, length, read_split
-from trainwright.adapters.torch.called_model import accepted_names
+from trainwright.adapters.data.reading import as_mapping, read_split
 from trainwright.adapters.torch.loader_lines import loader_places
-from trainwright.adapters.torch.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
 from trainwright.core import Facts, Place
 from trainwright.look.facts import change
+from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
 from trainwright.look.row_form import Cut, find_cut, find_mispaired, is_equal, names_of_items, rename_columns
-from trainwright.look.row_steps import RowSteps
 from trainwright.look.sliced_rows import Evaluated, Sliced, find_arrays, find_evaluated, set_of
 from trainwright.probes.splits.labels import batch_order
 from trainwright.seams.failures.blame import is_own, passed_on
@@ -34,14 +32,12 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.loops.found_loops import has_attributes
-from trainwright.seams.source.written import key_places
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.stages import DatasetFacts, Mispaired, OddRowFacts, SetupFacts, Split, SplitFacts
-from trainwright.tensors.items import reader_of
+from trainwright.tensors.items import length, reader_of
 
 if TYPE_CHECKING:
     from trainwright.look.look import Looking
-    from trainwright.look.of_trainer import TrainerSteps
     from trainwright.look.state import Look
 
 # For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
@@ -99,9 +95,8 @@ class Sets:
     placed: Mapping[str, str] = field(default_factory=dict)
     """The name in the step of each column of the batch."""
     cut: Cut | None = None
-    trainer: Any = None
-    frame: FrameType | None = None
-    """The script's, that calls for a Trainer's training."""
+    kind: LoopTraining = field(default_factory=LoopTraining)
+    """Of the training; one whose framework holds no sets needs none of its own."""
     mispaired: Mispaired | None = None
     sliced: Sliced | None = None
     """The arrays that the rows are cut from, without a loader."""
@@ -120,7 +115,7 @@ class Sets:
 
 def note_sets(look: Look, looking: Looking) -> None:
     """Note the set of the batch that the first step was made with; of a step without a loader's batch, none."""
-    measured, trainer = look.measured, looking.trainer
+    measured, kind = look.measured, looking.kind
     if measured is None or looking.watched is None:
         return
     view, key = measured.view, measured.key
@@ -128,19 +123,19 @@ def note_sets(look: Look, looking: Looking) -> None:
     placed, given = max(matched, key=lambda pair: len(pair[0]), default=({}, None))
     if given is not None and not placed and (given.loader is None or given.loader is not look.loader):
         given = None
-    sliced = find_arrays(view, key, look.scope) if given is None and trainer is None else None
+    sliced = find_arrays(view, key, look.scope) if given is None and not kind.is_asked_again else None
     if sliced is not None:
         given, placed = _give_rows(sliced), {str(number): name for number, name in enumerate(sliced.columns)}
     if given is None:
         return
-    if trainer is not None:
-        look.sets = replace(sets_of_trainer(trainer, look.scope, looking.frame), given=given, placed=placed)
+    if (own := kind.form_sets(look.scope)) is not None:
+        look.sets = replace(own, given=given, placed=placed)
         return
     labels, loader = view.get(key) if key else None, given.loader
     look.sets = Sets(
         data=given.data,
         label_names=_USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *_USUAL),
-        scope=_list_data(look.scope),
+        scope=list_data(look.scope),
         tokenizer=measured.tokenizer,
         batch_size=getattr(loader, "batch_size", None) or 0,
         drops_last=bool(getattr(loader, "drop_last", False)),
@@ -162,32 +157,13 @@ def _give_rows(sliced: Sliced) -> Given:
     return Given(columns=columns, is_mapping=False, numbers=sliced.at, data=rows, loader=None)
 
 
-def sets_of_trainer(trainer: Any, scope: Mapping[str, Any], frame: FrameType | None) -> Sets:
-    """The sets that a Trainer was given."""
-    from trainwright.adapters.trainer.evaluation import evaluation_set_of
-    from trainwright.adapters.trainer.repairs import find_tokenizer
-
-    return Sets(
-        data=trainer.train_dataset,
-        trainer=trainer,
-        frame=frame,
-        label_names=tuple(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"])),
-        accepts=accepted_names(trainer.model)[0],
-        scope=_list_data(scope),
-        tokenizer=find_tokenizer(trainer, scope),
-        batch_size=trainer.args.train_batch_size,
-        drops_last=trainer.args.dataloader_drop_last,
-        held=[(evaluation_set_of(trainer), {}, lambda: True)],
-    )
-
-
 def places_of_held(loader: Any) -> dict[str, Place]:
     """The lines of an evaluation loader, by their roles; none if it is not known."""
     places = loader_places(loader, seen()) if loader is not None else {}
     return {_HELD_ROLES[role]: place for role, place in places.items() if role in _HELD_ROLES}
 
 
-def _list_data(scope: Mapping[str, Any]) -> dict[str, Any]:
+def list_data(scope: Mapping[str, Any]) -> dict[str, Any]:
     """The script's tables, lists and texts, and what reads these."""
     return {name: value for name, value in scope.items() if _is_data(value)}
 
@@ -235,7 +211,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
     if labels == _USUAL and not set(labels) & set(first) and len(first) > 1:
         labels = positions[-1:]
     loader = given.loader if given is not None else None
-    steps = _steps_of(sets, replay, getattr(loader, "collate_fn", default_collate))
+    steps = sets.kind.find_steps(replay, sets.placed, getattr(loader, "collate_fn", default_collate))
     # A Trainer's loader reads other columns of the same rows.
     read_by = {"train": given.data if given is not None else sets.data, "evaluation": held_data}
     found = measure_sets(
@@ -264,32 +240,15 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
         sampler_weights=sampler_weights(loader, train, found.train),
         shuffles=is_shuffling(loader),
         drops_last=sets.drops_last,
-        label_place=_place_labels(sets, found.train),
+        label_place=sets.kind.place_labels(labelled.column) if (labelled := found.train.labels) is not None else None,
     )
     if isinstance(setup := facts.get(SetupFacts), SetupFacts):
         change(facts, SetupFacts, places={**sets.places, **places, **setup.places})
-    data = given.data if given is not None else sets.data if sets.trainer is not None else None
+    data = given.data if given is not None else sets.data if sets.kind.is_asked_again else None
     if is_end and length(data) is not None:
         size = sets.batch_size or MOST_ROWS
         reading, bad = try_rows_of(data, found.train, steps.of_items, ROW_SECONDS, size)
         facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
-
-
-def _steps_of(sets: Sets, replay: Replay | None, collate: Callable[[Any], Any]) -> RowSteps | TrainerSteps:
-    """Steps on chosen rows: the training's first one made again, or a Trainer's."""
-    if replay is None and sets.trainer is not None:
-        from trainwright.look.of_trainer import TrainerSteps
-
-        return TrainerSteps(sets.trainer)
-    return RowSteps(replay, sets.placed, collate)
-
-
-def _place_labels(sets: Sets, train: SplitFacts) -> Place | None:
-    """The script's last line before a Trainer's call that writes a column of the labels' name."""
-    if sets.frame is None or train.labels is None:
-        return None
-    places = key_places(sets.frame.f_code.co_filename, train.labels.column, sets.frame.f_lineno)
-    return places[-1] if places else None
 
 
 def _find_evaluated(sets: Sets) -> Evaluated | None:

@@ -15,8 +15,8 @@ from trainwright.core import Facts, Place
 from trainwright.look.called import is_same
 from trainwright.look.facts import Measured
 from trainwright.look.observers import RunGraphWatch, RunObserver
+from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
-from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.seams.torch.step_record import StepRecord
@@ -95,8 +95,8 @@ class Look:
     """Its sets, to be read behind the run."""
     measured: Measured | None = None
     """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
-    trainer: Any = None
-    """The Trainer that trains, which is asked behind the run."""
+    kind: LoopTraining = field(default_factory=LoopTraining)
+    """Of a training that is asked once more behind the run; of others nothing is held."""
     root: Callable[[], Any] = lambda: None
     """The first of the modules that are called, as long as the script holds it; below: the model, the optimizers."""
     outer: Callable[[], Any] = lambda: None
@@ -154,12 +154,6 @@ class Look:
         """Let go of all that is the script's: it may build a model after the other, and needs the memory."""
         self.model = self.observer = self.graph = self.gates = self.measured = self.loader = self.items = None
         self.inputs, self.views, self.schedules, self.buffers, self.is_settled = {}, [], [], [], True
-
-    def tokenizer(self, trainer: Any) -> Any:
-        """The script's tokenizer, if it has one."""
-        own = getattr(trainer, "processing_class", None)
-        found = (v for v in self.scope.values() if callable(v) and has_attributes(v, "pad_token_id", "decode"))
-        return own or next(found, None)
 
     def has_passed(self, kind: str) -> bool:
         """Whether a call of this kind came since the update before."""

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.collation import item_facts
-from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts, peak_rates
-from trainwright.adapters.torch.schedule import continue_rates, length_of
+from trainwright.adapters.torch.optimizer import optimizer_facts, peak_rates
+from trainwright.adapters.torch.schedule import length_of
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
-from trainwright.look.setup import setup_facts as loop_setup
 from trainwright.probes.forward import units_equal
-from trainwright.seams.listening.seen import quiet, seen
+from trainwright.seams.listening.seen import seen
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
+from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
 
 if TYPE_CHECKING:
     from trainwright.look.look import Looking
     from trainwright.look.state import Look
 
-# Points of a schedule that are kept; updates of one that a Trainer's is followed over.
-POINTS, MOST_PLANNED = 200, 20_000
+# Points of a schedule that are kept.
+POINTS = 200
 
 
 def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
@@ -35,27 +33,24 @@ def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> Non
     Args:
         is_made: False: the script stopped before it.
     """
-    _measure_setup(look, looking)
+    optimizers = look.passed.optimizers or looking.optimizers.list_live()
+    look.facts[SetupFacts] = looking.kind.measure_setup(look, optimizers, _schedules(look))
     look.batches = length(look.loader) or 0
     _measure_batch(look, looking)
     note_sets(look, looking)
-    measured, found, had_own, look.trainer = look.measured, seen(), looking.had[0], looking.trainer
+    measured, kind = look.measured, looking.kind
+    look.kind = kind if kind.is_asked_again else look.kind
     if measured is None or not is_made:
         return
     own = [o for o in measured.optimizers if o.param_groups]
-    is_given = all(is_rate_written(o, found) for o in own)
-    if not had_own:
-        from trainwright.adapters.trainer.setup import rate_is_written
-
-        is_given = rate_is_written(looking.trainer, found)
     look.facts[OptimizerFacts] = optimizer_facts(
         own,
         look.model,
         look.before,
-        user_built=had_own,
+        user_built=kind.had_optimizer,
         schedule_first=_is_schedule_first(measured.passed.calls) or look.is_schedule_first,
-        rate_given=is_given,
-        rate_position=found.position_given(own[0], "lr") if own else None,
+        rate_given=kind.is_rate_written(own),
+        rate_position=seen().position_given(own[0], "lr") if own else None,
     )
     look.scope, look.before = {}, {}
 
@@ -66,28 +61,14 @@ def _is_schedule_first(calls: Sequence[str]) -> bool:
     return before.count("schedule") >= max(1, before.count("backward"))
 
 
-def _measure_setup(look: Look, looking: Looking) -> None:
-    if looking.trainer is not None:
-        from trainwright.adapters.trainer.setup import setup_facts
-
-        look.facts[SetupFacts] = setup_facts(looking.trainer, cast("Any", looking.frame), seen())
-        return
-    look.facts[SetupFacts] = loop_setup(look, looking, _schedules(look))
-
-
 def _measure_batch(look: Look, looking: Looking) -> None:
     measured = look.measured
     if measured is None or not look.inputs:
         return
     view, key = measured.view, measured.key
     names, takes_any = accepted_names(look.roots[0])
-    tokenizer = look.tokenizer(looking.trainer)
+    tokenizer = looking.kind.find_tokenizer(look.scope)
     measured.tokenizer = tokenizer
-    facts: dict[str, Any] = item_facts(look.items) if look.items is not None else {}
-    if looking.trainer is not None:
-        from trainwright.adapters.trainer.row_changes import changes_of_rows
-
-        facts |= changes_of_rows(looking.trainer, look.items, view)
     look.facts[BatchFacts] = BatchFacts(
         rows=rows_of(view),
         tensors={name: tensors.facts(value) for name, value in view.items() if tensors.is_tensor(value)},
@@ -97,7 +78,8 @@ def _measure_batch(look: Look, looking: Looking) -> None:
         accepts_any=takes_any,
         images=image_facts(view),
         **token_facts(view, key, look.model, tokenizer),
-        **facts,
+        **(item_facts(look.items) if look.items is not None else {}),
+        **looking.kind.find_row_changes(look.items, view),
     )
 
 
@@ -141,18 +123,12 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
         return
     first = next((one for ref in look.optimizers[:1] if (one := ref()) is not None), None)
     peak = max([*rates, *(peak_rates(first) if first is not None else ())], default=0.0)
-    trainer, lightning = looking.trainer, looking.lightning
-    planned = look.updates if is_ended else None
-    if trainer is not None:
-        planned = trainer.state.max_steps
-    elif lightning is not None and math.isfinite(lightning.estimated_stepping_batches):
-        planned = int(lightning.estimated_stepping_batches)
+    planned = looking.kind.count_planned(look.updates, is_ended=is_ended)
     if planned and look.batches:
         change(facts, SetupFacts, epochs=planned * look.draws / look.batches)
     has_schedule = bool(optimizer.schedule_kind)
-    if trainer is not None and has_schedule and planned and look.updates == len(rates) < planned <= MOST_PLANNED:
-        with quiet():
-            rates = [*rates, *continue_rates(trainer.lr_scheduler, planned - len(rates))]
+    if has_schedule and planned and look.updates == len(rates):
+        rates = looking.kind.continue_rates(rates, planned)
     every = max(1, len(rates) // POINTS)
     is_whole = bool(has_schedule and planned and len(rates) >= planned and peak)
     change(
@@ -160,9 +136,9 @@ def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
         OptimizerFacts,
         planned_updates=planned,
         update_rate=rates[0] if rates and rates[0] != peak else None,
-        warmup_updates=trainer.args.get_warmup_steps(planned) if trainer is not None and planned else None,
+        warmup_updates=looking.kind.count_warmup(planned) if planned else None,
         learning_rate=max(peak, optimizer.learning_rate),
         schedule=tuple((i, rate / peak) for i, rate in enumerate(rates) if i % every == 0) if is_whole else (),
-        schedule_given=has_schedule and looking.had[1],
+        schedule_given=has_schedule and looking.kind.had_schedule,
         schedule_steps=look.schedule_steps if is_ended and has_schedule else None,
     )

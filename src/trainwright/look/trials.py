@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from time import thread_time
 from typing import Any
 
+from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train
-from trainwright.adapters.torch import runs
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.core.repair import Repair
 from trainwright.look.facts import change
@@ -28,11 +28,8 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
     """
     found: dict[int, dict[str, Any]] = {}
     for number, look in enumerate(looks):
-        later = [one.trainer.model for one in looks[number + 1 :] if one.trainer is not None]
-        if look.trainer is not None and not any(look.trainer.model is model for model in later):
-            from trainwright.look.of_trainer import add_trained
-
-            add_trained(look)
+        if not any(look.kind.model is one.kind.model for one in looks[number + 1 :]):
+            look.kind.add_trained(look)
     faithful = [look for look in looks if is_faithful(look)]
     for look in looks:
         add_sets(look.facts, look.sets, look.replay if look in faithful else None)
@@ -61,6 +58,6 @@ def _trials_of(replay: Replay, until: float) -> Trials:
         return len(replay.tapes) >= batches and all(change.seam in OFFERED for change in changes)
 
     def train(request: Train) -> Run:
-        return runs.train(replay, request)
+        return short_runs.train(replay, request)
 
     return Trials(train, can_try, replay.step_seconds, until)

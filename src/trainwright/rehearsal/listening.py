@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainwright.core import Call, Repair, Seam
 from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
 from trainwright.look.ending import measure_end
+from trainwright.look.kinds import kind_of
 from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
+
+if TYPE_CHECKING:
+    from trainwright.look.of_loop import LoopTraining
 
 
 def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
@@ -23,7 +27,8 @@ def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
         self.require(*packages, *packages_of(trainer))
         if self.looking is None:
             return original()
-        self.looking.begin_training(frame, **{name: trainer})
+        kind = kind_of(name, trainer, frame)
+        self.looking.begin_training(kind)
         try:
             answer = original()
         except BaseException as error:
@@ -61,11 +66,10 @@ class Listening:
     on_model_fit = _pass_keras()
     _is_required = False
 
-    def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:
-        """The script's frame that called for the training which an exception has left, and what trained, by its kind."""
+    def find_training(self, error: BaseException) -> LoopTraining | None:
+        """The training of a framework's trainer which an exception has left."""
         own = (type(self).on_train.__code__, type(self).on_fit.__code__)
-        held = next((frame.f_locals for frame in frames_of(error) if frame.f_code in own), None)
-        return (held["frame"], {held["name"]: held["trainer"]}) if held is not None else None
+        return next((frame.f_locals.get("kind") for frame in frames_of(error) if frame.f_code in own), None)
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script, unless a repair changes the keywords."""
@@ -89,7 +93,7 @@ class Listening:
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
         if self.looking is not None and not self.looking.done:
-            self.looking.begin_training(frame, trainer=trainer)
+            self.looking.begin_training(kind_of("trainer", trainer, frame))
 
     def require(self, *packages: str) -> None:
         """Leave the script if one of these packages is too old."""

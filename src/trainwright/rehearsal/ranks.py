@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft
+from trainwright.look.kinds import kind_of
 from trainwright.look.looked import Looked
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.hearing import silenced
@@ -40,11 +41,11 @@ class RankListening:
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """A Trainer trains."""
-        self._leave(frame, trainer)
+        self._leave(frame, "trainer", trainer)
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Any, original: Callable[[], Any]) -> Any:
         """A trainer of Lightning's trains."""
-        self._leave(frame)
+        self._leave(frame, "lightning", trainer)
 
     def on_model_fit(self, model: Any, frame: FrameType, given: Any, original: Callable[[Any], Any]) -> Any:
         """A model of Keras's trains: its processes share nothing."""
@@ -54,7 +55,7 @@ class RankListening:
         """A loop of the script's trains."""
         self._passes += backward
         if not backward or self._passes >= FEW_PASSES:
-            self._leave(frame)
+            self._leave(frame, "loop")
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script."""
@@ -79,19 +80,20 @@ class RankListening:
             failure = str(failure_of(error)) if isinstance(error, Exception) else "it ended without training"
             self._put(RankFacts(rank=here.rank, world_size=here.world_size, believed=here.believed, failure=failure))
 
-    def _leave(self, frame: FrameType, trainer: Any = None) -> NoReturn:
-        from trainwright.adapters.process_fingerprint import loop_rank, rank_setup, trainer_rank
+    def _leave(self, frame: FrameType, name: str, trainer: Any = None) -> NoReturn:
+        from trainwright.adapters.process_fingerprint import drawn_loader
 
         here = position()
         if here is None:
             raise ScriptLeft
+        kind = kind_of(name, trainer, frame)
         with unconnected(), silenced():
-            own = trainer_rank(trainer, here) if trainer is not None else loop_rank(frame, seen(), here)
+            own = kind.measure_rank(frame, here)
             if here.rank:
                 self._put(own)
             else:
                 seen().ranks = self._gather(own, here)
-                setup = rank_setup(seen(), frame, trainer)
+                setup = kind.measure_early_setup(drawn_loader())
                 self.looks = [Looked(0, {SetupFacts: setup})]
                 self.remarks = tuple(remarks(setup.ranks, setup.words))
         raise ScriptLeft

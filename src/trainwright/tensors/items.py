@@ -36,3 +36,11 @@ def _of_itself(data: Any, row: int) -> Any:
 def _of_a_batch(data: Any, row: int) -> Any:
     rows = data.__getitems__(*([row],))  # passed on with a star: what it raises is the user's
     return rows[0] if isinstance(rows, list) and len(rows) == 1 else rows
+
+
+def length(dataset: Any) -> int | None:
+    """The number of rows; None if it is unknown."""
+    try:
+        return len(dataset)
+    except (TypeError, NotImplementedError, AttributeError):
+        return None

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import Named, length, objects_in_scope
+from trainwright.adapters.data.reading import Named, objects_in_scope
 from trainwright.probes.labels.alignment import FEWEST_ROWS, measure_alignment
 from trainwright.probes.labels.copies import label_copy
 from trainwright.stages import Alignment, LabelCopy
 from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
+from trainwright.tensors.items import length
 
 # Words for labels in column and variable names.
 _LABEL_WORDS = frozenset(

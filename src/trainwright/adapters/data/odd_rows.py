@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import length
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.stages import UNTRIED, Extremes, SplitFacts
 from trainwright.stages.rows import BadRow, OddRow, Reading
-from trainwright.tensors.items import reader_of
+from trainwright.tensors.items import length, reader_of
 from trainwright.timing import now
 
 # At most this many rows are in such a step.

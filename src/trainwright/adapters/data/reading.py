@@ -15,7 +15,7 @@ from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.values import plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
-from trainwright.tensors.items import reader_of
+from trainwright.tensors.items import length, reader_of
 from trainwright.timing import now
 
 # A column of numbers is read in full (to check for NaN and infinity) if it has at most this many values.
@@ -154,14 +154,6 @@ def size_of(value: Any) -> int:
     if hasattr(value, "size") and hasattr(value, "getbands"):  # a Pillow image
         return int(np.prod(value.size)) * len(value.getbands())
     return 32
-
-
-def length(dataset: Any) -> int | None:
-    """The number of rows; None if it is unknown."""
-    try:
-        return len(dataset)
-    except (TypeError, NotImplementedError, AttributeError):
-        return None
 
 
 def as_mapping(item: Any) -> dict[str, Any]:

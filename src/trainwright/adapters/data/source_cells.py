@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import as_mapping, length, objects_in_scope
+from trainwright.adapters.data.reading import as_mapping, objects_in_scope
 from trainwright.probes.splits.odd_rows import OddRows, stacked
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import syntax_tree
 from trainwright.stages.rows import OddRow, OddRowFacts, SourceCell
-from trainwright.tensors.items import reader_of
+from trainwright.tensors.items import length, reader_of
 
 # Rows of a set that must have a value of the table's row with the same number.
 COMPARED_ROWS = 24

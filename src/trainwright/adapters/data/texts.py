@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import length, objects_in_scope
+from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.core import Place
 from trainwright.probes.splits.values import plain_values
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.source.written import key_places
 from trainwright.stages.dataset import Split, TextFacts, TokenizerFacts
 from trainwright.stages.rows import CutTexts
+from trainwright.tensors.items import length
 from trainwright.timing import now
 
 _COUNTED_TEXTS = 32

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.input.nested_values import leaves, named
 from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.learning import Judged, Passed, Trained
@@ -66,8 +65,8 @@ class FitLearner(Trained):
         return Passed(given=given, results=results, losses=judged_loss.calls)
 
     def judged(self, batch: Batch) -> Judged | None:
-        record, loss = self.training.look_at(batch)
-        if record.failure is not None or loss is None:
+        look = self.training.look(batch)
+        if look is None:
             return None
-        known = [judged(kept).rows for kept in record.kept_losses]
-        return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+        known = [call.rows for call in look.losses]
+        return Judged(look.loss, [rows for rows in known if rows is not None]) if known and None not in known else None

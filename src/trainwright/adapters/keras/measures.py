@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
-from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
 from trainwright.adapters.keras.input.fit_data import FitData
@@ -19,7 +16,6 @@ from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitCall, FitTraining
-from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages import (
     BatchFacts,
@@ -119,33 +115,6 @@ class FitMeasures:
 
     def train(self, request: Train) -> Run:
         before = self.fit.steps.compiling_seconds
-        run = short_runs.train(self.fit, self._at_end, request)
+        run = short_runs.train(self.fit, request)
         compiling = self.fit.steps.compiling_seconds - before  # once, for any number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
-
-    def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:
-        """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction."""
-        losses: list[float] = []
-        calls: list[list[JudgedLoss]] = []
-        for batch in batches:
-            record, loss = self.fit.look_at(batch)
-            if record.failure is not None or loss is None:
-                return {}
-            losses.append(loss)
-            calls.append([judged(kept) for kept in record.kept_losses])
-        constant, floor = constant_and_floor(calls, losses)
-        told = [of_batch[0].answers if len(of_batch) == 1 else ([], []) for of_batch in calls]
-        complete = all(p for p, _ in told)
-        return {
-            "evaluated": sum(losses) / len(losses),
-            "constant": constant,
-            "floor": floor,
-            "predictions": tuple(c for p, _ in told for c in p) if complete else (),
-            "labels": tuple(c for _, t in told for c in t) if complete else (),
-            "hits": all_hits(
-                [
-                    hits_of_classes(*one) or (of_batch[0].hits if len(of_batch) == 1 else None)
-                    for one, of_batch in zip(told, calls)
-                ]
-            ),
-        }

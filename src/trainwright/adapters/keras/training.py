@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.base import ActiveRepairs
+from trainwright.adapters.base import ActiveRepairs, Evaluated
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.backend import Backend, CompiledSteps, backend_of, number, scaling_of
 from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own
+from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
 from trainwright.adapters.keras.input.fit_data import POOLED, FitData
@@ -342,6 +343,12 @@ class FitTraining:
         if record.error is not None:
             raise record.error
         return math.nan if record.loss is None else record.loss
+
+    def look(self, batch: Batch) -> Evaluated | None:
+        record, loss = self.look_at(batch)
+        if record.failure is not None or loss is None:
+            return None
+        return Evaluated(loss=loss, losses=[judged(kept) for kept in record.kept_losses])
 
     def look_at(self, batch: Batch, *, training: bool = False) -> tuple[StepRecord, Any]:
         """The record and loss of the batch without updates, in evaluation mode unless told otherwise."""

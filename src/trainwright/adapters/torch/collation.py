@@ -7,10 +7,11 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainwright.adapters.data.reading import as_mapping, length
+from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.torch.stacking import lengths_of, watching_stacks
+from trainwright.tensors.items import length
 
 
 def item_facts(recorder: RecordingCollator) -> dict[str, Any]:

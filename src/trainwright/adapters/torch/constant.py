@@ -67,3 +67,12 @@ class JudgedLosses(TorchFunctionMode):
             rows=loss_rows(function, scores, aims, value, options) if self.by_row else None,
         )
         self.calls.append(call)
+
+
+def answers_to(labels: Any, scores: Any) -> tuple[list[int], list[int]]:
+    """Predicted and true classes, where scores are (N, C) and labels (N)."""
+    if not tensors.is_tensor(labels) or labels.dim() != 1 or labels.is_floating_point():
+        return [], []
+    if scores is None or scores.dim() != 2 or len(scores) != len(labels) or scores.shape[1] < 2:
+        return [], []
+    return scores.argmax(-1).tolist(), [int(x) for x in labels.tolist()]

@@ -14,7 +14,6 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from trainwright.adapters.data.reading import length
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.metrics import IGNORED, as_many, guessed, numbers, others, undone
@@ -24,6 +23,7 @@ from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.stages import EvaluationFacts, Given, TensorFacts
 from trainwright.stages.evaluation import ActiveNoise
+from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
 
 # Batches of an evaluation.

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.data.reading import as_mapping, length
+from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.adapters.torch.vocabulary import SAMPLED_ROWS
+from trainwright.tensors.items import length
 
 _TOKENS = "input_ids"
 

@@ -19,6 +19,7 @@ from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.source.places import nearest_place
+from trainwright.tensors.items import length
 
 
 class Loaders:
@@ -80,11 +81,7 @@ class Loaders:
     def _drawn(self, data: Any, numbers: list[int]) -> Drawn:
         identity = self._identity(data)
         known = data if identity is None else self._identities.setdefault(identity, identity)
-        try:
-            size = len(data)
-        except (TypeError, NotImplementedError):
-            size = 0
-        return self._state.recorder.draw(known, size, numbers, type(data).__name__)
+        return self._state.recorder.draw(known, length(data) or 0, numbers, type(data).__name__)
 
     def _identity(self, data: Any) -> Any:
         """The same for sets that are made anew around the same rows; None: the set itself."""

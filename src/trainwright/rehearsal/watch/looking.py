@@ -71,7 +71,7 @@ def _finish(state: State, looking: Looking, error: BaseException | None) -> None
     watching, record = state.recorder.watching, state.recorder.record
     made, looking.repairing = looking.repairing.list_made(), Repairing()
     if error is not None and (left := LISTENING.find_training(error)) is not None:
-        looking.begin_training(left[0], **left[1])
+        looking.begin_training(left)
     done = watching(looking.finish)(error) or []
     end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
     of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from trainwright.adapters.data.indexing import repetition_of
-from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
-from trainwright.adapters.data.numbering import renumbered
+from trainwright.adapters.data.measured_sets import ReadSets, measure_sets, with_class_numbers
 from trainwright.adapters.data.odd_rows import (
     MOST_ROWS,
     RowStep,
+    Step,
     TriedSet,
-    try_extremes,
-    try_unusable,
     try_worst_rows,
 )
 from trainwright.adapters.data.source_cells import with_cells
-from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import X, rows_of_batch
-from trainwright.adapters.keras.input.reading import class_columns, read_set, target_names, without_labels
+from trainwright.adapters.keras.input.reading import read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.core.finding import Place
-from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import batch_majority
-from trainwright.probes.splits.transfer import transfer_of
-from trainwright.probes.splits.two_sets import between
 from trainwright.stages import (
     BadRow,
     DatasetFacts,
@@ -62,31 +56,31 @@ def measure_dataset(
     """
     labels = target_names(data)
     read = read_set(data)
-    inputs = without_labels(_names(read), labels)
-    train = measure_split(read, labels, inputs, one_hot=True)
     held = read_set(data.validation) if data.validation is not None else None
-    evaluation = measure_split(held, labels, inputs, one_hot=True) if held else None
-    classes = class_columns(read, labels), class_columns(held, labels) if held else None
-    alignment = alignment_of(classes[0], train, inputs)
-    return DatasetFacts(
-        train=_try_extremes(data, train, inputs, step_on),
-        evaluation=evaluation,
-        accepts=inputs,
-        alignment=alignment,
-        aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
-        renumbered=renumbered(classes[0], classes[1], scope),
-        evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
-        label_copy=label_copy_of(classes[0], train, inputs),
+    by_name = {one.name: one for one in (data, data.validation) if one is not None}
+    facts = measure_sets(
+        ReadSets(
+            train=read,
+            held=held,
+            data={"train": getattr(data.source, "given", None)},
+            label_names=labels,
+            accepts=without_labels(_names(read), labels),
+            scope=scope,
+            batch_size=data.batch_size or 0,
+            step_on=lambda one: _step_on(by_name[one.name], step_on),
+            is_numbered=isinstance(data.source, Arrays),
+            has_one_hot=True,
+            passed=_passed(data),
+            sizes=_uncut(data),
+        )
+    )
+    return replace(
+        facts,
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
-        batch_majority=_batch_majority(classes[0], train, data),
-        repetition=repetition_of(getattr(data.source, "given", None), classes[0], train),
-        sources=tuple(label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
-        unusable_rows={s.name: _try_rows(d, s, inputs, step_on) for d, s in _sets(data, train, evaluation)},
+        batch_majority=_batch_majority(with_class_numbers(read, labels), facts.train, data),
         label_place=label_place,
         epochs=_epochs(data, read),
-        transfer=transfer_of(classes[0], train, classes[1], evaluation, inputs),
-        **between(classes[0], train, classes[1], evaluation, inputs),
         endless=tuple(_endless(data)),
     )
 
@@ -135,18 +129,11 @@ def _sets(data: FitData, train: SplitFacts, evaluation: SplitFacts | None) -> li
 _StepOn = Callable[[FitData], RowStep | None]
 
 
-def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> str:
-    """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
+def _step_on(data: FitData, step_on: _StepOn | None) -> Step:
+    """A step on rows of a set; of rows that come one by one there is none."""
     if step_on is None or any(batch.is_row for batch in data.read[:1]):
-        return ""
-    return try_unusable(facts, inputs, data.batch_size or MOST_ROWS, lambda rows: step_on(data.taken(rows)))
-
-
-def _try_extremes(data: FitData, facts: SplitFacts, inputs: Sequence[str], step_on: _StepOn | None) -> SplitFacts:
-    """The facts, in which extremes have the loss of a step; of arrays only, whose rows can be chosen."""
-    if step_on is None or not isinstance(data.source, Arrays):
-        return facts
-    return try_extremes(facts, inputs, data.batch_size or MOST_ROWS, lambda rows: step_on(data.chosen(rows)))
+        return lambda rows: None
+    return lambda rows: step_on(data.taken(rows))
 
 
 def _epochs(data: FitData, read: Split) -> EpochFacts | None:

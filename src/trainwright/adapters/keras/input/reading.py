@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,16 +130,3 @@ def _joined(parts: Sequence[Any]) -> Any:
 def without_labels(view: Mapping[str, Any], targets: Sequence[str]) -> tuple[str, ...]:
     """The names in a view that are inputs: neither targets nor the weights of rows."""
     return tuple(n for n in view if n not in targets and n != WEIGHT and not n.startswith((f"{WEIGHT}[", f"{WEIGHT}.")))
-
-
-def class_columns(split: Split, names: Sequence[str]) -> Split:
-    """The set with one-hot targets converted to class numbers."""
-    changed = {
-        n: np.argmax(c, axis=1)
-        for n, c in split.columns.items()
-        if n in names and isinstance(c, np.ndarray) and is_one_hot(c)
-    }
-    if not changed:
-        return split
-    items = [{n: int(np.argmax(v)) if n in changed else v for n, v in item.items()} for item in split.items]
-    return replace(split, columns={**split.columns, **changed}, items=items)

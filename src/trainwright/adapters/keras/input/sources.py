@@ -13,6 +13,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, is_array, leaves, map_leaves, stack, take
 from trainwright.seams.failures.blame import of_pipeline
+from trainwright.tensors.items import length
 
 # fit's batch size for arrays if none was given.
 DEFAULT_BATCH = 32
@@ -299,7 +300,7 @@ def _is_own(data: Any, name: str) -> bool:
 
 def _of_loader(loader: Any) -> Stream:
     """A torch DataLoader."""
-    rows = len(loader.dataset) if hasattr(loader.dataset, "__len__") else None
+    rows = length(loader.dataset)
     sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
     kind = type(sampler).__name__
     batches = len(loader) if rows is not None else None

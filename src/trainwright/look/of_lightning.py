@@ -1,0 +1,37 @@
+"""Lightning: its Trainer knows the line that calls for the training, and how many updates it will make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from trainwright.adapters.torch.words import LIGHTNING
+from trainwright.look.of_loop import LoopTraining
+from trainwright.seams.source.places import place_of
+from trainwright.stages import SetupFacts
+
+if TYPE_CHECKING:
+    from trainwright.look.state import Look
+
+
+class LightningTraining(LoopTraining):
+    """A training that Lightning's Trainer makes."""
+
+    def __init__(self, trainer: Any, frame: FrameType) -> None:
+        self._trainer, self._frame = trainer, frame
+
+    def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
+        facts, where = super().measure_setup(look, optimizers, schedules), place_of(self._frame)
+        return replace(
+            facts,
+            framework="lightning",
+            words=LIGHTNING,
+            automatic_steps=bool(getattr(look.model, "automatic_optimization", False)),
+            places={**facts.places, "train_call": where, "trainer": where},
+        )
+
+    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
+        planned = self._trainer.estimated_stepping_batches
+        return int(planned) if math.isfinite(planned) else super().count_planned(updates, is_ended=is_ended)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
@@ -12,6 +12,7 @@ from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import optimizer_places
 from trainwright.adapters.torch.words import LIGHTNING, LOOP, WITH_ACCELERATE
 from trainwright.core import Place
+from trainwright.look.state import Look, Trainings
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
@@ -19,15 +20,11 @@ from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages import SetupFacts
 
-if TYPE_CHECKING:
-    from trainwright.look.look import Looking
-    from trainwright.look.state import Look
-
 # The roles of the lines where what reaches a step's gates is called.
 _GATES = {"step": "optimizer_step", "zero_grad": "zero_grad", "schedule": "schedule_step", "backward": "backward"}
 
 
-def setup_facts(look: Look, looking: Looking, schedules: list[Any]) -> SetupFacts:
+def setup_facts(look: Look, looking: Trainings, schedules: list[Any]) -> SetupFacts:
     """The parts, places and devices of a training whose first update was made."""
     model, found, accelerator = look.model, seen(), _accelerator_of(look.scope.values())
     optimizers = look.passed.optimizers or looking.optimizers.list_live()
@@ -67,7 +64,7 @@ def _accelerator_of(values: Iterable[Any]) -> Any:
     return next((v for v in values if kind is not None and isinstance(v, kind)), None)
 
 
-def _find_places(look: Look, looking: Looking, optimizers: list[Any], schedules: list[Any]) -> dict[str, Place]:
+def _find_places(look: Look, looking: Trainings, optimizers: list[Any], schedules: list[Any]) -> dict[str, Place]:
     """The user's lines, by role."""
     found, places = seen(), dict[str, Place]()
     where = looking.where if looking.lightning is not None else look.where

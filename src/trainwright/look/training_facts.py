@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
@@ -16,20 +16,17 @@ from trainwright.adapters.torch.schedule import continue_rates, length_of
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
 from trainwright.look.setup import setup_facts as loop_setup
+from trainwright.look.state import Look, Trainings
 from trainwright.probes.forward import units_equal
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
-if TYPE_CHECKING:
-    from trainwright.look.look import Looking
-    from trainwright.look.state import Look
-
 # Points of a schedule that are kept; updates of one that a Trainer's is followed over.
 POINTS, MOST_PLANNED = 200, 20_000
 
 
-def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
+def measure_update(look: Look, looking: Trainings, *, is_made: bool = True) -> None:
     """Right after the first update: what it moved, and the training's parts, while the script still has their names.
 
     Args:
@@ -66,7 +63,7 @@ def _is_schedule_first(calls: Sequence[str]) -> bool:
     return before.count("schedule") >= max(1, before.count("backward"))
 
 
-def _measure_setup(look: Look, looking: Looking) -> None:
+def _measure_setup(look: Look, looking: Trainings) -> None:
     if looking.trainer is not None:
         from trainwright.adapters.trainer.setup import setup_facts
 
@@ -75,7 +72,7 @@ def _measure_setup(look: Look, looking: Looking) -> None:
     look.facts[SetupFacts] = loop_setup(look, looking, _schedules(look))
 
 
-def _measure_batch(look: Look, looking: Looking) -> None:
+def _measure_batch(look: Look, looking: Trainings) -> None:
     measured = look.measured
     if measured is None or not look.inputs:
         return
@@ -130,7 +127,7 @@ def _schedules(look: Look) -> list[Any]:
     return [s for s, optimizer in scheduled if id(getattr(optimizer, "optimizer", optimizer)) in own]
 
 
-def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
+def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     """What the rest of the training has shown. A rule on a whole schedule may only speak where all planned updates were seen."""
     add_further_batches(look)
     facts, rates = look.facts, look.rates

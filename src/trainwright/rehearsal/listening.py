@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -12,41 +12,15 @@ from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
 from trainwright.look.ending import measure_end
 from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
-from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
 
-
-def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
-    def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
-        original = more[-1]
-        self.require(*packages, *packages_of(trainer))
-        if self.looking is None:
-            return original()
-        self.looking.begin_training(frame, **{name: trainer})
-        try:
-            answer = original()
-        except BaseException as error:
-            self.looking.end_training(error)
-            raise
-        self.looking.end_training()
-        return answer
-
-    return passed_on
-
-
-def _pass_keras() -> Callable[..., Any]:
-    def passed_on(
-        self: Listening, model: Any, frame: FrameType, given: Any, original: Callable[[Mapping[str, Any]], Any]
-    ) -> Any:
-        self.require(*packages_of(model))
-        return original({})
-
-    return passed_on
+# What must not be too old, by the kind of training.
+_NEEDED = {"trainer": TRAINER, "lightning": LIGHTNING, "model": ()}
 
 
 class Listening:
-    """Notes which trainer trains, and lets each call pass. Watchers skip frames of this name."""
+    """Notes which trainer trains, and lets each call pass."""
 
     looking: Any = None
     """The close look (`look/look.py`), once torch is watched."""
@@ -57,15 +31,22 @@ class Listening:
     """Which framework is too old for a check."""
     compared = Compared()
     """What processes that the script has started begin to train with."""
-    on_train, on_fit = _pass_to("trainer", *TRAINER), _pass_to("lightning", *LIGHTNING)
-    on_model_fit = _pass_keras()
     _is_required = False
 
-    def find_training(self, error: BaseException) -> tuple[FrameType, dict[str, Any]] | None:
-        """The script's frame that called for the training which an exception has left, and what trained, by its kind."""
-        own = (type(self).on_train.__code__, type(self).on_fit.__code__)
-        held = next((frame.f_locals for frame in frames_of(error) if frame.f_code in own), None)
-        return (held["frame"], {held["name"]: held["trainer"]}) if held is not None else None
+    @contextlib.contextmanager
+    def training(self, kind: str, trainer: Any, frame: FrameType) -> Iterator[None]:
+        """A trainer trains, or a model of Keras's."""
+        self.require(*_NEEDED[kind], *packages_of(trainer))
+        if self.looking is None or kind == "model":
+            yield
+            return
+        self.looking.begin_training(frame, **{kind: trainer})
+        try:
+            yield
+        except BaseException as error:
+            self.looking.end_training(error)
+            raise
+        self.looking.end_training()
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script, unless a repair changes the keywords."""
@@ -86,7 +67,7 @@ class Listening:
             self._is_required = True
             self.require(*LOOP)
 
-    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
         if self.looking is not None and not self.looking.done:
             self.looking.begin_training(frame, trainer=trainer)

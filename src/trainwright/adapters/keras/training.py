@@ -18,9 +18,8 @@ from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
 from trainwright.adapters.keras.input.fit_data import POOLED, FitData
 from trainwright.adapters.keras.input.one_batch import Batch
-from trainwright.adapters.keras.optimizer import accumulated_batches
-from trainwright.adapters.keras.repairs import change_parts
-from trainwright.adapters.keras.setup import compile_places
+from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places
+from trainwright.adapters.keras.repairs import Changing, change_parts
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
 from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
@@ -32,7 +31,6 @@ from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
-Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that changes a batch, as arrays by name."""
 
 
@@ -191,7 +189,7 @@ class FitTraining:
             seed_everything(self.model, seed)
             for repair in self.active.tried:
                 if repair.seam == Seam.TRAINER:
-                    change_parts(self, repair, self._tried_changes)
+                    self._change_parts(repair, self._tried_changes)
                 elif repair.seam == Seam.BATCH:
                     self._tried_changes.append(self._by_seam(repair))
             yield
@@ -372,11 +370,16 @@ class FitTraining:
         """Put a repair permanently in force."""
         if repair.seam == Seam.TRAINER:
             self.reset()
-            change_parts(self, repair, self.batch_changes)
+            self._change_parts(repair, self.batch_changes)
             if self._start is not None:
                 fit_optimizer(self.model)
                 self._start = KerasState([self.model])
         self.active.kept.append(repair)
+
+    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
+        changed = change_parts(repair, self.model, self.data, self.drops_last, self.scope)
+        self.data, self.drops_last = changed.data, changed.drops_last
+        changes += changed.changes
 
     def put_back(self) -> None:
         """Undo everything since this object was created."""

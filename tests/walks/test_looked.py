@@ -16,6 +16,7 @@ from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsing import judge_run
+from trainwright.stages import OptimizerFacts
 
 # A package, as others install them, whose loops are its own.
 PACKAGE = """
@@ -275,3 +276,56 @@ def test_a_mode_of_the_scripts_around_its_step_is_left_as_it_is(tmp_path: Path, 
     record = run(inside, tmp_path, server)
     assert not record.looks
     assert {number.value for number in record.numbers if number.name == "mode"} == {1.0}
+
+
+SCHEDULED = """
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import (
+    ChainedScheduler, ConstantLR, CosineAnnealingWarmRestarts, ExponentialLR, LRScheduler, ReduceLROnPlateau,
+    SequentialLR,
+)
+
+class Halving(LRScheduler):
+    def get_lr(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch=None):
+        self.last_epoch += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] / 2**self.last_epoch
+
+torch.manual_seed(0)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+parts = lambda: [ConstantLR(optimizer, 0.5, 4), ExponentialLR(optimizer, 0.9)]
+schedule = {schedule}
+x = torch.randn(32, 4)
+y = (x[:, 0] > 0).long()
+for _ in range(6):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    schedule.step({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "given"),
+    [
+        ("ExponentialLR(optimizer, 0.9)", ""),
+        ("ReduceLROnPlateau(optimizer)", "loss.item()"),
+        ("CosineAnnealingWarmRestarts(optimizer, 4)", ""),
+        ("ChainedScheduler(parts())", ""),
+        ("SequentialLR(optimizer, parts(), milestones=[4])", ""),
+        ("Halving(optimizer)", ""),
+    ],
+)
+def test_each_step_of_a_schedule_is_counted_once_whichever_class_makes_it(
+    schedule: str, given: str, tmp_path: Path, server: Server
+) -> None:
+    record = run(SCHEDULED.replace("{schedule}", schedule).replace("{given}", given), tmp_path, server)
+    [optimizer] = [one.facts[OptimizerFacts] for one in record.looks]
+    assert isinstance(optimizer, OptimizerFacts)
+    assert optimizer.schedule_steps == 6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import Any, cast
 
 import torch
 
@@ -17,17 +17,14 @@ from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts
+from trainwright.look.state import Look, Measured, Trainings
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
-from trainwright.seams.torch.gates import Passed, cleared_between, unscaled_late
+from trainwright.seams.torch.gates import cleared_between, unscaled_late
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
 from trainwright.tensors.items import length
-
-if TYPE_CHECKING:
-    from trainwright.look.look import Looking
-    from trainwright.look.state import Look
 
 Held = dict[type[Facts], Facts]
 # Steps that take longer are not probed: a probe calls the model a dozen times.
@@ -40,36 +37,17 @@ def change(facts: Held, kind: type[Facts], **values: Any) -> None:
         facts[kind] = replace(cast("Any", known), **values)
 
 
-@dataclass(kw_only=True)
-class Measured:
-    """What is kept of the first step."""
-
-    passed: Passed
-    record: StepRecord
-    optimizers: list[Any]
-    view: dict[str, Any]
-    """The batch as the model and the loss were given it."""
-    key: str | None
-    """The name of its labels in the view."""
-    probe: Probe | None = None
-    gradients: dict[str, Any] = field(default_factory=dict)
-    """As the first step used them."""
-    suspects: dict[str, Any] = field(default_factory=dict)
-    """Trained weights with equal rows, by name."""
-    model: Any = None
-    tokenizer: Any = None
-
-    def add_other_batch(self, facts: Held, inputs: Mapping[str, Any]) -> None:
-        """The model is called with a second batch: its answers for both, with the weights between both."""
-        if self.probe is None or ForwardFacts not in facts:
-            return
-        with tolerated():
-            probe = replace(self.probe, other={k: v for k, v in inputs.items() if k in self.probe.inputs})
-            if (base := probe.answer(probe.inputs)) is not None:
-                change(facts, ForwardFacts, **forward_probes._other_inputs(probe, base, rows_of(probe.inputs)))
+def add_other_batch(measured: Measured, facts: Held, inputs: Mapping[str, Any]) -> None:
+    """The model is called with a second batch: its answers for both, with the weights between both."""
+    if measured.probe is None or ForwardFacts not in facts:
+        return
+    with tolerated():
+        probe = replace(measured.probe, other={k: v for k, v in inputs.items() if k in measured.probe.inputs})
+        if (base := probe.answer(probe.inputs)) is not None:
+            change(facts, ForwardFacts, **forward_probes._other_inputs(probe, base, rows_of(probe.inputs)))
 
 
-def measure_first_step(look: Look, looking: Looking) -> None:
+def measure_first_step(look: Look, looking: Trainings) -> None:
     """The facts of the forward pass, the loss and the gradients."""
     record, passed = look.record, look.passed
     if record.failure is None or record.minimised:
@@ -91,7 +69,7 @@ def measure_first_step(look: Look, looking: Looking) -> None:
     _measure_influence(look.facts, measured)
 
 
-def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
+def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None:
     loader, model = look.loader, look.model
     is_alone = len(look.roots) == 1 and bool(look.inputs) and time.monotonic() - look.began < SLOW_SECONDS
     if is_alone:
@@ -117,7 +95,7 @@ def _measure_forward(look: Look, looking: Looking, measured: Measured) -> None:
     measured.suspects = {p.name: named[p.name] for p in facts.parameters if p.identical_rows and p.trainable}
 
 
-def _measure_gradients(look: Look, looking: Looking, measured: Measured) -> None:
+def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> None:
     record, passed, model = measured.record, measured.passed, look.model
     kept = [(parameter, parameter.grad) for parameter in model.parameters()]
     for parameter, _ in kept:  # as backward left them, before anything was clipped or cleared

@@ -31,12 +31,11 @@ from trainwright.look.called import (
     note_trained,
 )
 from trainwright.look.evaluation import Evaluating
-from trainwright.look.facts import add_second_step, measure_first_step
+from trainwright.look.facts import add_other_batch, add_second_step, measure_first_step
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
-from trainwright.look.sets import Watched
-from trainwright.look.state import Look, Phase
+from trainwright.look.state import Look, Phase, Watched
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.source.places import place_of, user_frame
@@ -183,17 +182,18 @@ class Looking:
         if (tape := self.look.replay.tape) is not None:
             tape.clips.append(again)
 
-    def note_schedule(self, schedule: Any) -> None:
-        """The script advances a schedule."""
+    def note_schedule(self, schedule: Any, is_part: bool) -> None:
+        """A schedule advances: the script's, or one that this is made of."""
         look = self.look
         if look.phase == Phase.WAITING:
             look.is_schedule_first = True
             return
-        look.schedule_steps += 1
-        if not look.is_settled and not is_among(schedule, look.schedules):
-            look.schedules.append(schedule)
-        if self.gates is not None:
-            self.gates.note_schedule()
+        if not (look.is_settled or is_among(schedule, look.schedules) or hasattr(schedule, "_schedulers")):
+            look.schedules.append(schedule)  # of one that is made of others, those are known, with their lengths
+        if not is_part:
+            look.schedule_steps += 1
+            if self.gates is not None:
+                self.gates.note_schedule()
 
     def begin_loader(self, loader: Any, items: Any) -> None:
         """A loader is read from its start; `items`: its collator, which keeps what it was given, if it is watched."""
@@ -272,7 +272,7 @@ class Looking:
                 given = {**dict(zip(found, args)), **kwargs}
                 look.carried = look.carried or [name for name, v in given.items() if getattr(v, "grad_fn", None)]
                 if len(look.views) == 1 and look.phase == Phase.SECOND:
-                    look.measured.add_other_batch(look.facts, found)
+                    add_other_batch(look.measured, look.facts, found)
                 if len(look.views) >= POOLED and look.phase == Phase.AFTER:
                     add_further_batches(look)
                     look.settle()
@@ -314,7 +314,7 @@ class Looking:
         try:
             with quiet():
                 if self._close():
-                    look.replay.begin_first(look)
+                    look.replay.begin_first(look.model, look.roots, look.passed.optimizers, look.list_start())
                     measure_first_step(look, self)
         finally:
             random.put_back()

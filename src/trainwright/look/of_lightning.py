@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.adapters.torch.words import LIGHTNING
 from trainwright.look.of_loop import LoopTraining
+from trainwright.look.state import Look
 from trainwright.seams.source.places import place_of
 from trainwright.stages import SetupFacts
-
-if TYPE_CHECKING:
-    from trainwright.look.state import Look
 
 
 class LightningTraining(LoopTraining):

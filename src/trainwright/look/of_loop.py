@@ -5,20 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from trainwright.adapters.process_fingerprint import loop_rank
+from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
 from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
 from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
 from trainwright.core import Failure, Place
+from trainwright.look.facts import Held
+from trainwright.look.repairs import Repairing
+from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
+from trainwright.look.state import Look, Sets, Trainings
+from trainwright.look.trainer_batches import TrainerSteps
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.listening.seen import seen
@@ -30,16 +36,6 @@ from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.seams.torch.marks import Mark, comparison_of
 from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages import Comparison, EvaluationFacts, RankFacts, SetupFacts
-
-if TYPE_CHECKING:
-    from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
-    from trainwright.look.facts import Held
-    from trainwright.look.look import Looking
-    from trainwright.look.repairs import Repairing
-    from trainwright.look.replay import Replay
-    from trainwright.look.sets import Sets
-    from trainwright.look.state import Look
-    from trainwright.look.trainer_batches import TrainerSteps
 
 # The roles of the lines where what reaches a step's gates is called.
 _GATES = {"step": "optimizer_step", "zero_grad": "zero_grad", "schedule": "schedule_step", "backward": "backward"}
@@ -157,7 +153,7 @@ class LoopTraining:
     def add_trained(self, look: Look) -> None:
         """Measure what has trained, where it can be asked again."""
 
-    def measure_end(self, error: Exception, failure: Failure, looking: Looking) -> Held | None:
+    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> Held | None:
         """The facts of an exception that came of something else than a step; None: it did not."""
         refused = _find_refused(error, failure)
         if refused is None:

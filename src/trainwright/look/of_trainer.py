@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.process_fingerprint import trainer_rank
 from trainwright.adapters.torch.called_model import accepted_names
+from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
 from trainwright.adapters.torch.schedule import continue_rates
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
 from trainwright.adapters.trainer import evaluation
@@ -20,7 +21,11 @@ from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
 from trainwright.core import Failure, Place
 from trainwright.look.facts import Held, change
 from trainwright.look.of_loop import LoopTraining
-from trainwright.look.sets import Sets, list_data
+from trainwright.look.repairs import Repairing
+from trainwright.look.replay import Replay
+from trainwright.look.row_steps import RowSteps
+from trainwright.look.sets import list_data
+from trainwright.look.state import Look, Sets, Trainings
 from trainwright.look.trainer_batches import (
     MOST_SECONDS,
     READING_SECONDS,
@@ -49,14 +54,6 @@ from trainwright.stages import (
     SetupFacts,
 )
 from trainwright.stages.learning import FEWEST_UPDATES
-
-if TYPE_CHECKING:
-    from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
-    from trainwright.look.look import Looking
-    from trainwright.look.repairs import Repairing
-    from trainwright.look.replay import Replay
-    from trainwright.look.row_steps import RowSteps
-    from trainwright.look.state import Look
 
 # Updates of a schedule that it is followed over.
 MOST_PLANNED = 20_000
@@ -171,7 +168,7 @@ class TrainerTraining(LoopTraining):
             operation, where = find_anomaly(learner, look)
             change(facts, GradientFacts, anomaly=operation, anomaly_at=where)
 
-    def measure_end(self, error: Exception, failure: Failure, looking: Looking) -> Held | None:
+    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> Held | None:
         known = looking.done[-1].facts if looking.done else {}
         if _is_of_evaluation(error):
             if looking.done:

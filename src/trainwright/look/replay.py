@@ -11,7 +11,7 @@ import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -31,9 +31,6 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.tensors.torch import objects as tensors
-
-if TYPE_CHECKING:
-    from trainwright.look.state import Look
 
 # Steps that are kept, of a model with at most so many values.
 MOST_TAPES, MOST_VALUES = 16, 50_000_000
@@ -81,15 +78,19 @@ class Replay:
         self.tape = Tape()
         return self.tape
 
-    def begin_first(self, look: Look) -> None:
-        """The first update is about to be made."""
-        model, optimizers = look.model, look.passed.optimizers
+    def begin_first(
+        self, model: nn.Module, roots: Sequence[nn.Module], optimizers: Sequence[Any], start: list[tuple[Any, Any]]
+    ) -> None:
+        """The first update is about to be made.
+
+        Args:
+            start: weights and buffers, each with what it is before the update.
+        """
         if len(optimizers) != 1:
             self.drop()
             return
-        self._model, self._roots, self._optimizer = model, list(look.roots), optimizers[0]
-        self._start = [(p, look.before[name]) for name, p in model.named_parameters() if name in look.before]
-        self._start += look.buffers
+        self._model, self._roots, self._optimizer = model, list(roots), optimizers[0]
+        self._start = start
         self._modes = [(module, module.training) for module in model.modules()]
         self._trained = [(p, p.requires_grad) for p in model.parameters()]
         size = sum(p.numel() for p in model.parameters())

@@ -6,11 +6,10 @@ gives other rows than in the run, or whose rows come too slowly, is not read: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, default_collate
@@ -24,8 +23,9 @@ from trainwright.core import Facts, Place
 from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
-from trainwright.look.row_form import Cut, find_cut, find_mispaired, is_equal, names_of_items, rename_columns
+from trainwright.look.row_form import find_cut, find_mispaired, is_equal, names_of_items, rename_columns
 from trainwright.look.sliced_rows import Evaluated, Sliced, find_arrays, find_evaluated, set_of
+from trainwright.look.state import Given, Look, Sets, Trainings
 from trainwright.probes.splits.labels import batch_order
 from trainwright.seams.failures.blame import is_own, passed_on
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -33,12 +33,8 @@ from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.state.snapshot import RandomState
-from trainwright.stages import DatasetFacts, Mispaired, OddRowFacts, SetupFacts, Split, SplitFacts
+from trainwright.stages import DatasetFacts, OddRowFacts, SetupFacts, Split, SplitFacts
 from trainwright.tensors.items import length, reader_of
-
-if TYPE_CHECKING:
-    from trainwright.look.look import Looking
-    from trainwright.look.state import Look
 
 # For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
 READING_SECONDS, ROW_SECONDS, MOST_SECONDS = 2.0, 3.0, 20.0
@@ -48,72 +44,7 @@ _USUAL = ("labels", "label", "target", "targets", "y", "label_ids")
 _HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """A batch that a loader has given."""
-
-    columns: Mapping[str, torch.Tensor]
-    """By name; by "0", "1" for a tuple."""
-    is_mapping: bool
-    numbers: Sequence[int] | None
-    """Its rows in the set; None: unknown."""
-    data: Any
-    loader: Any
-    """None: unknown."""
-
-
-class Watched(Protocol):
-    """What the run's watchers know."""
-
-    def list_given(self) -> Sequence[Given]:
-        """The batches that loaders have given last, the last one first."""
-
-    def list_evaluated(self, training: int) -> Sequence[Evaluated]:
-        """What a training's model has answered without gradients and without a loader."""
-
-    def list_labels(self, training: int) -> Sequence[np.ndarray]:
-        """The labels of a training's first calls."""
-
-
-@dataclass(eq=False, kw_only=True)
-class Sets:
-    """A training's sets, before they are read."""
-
-    data: Any
-    """The training set."""
-    label_names: Sequence[str]
-    accepts: Sequence[str] | None = None
-    """The columns that the model takes; None: all but the labels."""
-    scope: Mapping[str, Any]
-    tokenizer: Any
-    places: Mapping[str, Place] = field(default_factory=dict)
-    """The training's lines, by their roles."""
-    batch_size: int = 0
-    drops_last: bool = False
-    given: Given | None = None
-    """The batch of the first step."""
-    placed: Mapping[str, str] = field(default_factory=dict)
-    """The name in the step of each column of the batch."""
-    cut: Cut | None = None
-    kind: LoopTraining = field(default_factory=LoopTraining)
-    """Of the training; one whose framework holds no sets needs none of its own."""
-    mispaired: Mispaired | None = None
-    sliced: Sliced | None = None
-    """The arrays that the rows are cut from, without a loader."""
-    watched: Watched | None = None
-    training: int = 0
-    held: list[tuple[Any, Mapping[str, Place], Callable[[], bool]]] = field(default_factory=list)
-    """Sets that the model was evaluated on, each with its lines by their roles, and whether it is not trained on."""
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """The names of items that have none."""
-        if self.given is None or self.given.is_mapping:
-            return {}
-        return {**self.placed, **({self.cut.position: self.cut.name} if self.cut is not None else {})}
-
-
-def note_sets(look: Look, looking: Looking) -> None:
+def note_sets(look: Look, looking: Trainings) -> None:
     """Note the set of the batch that the first step was made with; of a step without a loader's batch, none."""
     measured, kind = look.measured, looking.kind
     if measured is None or looking.watched is None:
@@ -133,6 +64,7 @@ def note_sets(look: Look, looking: Looking) -> None:
         return
     labels, loader = view.get(key) if key else None, given.loader
     look.sets = Sets(
+        kind=LoopTraining(),  # what the framework knows of its sets, others are asked
         data=given.data,
         label_names=_USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *_USUAL),
         scope=list_data(look.scope),

@@ -1,28 +1,29 @@
-"""What is kept of the look at one training."""
+"""What is kept of the look at one training: its first step, its sets, and what is known of the trainings around it."""
 
 from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+import numpy as np
+import torch
 from torch import nn
 
+from trainwright.adapters.torch.called_model import Probe
 from trainwright.core import Facts, Place
-from trainwright.look.called import is_same
-from trainwright.look.facts import Measured
+from trainwright.look.called import LiveOptimizers, is_same
 from trainwright.look.observers import RunGraphWatch, RunObserver
-from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
+from trainwright.look.row_form import Cut
+from trainwright.look.sliced_rows import Evaluated, Sliced
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.gates import Gates, Passed
 from trainwright.seams.torch.step_record import StepRecord
-
-if TYPE_CHECKING:
-    from trainwright.look.sets import Sets
+from trainwright.stages import Mispaired
 
 
 class Phase(IntEnum):
@@ -33,6 +34,103 @@ class Phase(IntEnum):
     """The observers stand, or stood, and the first update is not made."""
     SECOND = 2
     AFTER = 3
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """What is kept of the first step."""
+
+    passed: Passed
+    record: StepRecord
+    optimizers: list[Any]
+    view: dict[str, Any]
+    """The batch as the model and the loss were given it."""
+    key: str | None
+    """The name of its labels in the view."""
+    probe: Probe | None = None
+    gradients: dict[str, Any] = field(default_factory=dict)
+    """As the first step used them."""
+    suspects: dict[str, Any] = field(default_factory=dict)
+    """Trained weights with equal rows, by name."""
+    model: Any = None
+    tokenizer: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A batch that a loader has given."""
+
+    columns: Mapping[str, torch.Tensor]
+    """By name; by "0", "1" for a tuple."""
+    is_mapping: bool
+    numbers: Sequence[int] | None
+    """Its rows in the set; None: unknown."""
+    data: Any
+    loader: Any
+    """None: unknown."""
+
+
+class Watched(Protocol):
+    """What the run's watchers know."""
+
+    def list_given(self) -> Sequence[Given]:
+        """The batches that loaders have given last, the last one first."""
+
+    def list_evaluated(self, training: int) -> Sequence[Evaluated]:
+        """What a training's model has answered without gradients and without a loader."""
+
+    def list_labels(self, training: int) -> Sequence[np.ndarray]:
+        """The labels of a training's first calls."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Sets:
+    """A training's sets, before they are read."""
+
+    data: Any
+    """The training set."""
+    label_names: Sequence[str]
+    accepts: Sequence[str] | None = None
+    """The columns that the model takes; None: all but the labels."""
+    scope: Mapping[str, Any]
+    tokenizer: Any
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """The training's lines, by their roles."""
+    batch_size: int = 0
+    drops_last: bool = False
+    given: Given | None = None
+    """The batch of the first step."""
+    placed: Mapping[str, str] = field(default_factory=dict)
+    """The name in the step of each column of the batch."""
+    cut: Cut | None = None
+    kind: Any
+    """The training's, a `LoopTraining` (`of_loop.py`)."""
+    mispaired: Mispaired | None = None
+    sliced: Sliced | None = None
+    """The arrays that the rows are cut from, without a loader."""
+    watched: Watched | None = None
+    training: int = 0
+    held: list[tuple[Any, Mapping[str, Place], Callable[[], bool]]] = field(default_factory=list)
+    """Sets that the model was evaluated on, each with its lines by their roles, and whether it is not trained on."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of items that have none."""
+        if self.given is None or self.given.is_mapping:
+            return {}
+        return {**self.placed, **({self.cut.position: self.cut.name} if self.cut is not None else {})}
+
+
+class Trainings(Protocol):
+    """The looks at a script's trainings, as far as measuring one asks for what is around it (`look.py`)."""
+
+    kind: Any
+    """Of the training under way: a `LoopTraining` (`of_loop.py`)."""
+    watched: Watched | None
+    optimizers: LiveOptimizers
+    done: list[Look]
+    failed: Look | None
+    """The training of which a step raised."""
 
 
 @dataclass(eq=False)
@@ -95,8 +193,8 @@ class Look:
     """Its sets, to be read behind the run."""
     measured: Measured | None = None
     """What is kept of the first step, until the look is settled: afterwards nothing of the script's is held."""
-    kind: LoopTraining = field(default_factory=LoopTraining)
-    """Of a training that is asked once more behind the run; of others nothing is held."""
+    kind: Any = None
+    """Of a training that is asked once more behind the run, a `LoopTraining` (`of_loop.py`); of others nothing is held."""
     root: Callable[[], Any] = lambda: None
     """The first of the modules that are called, as long as the script holds it; below: the model, the optimizers."""
     outer: Callable[[], Any] = lambda: None
@@ -127,6 +225,11 @@ class Look:
         self.version = self.count_changes()
         self.before = {name: p.detach().clone() for name, p in self.model.named_parameters() if p.requires_grad}
         self.buffers = [(buffer, buffer.detach().clone()) for buffer in self.model.buffers()]
+
+    def list_start(self) -> list[tuple[Any, Any]]:
+        """The trainable weights and the buffers, each with what it was then."""
+        weights = [(p, self.before[name]) for name, p in self.model.named_parameters() if name in self.before]
+        return weights + self.buffers
 
     def count_changes(self) -> int:
         """Changes with each change in place of the model's weights."""

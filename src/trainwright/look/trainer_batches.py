@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -21,6 +21,7 @@ from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
 from trainwright.look.observers import RunObserver
 from trainwright.look.replay import RunLosses
+from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -30,9 +31,6 @@ from trainwright.seams.torch.graph import anomalies
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.timing import now
-
-if TYPE_CHECKING:
-    from trainwright.look.state import Look
 
 # Seconds for reading batches, and for all that is asked of one Trainer.
 READING_SECONDS, MOST_SECONDS = 1.0, 20.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
@@ -13,21 +13,18 @@ from trainwright.adapters.torch.optimizer import optimizer_facts, peak_rates
 from trainwright.adapters.torch.schedule import length_of
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
+from trainwright.look.state import Look, Trainings
 from trainwright.probes.forward import units_equal
 from trainwright.seams.listening.seen import seen
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
 
-if TYPE_CHECKING:
-    from trainwright.look.look import Looking
-    from trainwright.look.state import Look
-
 # Points of a schedule that are kept.
 POINTS = 200
 
 
-def measure_update(look: Look, looking: Looking, *, is_made: bool = True) -> None:
+def measure_update(look: Look, looking: Trainings, *, is_made: bool = True) -> None:
     """Right after the first update: what it moved, and the training's parts, while the script still has their names.
 
     Args:
@@ -61,7 +58,7 @@ def _is_schedule_first(calls: Sequence[str]) -> bool:
     return before.count("schedule") >= max(1, before.count("backward"))
 
 
-def _measure_batch(look: Look, looking: Looking) -> None:
+def _measure_batch(look: Look, looking: Trainings) -> None:
     measured = look.measured
     if measured is None or not look.inputs:
         return
@@ -112,7 +109,7 @@ def _schedules(look: Look) -> list[Any]:
     return [s for s, optimizer in scheduled if id(getattr(optimizer, "optimizer", optimizer)) in own]
 
 
-def add_end(look: Look, looking: Looking, *, is_ended: bool) -> None:
+def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     """What the rest of the training has shown. A rule on a whole schedule may only speak where all planned updates were seen."""
     add_further_batches(look)
     facts, rates = look.facts, look.rates

@@ -27,8 +27,9 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
         seconds: what the run itself took.
     """
     found: dict[int, dict[str, Any]] = {}
-    for number, look in enumerate(looks):
-        if not any(look.kind.model is one.kind.model for one in looks[number + 1 :]):
+    asked = [look for look in looks if look.kind is not None]
+    for number, look in enumerate(asked, 1):
+        if not any(look.kind.model is one.kind.model for one in asked[number:]):
             look.kind.add_trained(look)
     faithful = [look for look in looks if is_faithful(look)]
     for look in looks:

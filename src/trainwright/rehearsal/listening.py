@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainwright.core import Call, Repair, Seam
 from trainwright.errors import ScriptLeft, UnsupportedVersion
@@ -13,45 +13,15 @@ from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
 from trainwright.look.ending import measure_end
 from trainwright.look.kinds import kind_of
 from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
-from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
 
-if TYPE_CHECKING:
-    from trainwright.look.of_loop import LoopTraining
-
-
-def _pass_to(name: str, *packages: str) -> Callable[..., Any]:
-    def passed_on(self: Listening, trainer: Any, frame: FrameType, *more: Any) -> Any:
-        original = more[-1]
-        self.require(*packages, *packages_of(trainer))
-        if self.looking is None:
-            return original()
-        kind = kind_of(name, trainer, frame)
-        self.looking.begin_training(kind)
-        try:
-            answer = original()
-        except BaseException as error:
-            self.looking.end_training(error)
-            raise
-        self.looking.end_training()
-        return answer
-
-    return passed_on
-
-
-def _pass_keras() -> Callable[..., Any]:
-    def passed_on(
-        self: Listening, model: Any, frame: FrameType, given: Any, original: Callable[[Mapping[str, Any]], Any]
-    ) -> Any:
-        self.require(*packages_of(model))
-        return original({})
-
-    return passed_on
+# What must not be too old, by the kind of training.
+_NEEDED = {"trainer": TRAINER, "lightning": LIGHTNING, "model": ()}
 
 
 class Listening:
-    """Notes which trainer trains, and lets each call pass. Watchers skip frames of this name."""
+    """Notes which trainer trains, and lets each call pass."""
 
     looking: Any = None
     """The close look (`look/look.py`), once torch is watched."""
@@ -62,14 +32,22 @@ class Listening:
     """Which framework is too old for a check."""
     compared = Compared()
     """What processes that the script has started begin to train with."""
-    on_train, on_fit = _pass_to("trainer", *TRAINER), _pass_to("lightning", *LIGHTNING)
-    on_model_fit = _pass_keras()
     _is_required = False
 
-    def find_training(self, error: BaseException) -> LoopTraining | None:
-        """The training of a framework's trainer which an exception has left."""
-        own = (type(self).on_train.__code__, type(self).on_fit.__code__)
-        return next((frame.f_locals.get("kind") for frame in frames_of(error) if frame.f_code in own), None)
+    @contextlib.contextmanager
+    def training(self, kind: str, trainer: Any, frame: FrameType) -> Iterator[None]:
+        """A trainer trains, or a model of Keras's."""
+        self.require(*_NEEDED[kind], *packages_of(trainer))
+        if self.looking is None or kind == "model":
+            yield
+            return
+        self.looking.begin_training(kind_of(kind, trainer, frame))
+        try:
+            yield
+        except BaseException as error:
+            self.looking.end_training(error)
+            raise
+        self.looking.end_training()
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script, unless a repair changes the keywords."""
@@ -90,7 +68,7 @@ class Listening:
             self._is_required = True
             self.require(*LOOP)
 
-    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
         if self.looking is not None and not self.looking.done:
             self.looking.begin_training(kind_of("trainer", trainer, frame))

@@ -39,17 +39,11 @@ class RankListening:
         self._exchange = Exchange(starter)
         self._passes = 0
 
-    def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """A Trainer trains."""
-        self._leave(frame, "trainer", trainer)
-
-    def on_fit(self, trainer: Any, frame: FrameType, given: Any, original: Callable[[], Any]) -> Any:
-        """A trainer of Lightning's trains."""
-        self._leave(frame, "lightning", trainer)
-
-    def on_model_fit(self, model: Any, frame: FrameType, given: Any, original: Callable[[Any], Any]) -> Any:
-        """A model of Keras's trains: its processes share nothing."""
-        raise ScriptLeft
+    def training(self, kind: str, trainer: Any, frame: FrameType) -> NoReturn:
+        """A trainer trains, or a model of Keras's, whose processes share nothing."""
+        if kind == "model":
+            raise ScriptLeft
+        self._leave(frame, kind, trainer)
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """A loop of the script's trains."""
@@ -60,7 +54,7 @@ class RankListening:
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script."""
 
-    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, frame: FrameType) -> None:
         """The error reaches the script."""
 
     def unsupported(self, why: str) -> None:

@@ -67,6 +67,8 @@ class Recorder:
         """Called after each update: progress, and the end of the time."""
         self.on_begin: list[Callable[[], None]] = []
         """Called when a training begins."""
+        self.begin_unseen: Callable[[], None] = lambda: None
+        """Called when the script differentiates with JAX: it may train where no update is seen."""
         self.is_over: Callable[[], bool] = lambda: False
         """Whether the training under way has had its time, and is to end."""
         self.is_emptied = False

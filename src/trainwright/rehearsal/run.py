@@ -42,7 +42,6 @@ from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.refused import is_refusal
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.hearing import Hearing, heard_by
-from trainwright.seams.listening.jax_patches import watching_gradients
 from trainwright.seams.listening.seen import told
 from trainwright.seams.processes import Exchange
 from trainwright.seams.requirements import versions
@@ -83,7 +82,7 @@ def run_script(
     _limit_updates(recorder, limits, telling, work.most_updates if work is not None else None)
     if sandbox is not None:
         recorder.on_begin.append(_Once(_cut_network))
-    began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
+    recorder.begin_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
     if not request.samples:
@@ -106,7 +105,6 @@ def run_script(
             without_leaving(),
             offline(tally, is_begun=work is not None),
             heard_by(hearing),
-            watching_gradients(began_unseen),
             told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
         ):
             recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]

@@ -14,7 +14,6 @@ from typing import Any
 import wrapt
 
 from trainwright.seams.listening import (
-    jax_patches,
     keras_patches,
     refusals,
     torch_patches,
@@ -35,7 +34,6 @@ def install() -> None:
         ("torch.optim.lr_scheduler", torch_patches.patch_schedules),
         ("torch.utils.data.dataloader", torch_patches.patch_loaders),
         ("torch.autograd", torch_patches.patch_backward),
-        ("torch.nn.utils.clip_grad", torch_patches.patch_clipping),
         ("torch.multiprocessing.spawn", torch_patches.patch_processes),
         ("transformers.modeling_utils", trainer_patches.patch_loading),
         (
@@ -50,11 +48,10 @@ def install() -> None:
         ("accelerate.accelerator", lambda module: patch_construction(module.Accelerator, "Accelerator")),
         ("lightning.pytorch.trainer.trainer", trainer_patches.patch_lightning),
         ("pytorch_lightning.trainer.trainer", trainer_patches.patch_lightning),
-        ("lightning.pytorch.callbacks.early_stopping", trainer_patches.patch_stopping),
-        ("lightning.pytorch.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
-        ("pytorch_lightning.callbacks.early_stopping", trainer_patches.patch_stopping),
-        ("pytorch_lightning.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
-        ("jax", jax_patches.patch_gradients),
+        ("lightning.pytorch.callbacks.early_stopping", functools.partial(_keep_built, "EarlyStopping")),
+        ("lightning.pytorch.callbacks.model_checkpoint", functools.partial(_keep_built, "ModelCheckpoint")),
+        ("pytorch_lightning.callbacks.early_stopping", functools.partial(_keep_built, "EarlyStopping")),
+        ("pytorch_lightning.callbacks.model_checkpoint", functools.partial(_keep_built, "ModelCheckpoint")),
         ("keras", refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),
@@ -73,6 +70,10 @@ def install() -> None:
         ("tf_keras.src.callbacks", lambda module: keep_constructions(module.Callback, "callbacks")),
     ):
         wrapt.register_post_import_hook(functools.partial(_patch, patch), module)
+
+
+def _keep_built(name: str, module: Any) -> None:
+    keep_constructions(getattr(module, name), "callbacks")
 
 
 # Entry points of training, or what training needs, by the imported module.

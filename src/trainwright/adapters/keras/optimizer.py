@@ -180,3 +180,12 @@ def _change(before: np.ndarray, variable: Any) -> float:
 def trained_values(model: Any) -> dict[str, np.ndarray]:
     """The trainable weights, by name."""
     return {n: np.array(tensors.value_of(v)) for n, v in _trained(model).items()}
+
+
+def compile_places(compiled: Construction | None) -> dict[str, Place]:
+    """Where each argument of compile was written, by argument name."""
+    if compiled is None:
+        return {}
+    written = keyword_places(compiled.frame_file, compiled.line, "compile", end=compiled.end)
+    found = {name: place for name, (place, _) in written.items()}
+    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}

@@ -6,18 +6,19 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trainwright.adapters.keras.backend import takes_all_memory
 from trainwright.adapters.keras.calls import callbacks_of, own_code
-from trainwright.adapters.keras.optimizer import accumulated_batches, optimizer_places, resolved
+from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places, optimizer_places, resolved
 from trainwright.adapters.keras.schedule import setting_callback
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import Seen
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
@@ -33,9 +34,6 @@ from trainwright.seams.source.written import (
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts, planned_memory
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
-
-if TYPE_CHECKING:
-    from trainwright.adapters.keras.training import FitTraining
 
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
 # The report's names for fit's arguments.
@@ -153,15 +151,6 @@ def _callback_places(given: Mapping[str, Any], seen: Seen) -> dict[str, Place]:
     setting = setting_callback(callbacks_of(given))
     built = seen.callbacks.get(setting) if setting is not None else None
     return {"scheduler": built.place} if built is not None else {}
-
-
-def compile_places(compiled: Construction | None) -> dict[str, Place]:
-    """Where each argument of compile was written, by argument name."""
-    if compiled is None:
-        return {}
-    written = keyword_places(compiled.frame_file, compiled.line, "compile", end=compiled.end)
-    found = {name: place for name, (place, _) in written.items()}
-    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}
 
 
 def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:

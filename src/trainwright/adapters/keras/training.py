@@ -19,9 +19,8 @@ from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
 from trainwright.adapters.keras.input.fit_data import POOLED, FitData
 from trainwright.adapters.keras.input.one_batch import Batch
-from trainwright.adapters.keras.optimizer import accumulated_batches
-from trainwright.adapters.keras.repairs import change_parts
-from trainwright.adapters.keras.setup import compile_places
+from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places
+from trainwright.adapters.keras.repairs import Changing, change_parts
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
 from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
@@ -33,7 +32,6 @@ from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
-Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that changes a batch, as arrays by name."""
 
 
@@ -192,7 +190,7 @@ class FitTraining:
             seed_everything(self.model, seed)
             for repair in self.active.tried:
                 if repair.seam == Seam.TRAINER:
-                    change_parts(self, repair, self._tried_changes)
+                    self._change_parts(repair, self._tried_changes)
                 elif repair.seam == Seam.BATCH:
                     self._tried_changes.append(self._by_seam(repair))
             yield
@@ -379,11 +377,16 @@ class FitTraining:
         """Put a repair permanently in force."""
         if repair.seam == Seam.TRAINER:
             self.reset()
-            change_parts(self, repair, self.batch_changes)
+            self._change_parts(repair, self.batch_changes)
             if self._start is not None:
                 fit_optimizer(self.model)
                 self._start = KerasState([self.model])
         self.active.kept.append(repair)
+
+    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
+        changed = change_parts(repair, self.model, self.data, self.drops_last, self.scope)
+        self.data, self.drops_last = changed.data, changed.drops_last
+        changes += changed.changes
 
     def put_back(self) -> None:
         """Undo everything since this object was created."""
@@ -393,6 +396,4 @@ class FitTraining:
     def loss_place(self, loss: Any) -> Place | None:
         """The user's line that names a loss of the model."""
         built = self.seen.losses.get(loss) if loss is not None else None
-        if built is not None:
-            return built.place
-        return compile_places(self.compiled).get("loss")
+        return built.place if built is not None else compile_places(self.compiled).get("loss")

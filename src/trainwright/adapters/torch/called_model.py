@@ -49,7 +49,6 @@ class Probe:
     batch_size: int = 0
     """The loader's batch size; 0: there is no loader."""
 
-    @torch.no_grad()
     def call(self, inputs: Mapping[str, Any], *, training: bool = False, seed: int = 0) -> Any:
         """The model's output, in evaluation mode or its present modes; modes, buffers and random state are restored.
 
@@ -59,9 +58,7 @@ class Probe:
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
         named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
-        with left_as_it_was(self.model):
-            for module in self.model.modules() if not training else ():
-                module.training = False
+        with torch.no_grad(), (left_as_it_was if training else evaluating)(self.model):
             if seed:
                 seed_everything(seed)
             return self.model(*positional, **named)
@@ -140,6 +137,15 @@ def left_as_it_was(model: nn.Module) -> Iterator[None]:
             for buffer, value in buffers:
                 buffer.copy_(value)
         random.put_back()
+
+
+@contextlib.contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Ask a model in evaluation mode and without gradients; it is left as it was."""
+    with left_as_it_was(model), torch.no_grad():
+        for module in model.modules():
+            module.training = False
+        yield
 
 
 def _to(value: Any, device: torch.device) -> Any:

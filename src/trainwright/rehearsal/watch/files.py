@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import functools
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +12,7 @@ import torch
 from trainwright.rehearsal.record import Kept, Loaded
 from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
 from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
 # Copies and files that are noted.
@@ -81,31 +80,29 @@ def watch_files(state: State) -> None:
     files = Files(state)
     watching = state.recorder.watching
     keep, before, load = watching(files.keep), watching(files.before), watching(files.load)
-    deepcopy, save, load_state = copy.deepcopy, torch.save, torch.nn.Module.load_state_dict
 
-    @functools.wraps(deepcopy)
-    def passed_on_copy(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on_copy(go_on: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs and isinstance(x, (dict, torch.nn.Module)) and state.update and not state.is_off():
             keep(x, "copied")
-        return deepcopy(x, *args, **kwargs)
+        return go_on(x, *args, **kwargs)
 
-    @functools.wraps(save)
-    def passed_on_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        result = save(obj, f, *args, **kwargs)
+    def passed_on_save(go_on: Any, obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(obj, f, *args, **kwargs)
         if not state.is_off():
             keep(obj, "saved", f)
         return result
 
-    @functools.wraps(load_state)
-    def passed_on_load(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on_load(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if state.is_off():
-            return load_state(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         earlier = before(self)
-        result = load_state(self, *args, **kwargs)
+        result = go_on(self, *args, **kwargs)
         load(self, earlier, result)
         return result
 
-    copy.deepcopy, torch.save, torch.nn.Module.load_state_dict = passed_on_copy, passed_on_save, passed_on_load
+    watch_door(copy, "deepcopy", passed_on_copy)
+    watch_door(torch, "save", passed_on_save)
+    watch_door(torch.nn.Module, "load_state_dict", passed_on_load)
 
 
 def watch_safetensors(watch: Any, module: Any) -> None:
@@ -113,14 +110,11 @@ def watch_safetensors(watch: Any, module: Any) -> None:
     state: State = watch.state
     keep = state.recorder.watching(Files(state).keep)
 
-    def watched(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def passed_on(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(tensors, filename, *args, **kwargs)
-            if not state.is_off():
-                keep(tensors, "saved", filename)
-            return result
+    def passed_on(go_on: Any, tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(tensors, filename, *args, **kwargs)
+        if not state.is_off():
+            keep(tensors, "saved", filename)
+        return result
 
-        return passed_on
-
-    module.save_file, module.save_model = watched(module.save_file), watched(module.save_model)
+    watch_door(module, "save_file", passed_on)
+    watch_door(module, "save_model", passed_on)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,13 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from trainwright.adapters.torch.called_model import evaluating
 from trainwright.core.sample import WORST
 from trainwright.rehearsal.readable import Decoder, counted_tokens, mask_of, tokens_of
 from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_rows import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
-from trainwright.rehearsal.watch.probes import kept_generators
 from trainwright.rehearsal.watch.state import Call, unwrapped
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 
@@ -72,19 +73,10 @@ class Generating:
         )
         if decoder is None:
             return
-        modes = [(m, m.training) for m in model.modules()]
-        try:
-            with kept_generators(), torch.no_grad(), stopped_after(SECONDS):
-                for m, _ in modes:
-                    m.training = False
-                for prompt in _prompts(chosen, _is_two_part(model), decoder):
-                    if (made := _continued(model, prompt, decoder, recorder.record.updates)) is not None:
-                        recorder.record.generated.append(made)
-        except OutOfTime:
-            return
-        finally:
-            for m, mode in modes:
-                m.training = mode
+        with contextlib.suppress(OutOfTime), evaluating(model), stopped_after(SECONDS):
+            for prompt in _prompts(chosen, _is_two_part(model), decoder):
+                if (made := _continued(model, prompt, decoder, recorder.record.updates)) is not None:
+                    recorder.record.generated.append(made)
 
 
 def _is_two_part(model: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from trainwright.probes.metrics import guessed
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.seams.listening.doors import watch_door
 
 # Arguments are kept up to so many bytes, and functions that took longer (in seconds) are not asked again.
 MOST_BYTES, MOST_SECONDS = 64_000_000, 1.0
@@ -51,14 +52,13 @@ class Guesses:
 
 def watch_trainer_metrics(recorder: Recorder, kind: Any) -> None:
     """Keep what a Trainer's `compute_metrics` is given in its evaluations."""
-    guesses, loop = Guesses(recorder), kind.evaluation_loop
+    guesses = Guesses(recorder)
     note, copied = recorder.watching(functools.partial(_keep, guesses)), recorder.watching(_copied_labels)
 
-    @functools.wraps(loop)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         own = self.compute_metrics
         if own is None or getattr(self.args, "batch_eval_metrics", False):
-            return loop(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         prefix = kwargs.get("metric_key_prefix", args[4] if len(args) > 4 else "eval")
 
         @functools.wraps(own)
@@ -70,12 +70,12 @@ def watch_trainer_metrics(recorder: Recorder, kind: Any) -> None:
 
         self.compute_metrics = noting
         try:
-            return loop(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         finally:
             if self.compute_metrics is noting:
                 self.compute_metrics = own
 
-    kind.evaluation_loop = passed_on
+    watch_door(kind, "evaluation_loop", passed_on)
 
 
 def _copied_labels(given: Any) -> Any:

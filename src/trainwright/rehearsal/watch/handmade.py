@@ -21,6 +21,7 @@ from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
 from trainwright.rehearsal.watch.state import Call, Held, State, storage_of
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 from trainwright.seams.torch.graph import leaves_behind
 
@@ -169,28 +170,24 @@ def watch_functional(state: State, functional: Functional) -> None:
     """Look at each gradient that `torch.func` takes by itself, within no other transform."""
     note = state.recorder.watching(functional.note)
 
-    def within(original: Callable[..., Any], has_value: bool) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def passed_on(func: Any, argnums: Any = 0, *options: Any, **named: Any) -> Any:
-            taken = original(func, argnums, *options, **named)
+    def passed_on(has_value: bool, go_on: Any, func: Any, argnums: Any = 0, *options: Any, **named: Any) -> Any:
+        taken = go_on(func, argnums, *options, **named)
 
-            @functools.wraps(taken)
-            def asked(*args: Any, **kwargs: Any) -> Any:
-                if functional.is_off or asks_for_rows(argnums, args, tree_leaves):
-                    return taken(*args, **kwargs)
-                met = state.in_gradient = []
-                try:
-                    result = taken(*args, **kwargs)
-                finally:
-                    state.in_gradient = None
-                gradient, value = result if has_value else (result, None)
-                note(argnums, args, gradient, value[0] if isinstance(value, tuple) else value, met)
-                state.recorder.end_update()  # what it calls may end the run: no watcher's own
-                return result
+        @functools.wraps(taken)
+        def asked(*args: Any, **kwargs: Any) -> Any:
+            if functional.is_off or asks_for_rows(argnums, args, tree_leaves):
+                return taken(*args, **kwargs)
+            met = state.in_gradient = []
+            try:
+                result = taken(*args, **kwargs)
+            finally:
+                state.in_gradient = None
+            gradient, value = result if has_value else (result, None)
+            note(argnums, args, gradient, value[0] if isinstance(value, tuple) else value, met)
+            state.recorder.end_update()  # what it calls may end the run: no watcher's own
+            return result
 
-            return asked
+        return asked
 
-        return passed_on
-
-    torch.func.grad = within(torch.func.grad, False)
-    torch.func.grad_and_value = within(torch.func.grad_and_value, True)
+    watch_door(torch.func, "grad", functools.partial(passed_on, False))
+    watch_door(torch.func, "grad_and_value", functools.partial(passed_on, True))

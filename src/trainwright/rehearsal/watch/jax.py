@@ -20,6 +20,7 @@ import wrapt
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder, asks_for_rows
 from trainwright.rehearsal.watch.jax_looks import Held, Looks
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place, user_frame
 
 # Bytes of arguments and results that are kept of one function; its calls that are kept at most, and those of an evaluation.
@@ -111,20 +112,19 @@ class JaxWatch:
         kind = next((kind for kind in kinds if kind.__module__.startswith("jax")), None)
         if kind is not None:
             for owner in (self.jax.numpy, kind):
-                owner.argmax = self._within(owner.argmax, self._choose)
-            kind.__eq__ = self._within(kind.__eq__, self._compare)
+                self._watch_result(owner, "argmax", self._choose)
+            self._watch_result(kind, "__eq__", self._compare)
 
-    def _within(self, original: Callable[..., Any], note: Callable[..., Any]) -> Callable[..., Any]:
+    def _watch_result(self, owner: Any, name: str, note: Callable[..., Any]) -> None:
         note = self.recorder.watching(note)
 
-        @functools.wraps(original)
-        def passed_on(*args: Any, **kwargs: Any) -> Any:
-            result = original(*args, **kwargs)
+        def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
+            result = go_on(*args, **kwargs)
             if args and not self._is_off(args):
                 note(result, *args)
             return result
 
-        return passed_on
+        watch_door(owner, name, passed_on)
 
     def _choose(self, choice: Any, scores: Any, *_: Any) -> None:
         """The highest scores are chosen."""
@@ -169,11 +169,12 @@ class JaxWatch:
 
     def watch_gradients(self, name: str) -> None:
         """Watch `jax.grad` or `jax.value_and_grad`; traced again, the first is the second, which tells the loss."""
-        original, with_loss = getattr(self.jax, name), self._with_loss
+        with_loss = self._with_loss
 
-        @functools.wraps(original)
-        def passed_on(fun: Any, argnums: Any = 0, has_aux: bool = False, *options: Any, **named: Any) -> Any:
-            taken = original(fun, argnums, has_aux, *options, **named)
+        def passed_on(
+            go_on: Any, fun: Any, argnums: Any = 0, has_aux: bool = False, *options: Any, **named: Any
+        ) -> Any:
+            taken = go_on(fun, argnums, has_aux, *options, **named)
             function = self._function_of(getattr(fun, "__code__", fun), trains=True)
 
             def again(*args: Any, **kwargs: Any) -> Any:
@@ -183,13 +184,15 @@ class JaxWatch:
 
             @functools.wraps(taken)
             def asked(*args: Any, **kwargs: Any) -> Any:
+                if "keras" not in sys.modules:  # whose own trainings are known
+                    self.recorder.begin_unseen()
                 if asks_for_rows(argnums, args, self._leaves):
                     return taken(*args, **kwargs)
                 return self._call(function, (id(fun), str(argnums)), again, taken, args, kwargs)
 
             return asked
 
-        setattr(self.jax, name, passed_on)
+        watch_door(self.jax, name, passed_on)
 
     def compiler(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """`jax.jit`."""

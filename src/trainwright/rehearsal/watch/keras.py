@@ -7,7 +7,7 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from trainwright.rehearsal.watch.keras_fit import is_internal
 from trainwright.rehearsal.watch.keras_loops import Loops, Stepping, is_noisy, norm_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint
+from trainwright.seams.listening.doors import calling_frame, watch_door
 
 _watches: weakref.WeakKeyDictionary[Recorder, list[tuple[KerasWatch, Loops]]] = weakref.WeakKeyDictionary()
 # A metric that compares the answers with labels takes these.
@@ -43,54 +44,52 @@ def finish_keras(recorder: Recorder) -> None:
         watch.finish()
 
 
-def _arguments(function: Callable[..., Any], model: Any, args: Any, kwargs: Any) -> inspect.BoundArguments | None:
+def _arguments(signature: inspect.Signature, model: Any, args: Any, kwargs: Any) -> inspect.BoundArguments | None:
     try:
-        return inspect.signature(function).bind(model, *args, **kwargs)
+        return signature.bind(model, *args, **kwargs)
     except TypeError:  # the call itself then says what is wrong
         return None
 
 
 def _watch_fit(watch: KerasWatch, owner: Any) -> None:
-    original = owner.fit
+    signature = inspect.signature(owner.fit)
     recorder = watch.recorder
     begin, end = recorder.watching(KerasWatch.begin_fit), recorder.watching(KerasWatch.end_fit)
 
-    @functools.wraps(original)
-    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = _arguments(original, self, args, kwargs)
+    def fit(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = _arguments(signature, self, args, kwargs)
         run = begin(watch, self, bound.arguments, sys._getframe(1)) if bound is not None else None
         if run is None or bound is None:
-            return original(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         outer, recorder.keras_runs = recorder.keras_runs, True
         try:
-            return original(*bound.args, **bound.kwargs)
+            return go_on(*bound.args, **bound.kwargs)
         finally:
             recorder.keras_runs = outer
             end(watch, run)
 
-    owner.fit = fit
+    watch_door(owner, "fit", fit)
 
 
 def _watch_evaluation(watch: KerasWatch, owner: Any, name: str) -> None:
-    original = getattr(owner, name)
+    signature = inspect.signature(getattr(owner, name))
     recorder = watch.recorder
     note = recorder.watching(KerasWatch.evaluated)
 
-    @functools.wraps(original)
-    def passed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+    def passed(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = calling_frame()
         outer, recorder.keras_runs = recorder.keras_runs, True
         try:
-            result = original(self, *args, **kwargs)
+            result = go_on(self, *args, **kwargs)
         finally:
             recorder.keras_runs = outer
         if not is_internal(frame) and not recorder.busy:
-            bound = _arguments(original, self, args, kwargs)
+            bound = _arguments(signature, self, args, kwargs)
             if bound is not None:
                 note(watch, self, dict(bound.arguments), result, frame, name == "evaluate")
         return result
 
-    setattr(owner, name, passed)
+    watch_door(owner, name, passed)
 
 
 def _watch_files(watch: KerasWatch, owner: Any) -> None:
@@ -98,52 +97,40 @@ def _watch_files(watch: KerasWatch, owner: Any) -> None:
     saved, loaded = recorder.watching(KerasWatch.saved), recorder.watching(KerasWatch.loaded)
     known = recorder.watching(fingerprint)
 
-    def saving(original: Any, how: str) -> Any:
-        @functools.wraps(original)
-        def save(self: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(self, *args, **kwargs)
-            frame = sys._getframe(1)
-            if how == "saved" or not is_internal(frame):
-                saved(watch, self, args[0] if args else kwargs.get("filepath"), how, frame)
-            return result
+    def save(how: str, go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(self, *args, **kwargs)
+        frame = calling_frame()
+        if how == "saved" or not is_internal(frame):
+            saved(watch, self, args[0] if args else kwargs.get("filepath"), how, frame)
+        return result
 
-        return save
+    def load(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = calling_frame()
+        if is_internal(frame) or not getattr(self, "built", True):
+            return go_on(self, *args, **kwargs)
+        before = known(self)
+        result = go_on(self, *args, **kwargs)
+        if before is not None:
+            loaded(watch, self, before, frame)
+        return result
 
-    def loading(original: Any) -> Any:
-        @functools.wraps(original)
-        def load(self: Any, *args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
-            if is_internal(frame) or not getattr(self, "built", True):
-                return original(self, *args, **kwargs)
-            before = known(self)
-            result = original(self, *args, **kwargs)
-            if before is not None:
-                loaded(watch, self, before, frame)
-            return result
-
-        return load
-
-    owner.save, owner.save_weights = saving(owner.save, "saved"), saving(owner.save_weights, "saved")
-    owner.get_weights = saving(owner.get_weights, "copied")
+    for name, how in (("save", "saved"), ("save_weights", "saved"), ("get_weights", "copied")):
+        watch_door(owner, name, functools.partial(save, how))
+    for name in ("load_weights", "set_weights"):
+        watch_door(owner, name, load)
     _watch_loading(watch)
-    owner.load_weights, owner.set_weights = loading(owner.load_weights), loading(owner.set_weights)
 
 
 def _watch_loading(watch: KerasWatch) -> None:
     """Models that are read from a file."""
-    original = watch.keras.models.load_model
     loaded = watch.recorder.watching(KerasWatch.loaded)
 
-    @functools.wraps(original)
-    def load_model(*args: Any, **kwargs: Any) -> Any:
-        model = original(*args, **kwargs)
+    def load_model(go_on: Any, *args: Any, **kwargs: Any) -> Any:
+        model = go_on(*args, **kwargs)
         loaded(watch, model, 0.0, sys._getframe(1))
         return model
 
-    modules: list[Any] = [watch.keras.models, getattr(watch.keras, "saving", None)]
-    for module in modules:
-        if getattr(module, "load_model", None) is original:
-            module.load_model = load_model
+    watch_door(watch.keras.models, "load_model", load_model, also=[getattr(watch.keras, "saving", None)])
 
 
 def _watch_loops(watch: KerasWatch) -> Loops:
@@ -192,29 +179,23 @@ def _watch_batches(loops: Loops, owner: Any) -> None:
 
     begin, end, test = recorder.watching(before), recorder.watching(after), recorder.watching(tested)
 
-    def watching(name: str, trains: bool) -> None:
-        original = getattr(owner, name)
+    def on_batch(trains: bool, go_on: Any, self: Any, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if _is_still(loops):
+            return go_on(self, x, y, *args, **kwargs)
+        known = begin(self) if trains and getattr(self, "optimizer", None) is not None else None
+        recorder.keras_runs = True
+        try:
+            result = go_on(self, x, y, *args, **kwargs)
+        finally:
+            recorder.keras_runs = False
+        if known is not None:
+            end(known, self, x, y, result)
+        elif not trains:
+            test(self, x, y)
+        return result
 
-        @functools.wraps(original)
-        def on_batch(self: Any, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if _is_still(loops):
-                return original(self, x, y, *args, **kwargs)
-            known = begin(self) if trains and getattr(self, "optimizer", None) is not None else None
-            recorder.keras_runs = True
-            try:
-                result = original(self, x, y, *args, **kwargs)
-            finally:
-                recorder.keras_runs = False
-            if known is not None:
-                end(known, self, x, y, result)
-            elif not trains:
-                test(self, x, y)
-            return result
-
-        setattr(owner, name, on_batch)
-
-    watching("train_on_batch", True)
-    watching("test_on_batch", False)
+    watch_door(owner, "train_on_batch", functools.partial(on_batch, True))
+    watch_door(owner, "test_on_batch", functools.partial(on_batch, False))
 
 
 def _watch_optimizers(loops: Loops) -> None:
@@ -224,7 +205,6 @@ def _watch_optimizers(loops: Loops) -> None:
     owner = next((k for k in kind.__mro__ if name in vars(k)), None)
     if name is None or owner is None:
         return
-    original = getattr(owner, name)
 
     def before(optimizer: Any, variables: list[Any]) -> Stepping:
         known: Stepping = Loops.stepping(loops, optimizer, None, variables)
@@ -238,10 +218,9 @@ def _watch_optimizers(loops: Loops) -> None:
 
     in_fit = recorder.watching(note_norm)
 
-    @functools.wraps(original)
-    def apply(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(go_on: Any, self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         if recorder.busy or (recorder.keras_runs and (backend != "torch" or not loops.watch.fits)):
-            return original(self, grads, *args, **kwargs)
+            return go_on(self, grads, *args, **kwargs)
         if name == "apply_gradients":
             grads = list(grads)
             gradients, variables = [g for g, _ in grads], [v for _, v in grads]
@@ -253,21 +232,21 @@ def _watch_optimizers(loops: Loops) -> None:
             grads = gradients
         if recorder.keras_runs:
             in_fit(gradients)
-            return original(self, grads, *args, **kwargs)
+            return go_on(self, grads, *args, **kwargs)
         if _is_traced(backend, gradients):
             if loops.running:
                 with sys.modules["tensorflow"].init_scope():
                     known = begin(self, variables)
                     if known is not None:
                         traced(known)
-            return original(self, grads, *args, **kwargs)
+            return go_on(self, grads, *args, **kwargs)
         known = begin(self, variables)
-        result = original(self, grads, *args, **kwargs)
+        result = go_on(self, grads, *args, **kwargs)
         if known is not None:
             end(known, gradients)
         return result
 
-    setattr(owner, name, apply)
+    watch_door(owner, name, apply)
 
 
 def _watch_functions(loops: Loops) -> None:
@@ -275,58 +254,50 @@ def _watch_functions(loops: Loops) -> None:
     import tensorflow as tf
     from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-    owner: Any = polymorphic_function.Function
-    original = owner.__call__
     called = loops.recorder.watching(loops.called)
 
     def tensors(args: Any, kwargs: Any) -> list[Any]:
         flat = tf.nest.flatten((args, kwargs), expand_composites=True)
         return [t for t in flat if tf.is_tensor(t) or isinstance(t, np.ndarray)]
 
-    @functools.wraps(original)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_still(loops) or not tf.executing_eagerly() or is_internal(sys._getframe(1)):
-            return original(self, *args, **kwargs)
-        loops.running.append((self, sys._getframe(1)))
+    def call(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_still(loops) or not tf.executing_eagerly() or is_internal(calling_frame()):
+            return go_on(self, *args, **kwargs)
+        loops.running.append((self, calling_frame()))
         try:
-            result = original(self, *args, **kwargs)
+            result = go_on(self, *args, **kwargs)
         finally:
             loops.running.pop()
         if self in loops.compiled:
             called(self, tensors(args, kwargs), result)
         return result
 
-    owner.__call__ = call
+    watch_door(polymorphic_function.Function, "__call__", call)
 
 
 def _watch_doors(loops: Loops) -> None:
     """Calls of models and losses by the script's own code."""
-    model: Any = loops.watch.keras.Model
-    loss: Any = loops.watch.keras.losses.Loss
-    call_model: Callable[..., Any] = model.__call__
-    call_loss: Callable[..., Any] = loss.__call__
     noted = loops.recorder.watching(loops.loss_called)
 
-    @functools.wraps(call_model)
-    def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def answer(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if _is_still(loops) or loops.depth or not args:
-            return call_model(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         loops.depth += 1
         try:
-            result = call_model(self, *args, **kwargs)
+            result = go_on(self, *args, **kwargs)
         finally:
             loops.depth -= 1
         loops.recent.append((self, args[0], result, bool(kwargs.get("training")) and is_noisy(self)))
         return result
 
-    @functools.wraps(call_loss)
-    def score(self: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
-        result = call_loss(self, y_true, y_pred, *args, **kwargs)
+    def score(go_on: Any, self: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(self, y_true, y_pred, *args, **kwargs)
         if not _is_still(loops) and loops.recent:
             noted(self, y_true, y_pred)
         return result
 
-    model.__call__, loss.__call__ = answer, score
+    watch_door(loops.watch.keras.Model, "__call__", answer)
+    watch_door(loops.watch.keras.losses.Loss, "__call__", score)
 
 
 def _watch_metrics(loops: Loops) -> None:
@@ -334,16 +305,10 @@ def _watch_metrics(loops: Loops) -> None:
     metrics = loops.watch.keras.metrics
     noted = loops.recorder.watching(loops.metric_called)
 
-    def watching(owner: Any) -> None:
-        original = owner.update_state
-
-        @functools.wraps(original)
-        def update_state(self: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _is_still(loops) and loops.recent:
-                noted(y_true, y_pred)
-            return original(self, y_true, y_pred, *args, **kwargs)
-
-        owner.update_state = update_state
+    def update_state(go_on: Any, self: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _is_still(loops) and loops.recent:
+            noted(y_true, y_pred)
+        return go_on(self, y_true, y_pred, *args, **kwargs)
 
     for owner in {kind for kind in vars(metrics).values() if isinstance(kind, type)}:
         own = vars(owner).get("update_state")
@@ -352,19 +317,16 @@ def _watch_metrics(loops: Loops) -> None:
             and own
             and list(inspect.signature(own).parameters)[1:3] == _LABELS_ANSWERS
         ):
-            watching(owner)
+            watch_door(owner, "update_state", update_state)
 
 
 def _watch_tapes(loops: Loops) -> None:
     """Losses whose gradients the script asks for itself."""
-    tape: Any = sys.modules["tensorflow"].GradientTape
-    original = tape.gradient
     followed = loops.recorder.watching(loops.loss_followed)
 
-    @functools.wraps(original)
-    def gradient(self: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    def gradient(go_on: Any, self: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
         if not _is_still(loops) and not loops.running:
             followed(target)
-        return original(self, target, *args, **kwargs)
+        return go_on(self, target, *args, **kwargs)
 
-    tape.gradient = gradient
+    watch_door(sys.modules["tensorflow"].GradientTape, "gradient", gradient)

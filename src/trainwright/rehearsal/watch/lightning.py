@@ -14,6 +14,7 @@ from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
 
@@ -22,39 +23,36 @@ def watch_lightning(watch: TorchWatch, module: Any) -> None:
     recorder = watch.state.recorder
     package = module.__name__
     kind, logging = module.Trainer, module.LightningModule
-    fit, checking = kind.fit, kind._run_sanity_check
     begin = recorder.watching(functools.partial(_noting, watch, package))
 
-    @functools.wraps(fit)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         begun = begin(nearest_place(sys._getframe(1)))
         if begun is None:
-            return fit(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         noting, noted = begun
         self.callbacks.append(noting)
         try:
-            return fit(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         finally:
             if noting in self.callbacks:
                 self.callbacks.remove(noting)
             recorder.watching(noted.finish)(self)
 
-    @functools.wraps(checking)
-    def passed_on_check(self: Any) -> Any:
+    def passed_on_check(go_on: Any, self: Any) -> Any:
         watch.state.is_paused = True
         try:
-            return checking(self)
+            return go_on(self)
         finally:
             watch.state.is_paused = False
 
-    kind.fit, kind._run_sanity_check = passed_on, passed_on_check
+    watch_door(kind, "fit", passed_on)
+    watch_door(kind, "_run_sanity_check", passed_on_check)
     _watch_log(watch, logging)
     _watch_evaluations(watch, importlib.import_module(f"{package}.loops.evaluation_loop")._EvaluationLoop)
 
 
 def _watch_evaluations(watch: TorchWatch, kind: Any) -> None:
     """Note what an evaluation comes to: Lightning joins what each of its batches has logged."""
-    ends = kind.on_run_end
 
     def note(logged: Any) -> None:
         for name, value in {name: value for of_set in logged for name, value in of_set.items()}.items():
@@ -62,19 +60,18 @@ def _watch_evaluations(watch: TorchWatch, kind: Any) -> None:
 
     noted = watch.state.recorder.watching(note)
 
-    @functools.wraps(ends)
-    def passed_on(self: Any) -> Any:
-        logged = ends(self)
+    def passed_on(go_on: Any, self: Any) -> Any:
+        logged = go_on(self)
         if not watch.state.is_paused:
             noted(logged)
         return logged
 
-    kind.on_run_end = passed_on
+    watch_door(kind, "on_run_end", passed_on)
 
 
 def _watch_log(watch: TorchWatch, kind: Any) -> None:
     """Note each value that a module logs in training; on a GPU only of the updates that are looked at, as reading one waits."""
-    log, recorder = kind.log, watch.state.recorder
+    recorder = watch.state.recorder
 
     def note(name: Any, value: Any) -> None:
         if isinstance(value, torch.Tensor):
@@ -88,14 +85,13 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
 
     noted = recorder.watching(note)
 
-    @functools.wraps(log)
-    def passed_on(self: Any, name: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, name: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         trainer = getattr(self, "_trainer", None)
         if not watch.state.is_paused and not getattr(trainer, "evaluating", False):
             noted(name, value)
-        return log(self, name, value, *args, **kwargs)
+        return go_on(self, name, value, *args, **kwargs)
 
-    kind.log = passed_on
+    watch_door(kind, "log", passed_on)
 
 
 class Fit:

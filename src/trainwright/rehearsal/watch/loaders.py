@@ -18,6 +18,7 @@ from trainwright.rehearsal.watch.samples import is_plain
 from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 from trainwright.tensors.items import length
 
@@ -120,38 +121,31 @@ def watch_loaders(watch: TorchWatch, module: Any) -> None:
     state = watch.state
     found = Loaders(state)
     kind = module._BaseDataLoaderIter
-    started, again, asked, given = kind.__init__, kind._reset, kind._next_index, kind.__next__
     watching = state.recorder.watching
     begin, index, batch = watching(found.begin), watching(found.index), watching(found.batch)
 
-    @functools.wraps(started)
-    def passed_on_start(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+    def passed_on_start(go_on: Any, self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, loader)
-        started(self, loader, *args, **kwargs)
+        go_on(self, loader, *args, **kwargs)
         if not state.is_off():
             state.begin_loader(loader, self)
 
-    @functools.wraps(again)
-    def passed_on_reset(self: Any, *args: Any, **kwargs: Any) -> None:
+    def passed_on_reset(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         begin(self)
-        again(self, *args, **kwargs)
+        go_on(self, *args, **kwargs)
 
-    @functools.wraps(asked)
-    def passed_on_index(self: Any) -> Any:
-        rows = asked(self)
+    def passed_on_index(go_on: Any, self: Any) -> Any:
+        rows = go_on(self)
         index(self, rows)
         return rows
 
-    @functools.wraps(given)
-    def passed_on_batch(self: Any) -> Any:
-        data = given(self)
+    def passed_on_batch(go_on: Any, self: Any) -> Any:
+        data = go_on(self)
         if not state.is_off():
             batch(self, data)
         return data
 
-    kind.__init__, kind._reset, kind._next_index, kind.__next__ = (
-        passed_on_start,
-        passed_on_reset,
-        passed_on_index,
-        passed_on_batch,
-    )
+    watch_door(kind, "__init__", passed_on_start)
+    watch_door(kind, "_reset", passed_on_reset)
+    watch_door(kind, "_next_index", passed_on_index)
+    watch_door(kind, "__next__", passed_on_batch)

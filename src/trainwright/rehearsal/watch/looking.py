@@ -15,16 +15,20 @@ from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.look import trials
 from trainwright.look.ending import measure_end
 from trainwright.look.evaluation import Evaluating
+from trainwright.look.kinds import kind_of
 from trainwright.look.look import Looking
 from trainwright.look.looked import Looked
 from trainwright.look.repairs import Repairing
-from trainwright.look.sets import Given, add_sets, places_of_held
+from trainwright.look.sets import add_sets, places_of_held
 from trainwright.look.sliced_rows import Evaluated
+from trainwright.look.state import Given
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record import Kind
 from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
 from trainwright.rehearsal.watch.state import Batch, Call, State
-from trainwright.seams.listening.torch_patches import loader_of, watch_clips
+from trainwright.seams.listening.doors import watch_classes, watch_door
+from trainwright.seams.listening.torch_patches import loader_of
+from trainwright.seams.listening.trainer_patches import training_left_by
 from trainwright.stages.gradients import CLEARED, CLIPPED
 
 
@@ -47,7 +51,7 @@ def watch_closely(state: State) -> None:
     state.begin_loader = watching(lambda loader, iterator: _begin_loader(looking, loader, iterator))
     _watch_clearing(state, looking)
     _watch_schedules(state, watching(looking.note_schedule))
-    watch_clips(lambda: watching(_begin_change)(looking), watching(functools.partial(_end_clip, looking)))
+    _watch_clipping(state, looking)
     state.begin_step = functools.partial(_begin_step, looking, watching(looking.begin_step))
     state.end_step = watching(functools.partial(_end_step, state, looking))
 
@@ -70,8 +74,8 @@ def _finish(state: State, looking: Looking, error: BaseException | None) -> None
     """The run is over; `error` is what ended it."""
     watching, record = state.recorder.watching, state.recorder.record
     made, looking.repairing = looking.repairing.list_made(), Repairing()
-    if error is not None and (left := LISTENING.find_training(error)) is not None:
-        looking.begin_training(left)
+    if error is not None and (left := training_left_by(error)) is not None:
+        looking.begin_training(kind_of(*left))
     done = watching(looking.finish)(error) or []
     end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
     of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
@@ -83,33 +87,51 @@ def _watch_clearing(state: State, looking: Looking) -> None:
     """Let the look know of gradients that are cleared."""
     clear, cleared = state.recorder.watching(_begin_clear), state.recorder.watching(_end_change)
 
-    def clearing(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if looking.gates is None or state.is_off():
-                return original(self, *args, **kwargs)
-            clear(looking)
-            result = original(self, *args, **kwargs)
-            cleared(looking, CLEARED)
-            return result
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        if looking.gates is None or state.is_off():
+            return go_on(self, *args, **kwargs)
+        clear(looking)
+        result = go_on(self, *args, **kwargs)
+        cleared(looking, CLEARED)
+        return result
 
-        return passed_on
-
-    torch.nn.Module.zero_grad = clearing(torch.nn.Module.zero_grad)
-    torch.optim.Optimizer.zero_grad = clearing(torch.optim.Optimizer.zero_grad)
+    watch_door(torch.nn.Module, "zero_grad", passed_on)
+    watch_door(torch.optim.Optimizer, "zero_grad", passed_on)
 
 
-def _watch_schedules(state: State, note: Callable[[Any], object]) -> None:
-    """Let the look know of schedules that advance."""
-    original = torch.optim.lr_scheduler.LRScheduler.step
+def _watch_schedules(state: State, note: Callable[[Any, bool], object]) -> None:
+    """Let the look know of schedules that advance, whichever class gives them a `step` of their own."""
+    base, plateau = torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau
+    depth = 0
 
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not state.is_off() and getattr(self, "last_epoch", -1) >= 0:  # the constructor advances it, too
-            note(self)
-        return original(self, *args, **kwargs)
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        if not state.is_off() and getattr(self, "last_epoch", 0) >= 0:  # the constructor advances it, too
+            note(self, depth > 0)
+        depth += 1
+        try:
+            return go_on(self, *args, **kwargs)
+        finally:
+            depth -= 1
 
-    torch.optim.lr_scheduler.LRScheduler.step = passed_on
+    watch_classes(base, "step", passed_on)
+    if not issubclass(plateau, base):  # before torch 2.2
+        watch_classes(plateau, "step", passed_on)
+
+
+def _watch_clipping(state: State, looking: Looking) -> None:
+    """Let the look know of gradients that torch clips."""
+    begin, end = state.recorder.watching(_begin_change), state.recorder.watching(_end_clip)
+
+    def passed_on(go_on: Any, parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        given = [parameters] if hasattr(parameters, "grad_fn") else list(parameters)
+        begin(looking)
+        answer = go_on(given, *args, **kwargs)
+        end(looking, functools.partial(go_on, given, *args, **kwargs))
+        return answer
+
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        watch_door(torch.nn.utils.clip_grad, name, passed_on, also=[torch.nn.utils])
 
 
 def _begin_step(looking: Looking, begin_step: Callable[[Any], None], optimizer: Any, args: Any, kwargs: Any) -> Any:

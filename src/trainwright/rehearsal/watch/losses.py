@@ -16,6 +16,7 @@ from trainwright.rehearsal.watch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import State
+from trainwright.seams.listening.doors import watch_door
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.
 _FRAMES_UP_AT = 2
@@ -169,56 +170,45 @@ def watch_backward(
 ) -> None:
     """Look at what `backward` and `torch.autograd.grad` are called on."""
     begin = state.recorder.watching(functools.partial(_begin_backward, losses, meetings))
-    settle = state.recorder.watching(lambda roots: meetings.settle(_plain_roots(roots), is_whole=False))
+    settle: Callable[[Any], object] = state.recorder.watching(
+        lambda roots: meetings.settle(_plain_roots(roots), is_whole=False)
+    )
 
-    def within(original: Callable[..., Any], noted: Callable[[Any], None]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def passed_on(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if state.is_off() or state.in_backward:
-                return original(tensors, *args, **kwargs)
-            begin_backward(tensors)
-            noted(tensors)
-            is_backward = original.__name__ == "backward"
-            if is_backward:
-                state.begin_backward()
-            state.in_backward = True
-            try:
-                result = original(tensors, *args, **kwargs)
-            finally:
-                state.in_backward = False
-            if is_backward:
-                state.end_backward()
-            return result
+    def passed_on(is_backward: bool, go_on: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        if state.is_off() or state.in_backward:
+            return go_on(tensors, *args, **kwargs)
+        begin_backward(tensors)
+        if is_backward:
+            begin(tensors)
+            state.begin_backward()
+        else:
+            settle(tensors)
+        state.in_backward = True
+        try:
+            result = go_on(tensors, *args, **kwargs)
+        finally:
+            state.in_backward = False
+        if is_backward:
+            state.end_backward()
+        return result
 
-        return passed_on
-
-    torch.Tensor.backward = within(torch.Tensor.backward, begin)
-    torch.autograd.backward = within(torch.autograd.backward, begin)
-    torch.autograd.grad = within(torch.autograd.grad, settle)
+    for owner, name in ((torch.Tensor, "backward"), (torch.autograd, "backward"), (torch.autograd, "grad")):
+        watch_door(owner, name, functools.partial(passed_on, name == "backward"))
 
 
 def watch_scaling(state: State) -> None:
     """Note that a gradient scaler multiplies losses."""
-    note = state.recorder.watching(lambda scaler: _note_scaling(state, scaler))
+    record = state.recorder.record
+
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        record.is_scaled = record.is_scaled or self.is_enabled()
+        return go_on(self, *args, **kwargs)
+
     for module in (torch.amp, torch.cuda.amp):  # before torch 2.3, the second one only
         kind: Any = getattr(module, "GradScaler", None)
         if kind is None or "scale" not in vars(kind):
             continue
-        kind.scale = _scaling(kind.scale, note)
-
-
-def _scaling(original: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        note(self)
-        return original(self, *args, **kwargs)
-
-    return passed_on
-
-
-def _note_scaling(state: State, scaler: Any) -> None:
-    if scaler.is_enabled():
-        state.recorder.record.is_scaled = True
+        watch_door(kind, "scale", passed_on)
 
 
 def _plain_roots(tensors: Any) -> list[Any]:

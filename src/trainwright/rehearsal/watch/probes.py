@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import random
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from trainwright.adapters.torch.called_model import evaluating
 from trainwright.rehearsal.record import Probe
 from trainwright.rehearsal.watch.state import Call, State, tensors_in
 
@@ -35,21 +35,6 @@ class Asked:
     rows: int
 
 
-@contextlib.contextmanager
-def kept_generators() -> Iterator[None]:
-    """The generators of random numbers are afterwards as before."""
-    saved = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-    try:
-        yield
-    finally:
-        torch.set_rng_state(saved[0])
-        np.random.set_state(saved[1])
-        random.setstate(saved[2])
-        if cuda is not None:
-            torch.cuda.set_rng_state_all(cuda)
-
-
 class Probes:
     """Keeps the last evaluation call of each model, or a training call where there is none."""
 
@@ -70,28 +55,19 @@ class Probes:
             self._asked.pop(next(iter(self._asked)))
 
     def finish(self) -> None:
-        """Probe what was kept. Generators and modes are as before."""
-        with kept_generators():
-            for asked in self._asked.values():
-                module = asked.model()
-                if module is not None:
-                    self._probe(module, asked)
+        """Probe what was kept. The models are left as they were."""
+        for asked in self._asked.values():
+            module = asked.model()
+            if module is not None:
+                self._probe(module, asked)
 
     def _probe(self, module: Any, asked: Asked) -> None:
         tensors = [t for _, t in tensors_in(asked.args, asked.kwargs)]
         if any(not t.dim() or t.shape[0] != asked.rows for t in tensors):
             return
-        modes = [(m, m.training) for m in module.modules()]
-        try:
-            for m, _ in modes:
-                m.training = False
-            with torch.no_grad():
-                self._ask(module, asked)
-        except Exception:  # a model's own: it takes no other inputs than those of the run
-            return
-        finally:
-            for m, mode in modes:
-                m.training = mode
+        # What it raises is the model's own: it takes no other inputs than those of the run.
+        with contextlib.suppress(Exception), evaluating(module):
+            self._ask(module, asked)
 
     def _ask(self, module: Any, asked: Asked) -> None:
         def answers(change: Callable[[str, Any], Any]) -> list[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from trainwright.rehearsal.record import Answers, Kind, Output, Source
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
 from trainwright.rehearsal.watch.guessing import Guesses
+from trainwright.seams.listening.doors import watch_door
 
 # Functions whose second argument is the choice of a class, a score of yes, or a number.
 _METRICS = {
@@ -40,42 +41,34 @@ def watch_sklearn(recorder: Recorder, module: Any) -> None:
     fitted, guesses = _watch_fits(recorder), Guesses(recorder)
     for name, form in _METRICS.items():
         if hasattr(module, name):
-            setattr(module, name, _watched(recorder, getattr(module, name), name, form, depth, fitted, guesses))
+            _watch_metric(recorder, module, name, form, depth, fitted, guesses)
 
 
 def _watch_fits(recorder: Recorder) -> set[int]:
     """The updates after which a predictor of sklearn's own is fitted, filled as the script runs."""
     fitted: set[int] = set()
     base: Any = sys.modules["sklearn.base"].BaseEstimator
-    validate = base._validate_params  # each estimator's fit begins with it
 
-    @functools.wraps(validate)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if hasattr(type(self), "predict") and type(self).__module__.startswith("sklearn."):
             fitted.add(recorder.record.updates)
-        return validate(self, *args, **kwargs)
+        return go_on(self, *args, **kwargs)
 
-    base._validate_params = passed_on
+    watch_door(base, "_validate_params", passed_on)  # each estimator's fit begins with it
     return fitted
 
 
-def _watched(
-    recorder: Recorder,
-    original: Callable[..., Any],
-    name: str,
-    form: str,
-    depth: list[int],
-    fitted: set[int],
-    guesses: Guesses,
-) -> Callable[..., Any]:
+def _watch_metric(
+    recorder: Recorder, module: Any, name: str, form: str, depth: list[int], fitted: set[int], guesses: Guesses
+) -> None:
+    original = getattr(module, name)
     note = recorder.watching(functools.partial(_note, recorder, name, form, fitted))
     keep = recorder.watching(functools.partial(_keep, recorder, original, name, guesses))
 
-    @functools.wraps(original)
-    def passed_on(*args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
         depth[0] += 1
         try:
-            result = original(*args, **kwargs)
+            result = go_on(*args, **kwargs)
         finally:
             depth[0] -= 1
         if not depth[0] and not recorder.busy:
@@ -84,7 +77,7 @@ def _watched(
                 keep(result, *args, **kwargs)
         return result
 
-    return passed_on
+    watch_door(module, name, passed_on)
 
 
 def _keep(

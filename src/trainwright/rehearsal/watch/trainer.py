@@ -14,6 +14,7 @@ from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.state import State, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
 # What `log` is given beside the training's own numbers.
@@ -23,27 +24,25 @@ _NOT_OF_TRAINING = re.compile(r"runtime|per_second|epoch|flos|(?<!loss_)step|mem
 def watch_trainer(watch: TorchWatch, module: Any) -> None:
     """Look at the `Trainer` of `transformers.trainer`."""
     kind, recorder = module.Trainer, watch.state.recorder
-    train, log = kind.train, kind.log
     note = recorder.watching(functools.partial(_log, watch.state))
     add = recorder.watching(functools.partial(_add, watch))
 
-    @functools.wraps(log)
-    def passed_on_log(self: Any, logs: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on_log(go_on: Any, self: Any, logs: Any, *args: Any, **kwargs: Any) -> Any:
         note(logs)
-        return log(self, logs, *args, **kwargs)
+        return go_on(self, logs, *args, **kwargs)
 
-    @functools.wraps(train)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         begun = add(nearest_place(sys._getframe(1)), self)
         if begun is None:
-            return train(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         try:
-            return train(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         finally:
             self.callback_handler.callbacks[:] = [c for c in self.callback_handler.callbacks if c is not begun]
             recorder.watching(begun.finish)(self)
 
-    kind.train, kind.log = passed_on, passed_on_log
+    watch_door(kind, "train", passed_on)
+    watch_door(kind, "log", passed_on_log)
     watch_trainer_metrics(recorder, kind)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.doors import calling_frame, watch_door
 from trainwright.seams.listening.refusals import arguments_of
 from trainwright.seams.listening.seen import active, construction_at, keep_constructions, listener, seen
 from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
@@ -19,20 +19,16 @@ def patch_model(module: Any) -> None:
     owner = module.Model
     original = owner.fit
 
-    @functools.wraps(original)
-    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def fit(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = user_frame(sys._getframe(1))
         compiled = getattr(self, "compiled", False) or getattr(self, "_is_compiled", False)
         if not active() or frame is None or not compiled:  # the call's own error then says what is missing
-            return original(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         told = arguments_of("fit", original, self, frame, args, kwargs)
+        with listener().training("model", self, frame):
+            return go_on(self, **told)
 
-        def train(changed: Mapping[str, Any]) -> Any:
-            return original(self, **{**told, **changed})
-
-        return listener().on_model_fit(self, frame, told, train)
-
-    owner.fit = fit
+    watch_door(owner, "fit", fit)
     _patch_compile(owner)
 
 
@@ -42,18 +38,17 @@ def _patch_compile(model: Any) -> None:
     original = owner.compile
     defaults = {n: p.default for n, p in inspect.signature(original).parameters.items()}
 
-    @functools.wraps(original)
-    def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def compile_model(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = user_frame(sys._getframe(1)) if active() else None
         if frame is None:
-            return original(self, *args, **kwargs)
+            return go_on(self, *args, **kwargs)
         given = told = arguments_of("compile", original, self, frame, args, kwargs)
-        if sys._getframe(1) is not frame:  # a library's compile, which forwards every argument
+        if calling_frame() is not frame:  # a library's compile, which forwards every argument
             told = {k: v for k, v in given.items() if v is not defaults.get(k)}
         seen().compiled[self] = construction_at(frame, "compile", told, told)
-        return original(self, **given)
+        return go_on(self, **given)
 
-    owner.compile = compile_model
+    watch_door(owner, "compile", compile_model)
 
 
 def patch_layers(module: Any) -> None:
@@ -85,27 +80,22 @@ def patch_optimizers(module: Any) -> None:
     """Record the line that built each optimizer, and what `train_on_batch` or manual steps trained before the check."""
     owner = module.BaseOptimizer
     keep_constructions(owner, "optimizers")
-    original = owner.apply
 
-    @functools.wraps(original)
-    def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+    def apply(go_on: Any, self: Any, grads: Any, trainable_variables: Any = None) -> Any:
         if active():
             for variable in trainable_variables or self._trainable_variables:
                 seen().gave_value(variable)
-        return passed_on(original, self, grads, trainable_variables)
+        return passed_on(go_on, self, grads, trainable_variables)
 
-    owner.apply = apply
+    watch_door(owner, "apply", apply)
 
 
 def patch_variables(module: Any) -> None:
     """Record which variables were assigned values after creation."""
-    owner = module.Variable
-    original = owner.assign
 
-    @functools.wraps(original)
-    def assign(self: Any, value: Any) -> Any:
+    def assign(go_on: Any, self: Any, value: Any) -> Any:
         if active():
             seen().gave_value(self)
-        return passed_on(original, self, value)
+        return passed_on(go_on, self, value)
 
-    owner.assign = assign
+    watch_door(module.Variable, "assign", assign)

@@ -6,18 +6,18 @@ Patches pass everything through unless there is a listener (`active`).
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
 from trainwright.core.finding import Place
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.source.written import End, call_end, call_node
 from trainwright.stages.setup import RankFacts, UnmatchedCheckpoint
@@ -127,25 +127,17 @@ class Listener(Protocol):
     ) -> Mapping[str, Any] | None:
         """A framework rejected a construction; return other keywords to try, or None to let the error propagate."""
 
-    def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """The script calls for training."""
+    def training(self, kind: str, trainer: Any, frame: FrameType) -> AbstractContextManager[Any]:
+        """The script calls for a training, which is made in the context.
+
+        Args:
+            kind: `trainer`, of Hugging Face's; `lightning`; `model`, one that trains itself.
+        """
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """A backward pass runs, or an optimizer steps."""
 
-    def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
-        """The script calls `fit` of a Lightning Trainer with these arguments."""
-
-    def on_model_fit(
-        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
-    ) -> Any:
-        """The script calls `fit` of a model that trains itself, with these arguments.
-
-        Args:
-            original: trains for real; takes the arguments that differ from the script's.
-        """
-
-    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
     def unsupported(self, why: str) -> None:
@@ -305,12 +297,10 @@ def builder_frame(built: Any) -> FrameType | None:
 
 def keep_constructions(owner: Any, kept: str, of: Callable[[Any], Any] = lambda built: built) -> None:
     """Record the line that built each object of a class, by the object or what it is `of`, where `Seen` keeps such lines."""
-    original = owner.__init__
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
+    def init(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        go_on(self, *args, **kwargs)
         if active() and (frame := builder_frame(self)) is not None:
             getattr(seen(), kept).setdefault(of(self), construction_at(frame, type(self).__name__))
 
-    owner.__init__ = init
+    watch_door(owner, "__init__", init)

@@ -6,9 +6,11 @@ import functools
 import inspect
 import sys
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
-from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.failures.blame import frames_of
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.listening.seen import Loading, active, builder_frame, construction_at, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
 
@@ -38,86 +40,53 @@ def patch_loading(module: Any) -> None:
 def patch_trainer(module: Any) -> None:
     patch_construction(module.Trainer, "Trainer")
     for name in ("evaluate", "predict"):
-        patch_call(module.Trainer, name)
-    original = module.Trainer.train
-
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
-        frame = user_frame(sys._getframe(1))
-        if not active() or frame is None:
-            return original(self, *args, **kwargs)
-        return listener().on_train(self, frame, functools.partial(original, self, *args, **kwargs))
-
-    module.Trainer.train = passed_on
+        watch_door(module.Trainer, name, _call)
+    watch_door(module.Trainer, "train", functools.partial(passed_on, "trainer"))
 
 
 def patch_lightning(module: Any) -> None:
     patch_construction(module.Trainer, "Trainer")
-    original = module.Trainer.fit
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
-        frame = user_frame(sys._getframe(1))
-        if not active() or frame is None:
-            return original(self, *args, **kwargs)
-        given = signature.bind(self, *args, **kwargs).arguments
-        return listener().on_fit(self, frame, given, functools.partial(original, self, *args, **kwargs))
-
-    module.Trainer.fit = passed_on
+    watch_door(module.Trainer, "fit", functools.partial(passed_on, "lightning"))
 
 
-def patch_stopping(module: Any) -> None:
-    _patch_callback(module.EarlyStopping)
+def passed_on(kind: str, go_on: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
+    """Train by a single call, and let the listener know."""
+    frame = user_frame(sys._getframe(1))
+    if not active() or frame is None:
+        return go_on(trainer, *args, **kwargs)
+    with listener().training(kind, trainer, frame):
+        return go_on(trainer, *args, **kwargs)
 
 
-def patch_checkpoints(module: Any) -> None:
-    _patch_callback(module.ModelCheckpoint)
+def training_left_by(error: BaseException) -> tuple[str, Any, FrameType] | None:
+    """The kind of what trained when an exception left it, that itself, and the script's frame that called for the training."""
+    left = (one.f_locals for one in frames_of(error) if one.f_code is passed_on.__code__)
+    return next(((one["kind"], one["trainer"], one["frame"]) for one in left if one.get("frame") is not None), None)
 
 
-def _patch_callback(owner: Any) -> None:
-    """Record the line that built each callback of a class."""
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        passed_on(original, self, *args, **kwargs)
-        if active() and (frame := builder_frame(self)) is not None:
-            seen().callbacks[self] = construction_at(frame, type(self).__name__, kwargs)
-
-    owner.__init__ = init
-
-
-def patch_call(owner: Any, name: str) -> None:
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = user_frame(sys._getframe(1))
-        try:
-            return original(self, *args, **kwargs)
-        except Exception as error:
-            if active() and frame is not None:
-                listener().on_failed_call(self, name, error, frame)
-            raise
-
-    setattr(owner, name, call)
+def _call(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    frame = user_frame(sys._getframe(1))
+    try:
+        return go_on(self, *args, **kwargs)
+    except Exception:
+        if active() and frame is not None:
+            listener().on_failed_call(self, frame)
+        raise
 
 
 def patch_construction(owner: Any, name: str) -> None:
     original = owner.__init__
+    names = list(inspect.signature(original).parameters)[1:]
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         frame = builder_frame(self)
         if not active() or frame is None or (type(self).__name__ != name and _is_inner(self, original)):
-            original(self, *args, **kwargs)
+            go_on(self, *args, **kwargs)
             return
-        names = list(inspect.signature(original).parameters)[1:]
         given = {**dict(zip(names, args)), **kwargs}
         for _ in range(8):  # a call may have several rejected arguments, each repaired in turn
             try:
-                original(self, **given)
+                go_on(self, **given)
                 break
             except Exception as error:
                 other = listener().on_refusal(name, original, given, error, frame)
@@ -126,7 +95,7 @@ def patch_construction(owner: Any, name: str) -> None:
                 given = dict(other)
         seen().constructions[id(self)] = construction_at(frame, name, given)
 
-    owner.__init__ = init
+    watch_door(owner, "__init__", init)
 
 
 def _is_inner(built: Any, original: Any) -> bool:

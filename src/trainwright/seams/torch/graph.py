@@ -3,7 +3,6 @@ much memory graphs take while the script keeps them alive."""
 
 from __future__ import annotations
 
-import linecache
 import math
 import re
 import sys
@@ -100,10 +99,7 @@ class GraphWatch(TorchFunctionMode):
         if func in _CUTS and args and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
             place = user_place(frame) if _called_by_user(frame) else None
             if place is not None:
-                operation = _CUTS[func]
-                if operation == "detach()" and ".numpy(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
-                    operation = "numpy()"  # which needs the detach(), so that removing it repairs nothing
-                return self._cut(operation, place, args[0], result)
+                return self._cut(_CUTS[func], place, args[0], result)
         if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
             name = getattr(func, "__name__", "")
             if (place := user_place(frame)) is not None:

@@ -69,5 +69,4 @@ class FitLearner(Trained):
         record, loss = self.training.look_at(batch)
         if record.failure is not None or loss is None:
             return None
-        known = [judged(kept).rows for kept in record.kept_losses]
-        return Judged(loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+        return Judged(loss, [judged(kept) for kept in record.kept_losses])

@@ -60,3 +60,23 @@ def test_a_loss_with_further_terms_has_no_constant() -> None:
     assert constant_and_floor([seen.calls], [loss + 1.0]) == (None, 0.0)
     assert constant_and_floor([[*seen.calls, *seen.calls]], [loss]) == (None, 0.0)
     assert constant_and_floor([], []) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "mass"),
+    [
+        ("classes", (24,), 24.0),
+        ("weighted classes", (24,), float(torch.tensor([1.0, 5.0, 0.2, 1.0])[CLASSES].sum())),
+        ("tokens", (30,), float((TOKENS != -100).sum())),
+        ("soft targets", (24, 4), 24.0),
+        ("several labels", (24, 3), 24.0),
+        ("absolute error", (24, 1), 24.0),
+    ],
+)
+def test_a_call_tells_its_elements_and_what_their_losses_are_divided_by(name: str, elements, mass: float) -> None:
+    function, shape, targets, options = CASES[name]
+    with JudgedLosses() as seen:
+        function(torch.randn(shape), targets, **options)
+    (call,) = seen.calls
+    assert call.aims.shape == elements
+    assert call.mass == pytest.approx(mass)

@@ -18,10 +18,10 @@ BY_HEART = LearningFacts(
     rows=300,
     planned=200,
     looks=(
-        LearningLook(updates=0, loss=0.7, constant=0.69, error=0.01),
-        LearningLook(updates=200, loss=1.8, constant=0.69, error=0.05),
+        LearningLook(updates=0, loss=0.7, constant=0.69),
+        LearningLook(updates=200, loss=1.8, constant=0.69),
     ),
-    trained=LearningLook(updates=200, loss=0.01, constant=0.69, error=0.01),
+    trained=LearningLook(updates=200, loss=0.01, constant=0.69),
 )
 
 
@@ -48,8 +48,8 @@ def test_rows_learned_by_heart_are_a_warning(train):
         None,
         replace(BY_HEART, planned=None),
         replace(BY_HEART, held_out="training"),
-        replace(BY_HEART, trained=LearningLook(updates=200, loss=0.68, constant=0.69, error=0.01)),
-        replace(BY_HEART, looks=(LearningLook(updates=200, loss=0.5, constant=0.69, error=0.02),)),
+        replace(BY_HEART, trained=LearningLook(updates=200, loss=0.68, constant=0.69)),
+        replace(BY_HEART, looks=(LearningLook(updates=200, loss=0.5, constant=0.69),)),
     ],
 )
 def test_without_that_outcome_they_are_a_note(learning):

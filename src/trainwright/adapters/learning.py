@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.probes.information import (
     FEWEST_ROWS,
     MOST_ROWS,
@@ -18,8 +19,7 @@ from trainwright.probes.information import (
     read_station,
     targets_for,
 )
-from trainwright.probes.row_losses import Compared, LossRows, compare, sum_of, weights_of
-from trainwright.stages import DISTANCES, Information, Station
+from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, Station
 from trainwright.stages.learning import (
     FEWEST_HELD_ROWS,
     LearningFacts,
@@ -40,7 +40,7 @@ class Judged:
     """The loss of a batch."""
 
     total: float
-    calls: Sequence[LossRows]
+    calls: Sequence[JudgedLoss]
     """The loss calls that it is made of."""
 
 
@@ -51,7 +51,7 @@ class Passed:
     given: Mapping[str, np.ndarray]
     """What the model is given, by the argument's name: (rows, …)."""
     results: Sequence[Result]
-    losses: Sequence[LossRows]
+    losses: Sequence[JudgedLoss]
 
 
 class Trained(Protocol):
@@ -93,15 +93,15 @@ def measure_trained(
     source = "evaluation" if _count(learner, held) >= FEWEST_HELD_ROWS else "training"
     held = held if source == "evaluation" else batches[: max(1, len(batches) // 4)]
     started = now()
-    judged = learner.judged(held[0]) if held else None
+    if held:
+        learner.judged(held[0])
     most = max(1, int(seconds / max(now() - started, 1e-3)))
     held, batches = held[:most], batches[:most]
     last = _look(learner, held, updates) if _count(learner, held) >= FEWEST_HELD_ROWS else None
     if last is None:
         return None
-    terms = len(judged.calls) if judged is not None else 0
     trained = _look(learner, _trained_last(learner, batches, updates), updates)
-    information = _information(learner, batches, seconds) if terms == 1 and not last.below else None
+    information = _information(learner, batches, seconds) if last.held else None
     reset()
     first = _look(learner, held, 0)
     if first is None:
@@ -131,41 +131,26 @@ def _trained_last(learner: Trained, batches: Sequence[Any], updates: int) -> lis
 
 
 def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLook | None:
-    """A look at the batches; None if the losses of one are not known, or not each has a constant prediction."""
+    """A look at the batches; None if their losses have no constant prediction, as of several terms."""
     judged: list[Judged] = []
     for batch in batches:
         one = learner.judged(batch)
-        if one is None or (judged and len(one.calls) != len(judged[0].calls)):
+        if one is None:
             return None
         judged.append(one)
-    terms = [compare(term) for term in zip(*(j.calls for j in judged))]
-    known = [t for t in terms if t is not None]
-    if not known or len(known) < len(terms) or not all(map(Compared.is_finite, known)):
+    constant, _ = constant_and_floor([one.calls for one in judged], [one.total for one in judged])
+    if constant is None or not np.isfinite(constant):
         return None
-    told, shares = min(known, key=lambda c: c.deviations), tuple[float, ...]()
-    if len(known) > 1:
-        weights = weights_of([[c.scored.mean for c in j.calls] for j in judged], [j.total for j in judged])
-        told = sum_of(known, weights) if weights is not None else told
-        shares = tuple(t.gain / t.constant if t.constant > 0 else 0.0 for t in known)
-    return LearningLook(
-        updates=updates,
-        loss=told.loss,
-        constant=told.constant,
-        error=told.error,
-        shares=shares,
-        most_answered=_most_answered([j.calls[0] for j in judged]) if len(known) == 1 else None,
-    )
+    calls = [one.calls[0] for one in judged]
+    loss = np.average([one.total for one in judged], weights=[call.mass for call in calls])
+    return LearningLook(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
 
 
-def _most_answered(calls: Sequence[LossRows]) -> MostAnswered | None:
+def _most_answered(calls: Sequence[JudgedLoss]) -> MostAnswered | None:
     """By the answers to a loss of classes, of the rows that it counts."""
-    told = [
-        (c.answers, c.targets, c.scored.weights > 0) for c in calls if c.answers is not None and c.targets.ndim == 1
-    ]
-    answers = np.concatenate([given[rows] for given, _, rows in told]) if len(told) == len(calls) else np.empty(0)
-    if not len(answers):
+    if any(c.function not in CLASS_LOSSES or c.aims.ndim > 1 or not c.answers[0] for c in calls):
         return None
-    labels = np.concatenate([aims[rows] for _, aims, rows in told])
+    answers, labels = (np.concatenate([np.array(c.answers[of])[c.counted] for c in calls]) for of in (0, 1))
     values, counts = np.unique(answers, return_counts=True)
     most = values[counts.argmax()]
     return MostAnswered(answer=int(most), share=counts.max() / len(answers), of_labels=float((labels == most).mean()))
@@ -212,14 +197,13 @@ def _spread(count: int) -> frozenset[int]:
 
 def _targets(passes: Sequence[Passed]) -> Targets | None:
     """What the loss is given for each row; None if it is given more or less than one target a row."""
-    judged = [p.losses[-1] for p in passes]
+    functions, aims = {p.losses[-1].function for p in passes}, [p.losses[-1].aims for p in passes]
     rows = [len(next(iter(p.given.values()))) for p in passes]
-    if any(len(j.targets) != count for j, count in zip(judged, rows)):
+    if any(len(one) != count for one, count in zip(aims, rows)):
         return None
-    if len({(j.function, j.targets.shape[1:]) for j in judged}) != 1:
+    if len(functions) != 1 or len({one.shape[1:] for one in aims}) != 1:
         return None
-    values = np.concatenate([j.targets for j in judged])[:MOST_ROWS]
-    return targets_for(values, classes=judged[0].function not in DISTANCES)
+    return targets_for(np.concatenate(aims)[:MOST_ROWS], classes=functions.isdisjoint(DISTANCES))
 
 
 def _given(passes: Sequence[Passed], targets: Targets) -> dict[str, list[np.ndarray]]:

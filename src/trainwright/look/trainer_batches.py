@@ -87,20 +87,20 @@ class TrainerLearner(Trained):
 
     def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> Judged | None:
         with quiet(), left_as_it_was(self.model), watching:
-            look = self.look(batch, by_row=True)
+            look = self.look(batch)
         return _calls_of(look) if look is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
         return next((name for name in [*self.trainer.label_names, "labels", "label"] if name in batch), None)
 
-    def look(self, batch: Mapping[str, Any], *, by_row: bool = False) -> Evaluated | None:
+    def look(self, batch: Mapping[str, Any]) -> Evaluated | None:
         """A batch's loss and answers, without updates; None if that raised."""
         trainer, loss = self.trainer, math.nan
         model = trainer.model
         model.eval()
         with (
-            RunLosses(by_row) as seen,
+            RunLosses() as seen,
             _noting_smoothed(trainer, seen),
             RunObserver(model, [model]).catching() as record,
             torch.no_grad(),
@@ -111,11 +111,10 @@ class TrainerLearner(Trained):
         return Evaluated(loss=loss, losses=seen.calls)
 
 
-def _calls_of(look: Evaluated) -> Judged | None:
-    """The loss calls that make up a batch's loss; None if one of them is not known row by row."""
+def _calls_of(look: Evaluated) -> Judged:
+    """The loss calls that make up a batch's loss."""
     alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    known = [call.rows for call in alone[-1:] or look.losses]  # others may be of an evaluation within the step
-    return Judged(look.loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+    return Judged(look.loss, alone[-1:] or look.losses)  # others may be of an evaluation within the step
 
 
 def _count_rows(values: Any) -> int:
@@ -161,7 +160,7 @@ def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
         seen.note("cross_entropy", flat, labels.reshape(-1), float(value.detach()), options)
         return value
 
-    if own is None or not seen.by_row:
+    if own is None:
         yield
         return
     trainer.label_smoother = smoother

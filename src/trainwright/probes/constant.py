@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.losses import is_one_hot
-from trainwright.probes.row_losses import LossRows, distance
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
 from trainwright.stages.overfit import Hits
 
@@ -37,13 +36,42 @@ class JudgedLoss:
     """Predicted and true classes; empty if the call does not classify rows."""
     hits: Hits | None = None
     """How many of its answers are right; None if they are neither classes nor labels of yes or no."""
-    rows: LossRows | None = None
-    """The loss of each row; None if it is not known for this loss."""
+
+    @property
+    def width(self) -> int:
+        """How many classes there are scores for, in a loss of classes."""
+        return self.shape[self.class_axis] if len(self.shape) > 1 else self.shape[0]
+
+    @property
+    def aims(self) -> np.ndarray:
+        """(elements): class numbers, or (elements, columns)."""
+        if self.function not in CLASS_LOSSES:
+            return self.targets.reshape(len(self.targets), -1).astype(np.float64)
+        if self.targets.shape == self.shape and self.width > 1:
+            return np.moveaxis(self.targets, self.class_axis, -1).reshape(-1, self.width).astype(np.float64)
+        return self.targets.reshape(-1).astype(np.int64)
+
+    @property
+    def counted(self) -> np.ndarray:
+        """(elements): whether the loss counts them."""
+        aims = self.aims
+        is_class = self.function in CLASS_LOSSES and aims.ndim == 1
+        return aims != self.option("ignore_index", -100) if is_class else np.ones(len(aims), dtype=bool)
+
+    @property
+    def mass(self) -> float:
+        """What the sum of its elements' losses is divided by."""
+        weight, aims = self.options.get("weight"), self.aims[self.counted]
+        return float(len(aims) if weight is None or aims.ndim > 1 else np.asarray(weight)[aims].sum())
 
     def option(self, name: str, otherwise: float) -> float:
         """A number among the options; `otherwise` if it was not set."""
-        value = self.options.get(name)
-        return otherwise if value is None else float(value)
+        return _number(self.options, name, otherwise)
+
+
+def _number(options: Mapping[str, Any], name: str, otherwise: float) -> float:
+    value = options.get(name)
+    return otherwise if value is None else float(value)
 
 
 def constant_and_floor(batches: Sequence[Sequence[JudgedLoss]], losses: Sequence[float]) -> tuple[float | None, float]:
@@ -95,11 +123,9 @@ def answers(
 
 
 def _classes(calls: Sequence[JudgedLoss]) -> tuple[float | None, float]:
-    call = calls[0]
-    width = call.shape[call.class_axis] if len(call.shape) > 1 else call.shape[0]
-    if all(c.targets.ndim == len(c.shape) and c.targets.shape == c.shape for c in calls) and width > 1:
-        rows = [np.moveaxis(c.targets, c.class_axis, -1).reshape(-1, width) for c in calls]
-        return _soft_classes(call, np.concatenate(rows).astype(np.float64), width)
+    call, width = calls[0], calls[0].width
+    if all(c.aims.ndim > 1 for c in calls):
+        return _soft_classes(call, np.concatenate([c.aims for c in calls]), width)
     if len(call.targets) == width > 2 and len(np.unique(call.targets)) == width:
         return _UNTOLD  # rows that are each other's classes (a contrastive loss) have no constant prediction
     labels = np.concatenate([c.targets.reshape(-1) for c in calls]).astype(np.int64)
@@ -149,6 +175,19 @@ def _bits(call: JudgedLoss, targets: np.ndarray) -> tuple[float | None, float]:
         return float(-(_times_log(on, on / (on + off)) + _times_log(off, off / (on + off))).mean())
 
     return lost(targets.mean(0)), lost(targets)
+
+
+def distance(function: str, difference: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
+    """Each element's loss of a difference from its target, as defined by torch and Keras."""
+    size: np.ndarray = np.abs(difference)
+    if function == "mse_loss":
+        return np.asarray(size**2)
+    smooth = function == "smooth_l1_loss"
+    bend = _number(options, "beta" if smooth else "delta", 1.0)
+    if function == "l1_loss" or not bend:
+        return size
+    huber = np.where(size <= bend, size**2 / 2, bend * (size - bend / 2))
+    return np.asarray(huber / bend if smooth else huber)
 
 
 def _entropy(mass: np.ndarray) -> float:

@@ -21,10 +21,7 @@ MANY_UPDATES = 512
 # Weights whose updates change a loss by less, as a share of it, hardly move.
 SAME_LOSS = 1e-4
 
-# Chance alone puts a loss this many standard errors below a constant prediction's in 1 of 4,000 trainings; a training is
-# looked at up to a dozen times.
-SHOWN_DEVIATIONS = 3.5
-# A difference that is certain may still be worth nothing.
+# A loss that is below a constant prediction's by a smaller share of it shows nothing.
 SHOWN_SHARE = 0.02
 # One answer for this share of the rows is one for all.
 ONE_ANSWER = 0.99
@@ -109,12 +106,8 @@ class LearningLook:
     loss: float
     constant: float
     """Of the best constant prediction for these rows (class shares, mean or median)."""
-    error: float
-    """Standard error of the difference, over the rows."""
-    shares: tuple[float, ...] = ()
-    """Of several losses, how far each is below its constant, as a share of it; empty: there is one loss."""
     most_answered: MostAnswered | None = None
-    """None: several losses, or one that compares no classes."""
+    """None: the loss compares no classes."""
 
     def answers_only(self, label: int | float | str) -> bool:
         """Whether nearly each row gets this answer, although some have another label."""
@@ -122,24 +115,14 @@ class LearningLook:
         return most is not None and most.answer == label and most.share >= ONE_ANSWER and most.of_labels < 1.0
 
     @property
-    def deviations(self) -> float:
-        """How far the loss is below the constant's, in standard errors."""
-        return (self.constant - self.loss) / self.error if self.error > 0 else 0.0
-
-    @property
     def share(self) -> float:
         """How far the loss is below the constant's, as a share of it."""
         return (self.constant - self.loss) / self.constant if self.constant > 0 else 0.0
 
     @property
-    def below(self) -> bool:
-        """Whether the loss is below the constant's beyond chance, by an amount that matters."""
-        return self.deviations > SHOWN_DEVIATIONS and self.share > SHOWN_SHARE
-
-    @property
     def held(self) -> bool:
-        """Whether the rows are predicted no better than by a constant: by no loss, if there are several."""
-        return max(self.shares, default=self.share) < SHOWN_SHARE
+        """Whether the rows are predicted no better than by a constant."""
+        return self.share < SHOWN_SHARE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,13 +137,11 @@ class LearningFacts(Facts):
     planned: int | None = None
     """Updates of the whole training; None: unknown."""
     looks: tuple[LearningLook, ...] = ()
-    """The first is before any update. Of several losses, their weighted sum; if the weights are not known, the one that
-    is least below its constant."""
+    """The first is before any update."""
     trained: LearningLook | None = None
     """The last look at rows that were trained on."""
     information: Information | None = None
-    """What the forward pass keeps of the label after the last update, if learning was not shown; None if there are
-    several losses, each with labels of its own."""
+    """What the forward pass keeps of the label after the last update, if the held-out rows are at the constant."""
 
     @property
     def last(self) -> LearningLook | None:
@@ -171,7 +152,7 @@ class LearningFacts(Facts):
     def shown(self) -> bool:
         """Whether the training was seen to learn: its loss fell, and is below the constant's."""
         last = self.last
-        return last is not None and last.updates > 0 and last.below and last.loss < self.looks[0].loss
+        return last is not None and last.updates > 0 and not last.held and last.loss < self.looks[0].loss
 
     @property
     def whole(self) -> bool:

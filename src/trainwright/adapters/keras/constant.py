@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
-from trainwright.probes.row_losses import loss_rows
 from trainwright.seams.keras.loss import KeptLoss, aligned
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.overfit import Hits
@@ -13,21 +12,18 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def judged(kept: KeptLoss) -> JudgedLoss:
-    """One loss call; if the loss weights its rows, its value is known by row only."""
+    """One loss call; if the loss weights its rows, no constant prediction is known for it."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     value = float(tensors.to_numpy(kept.value).mean()) if kept.value is not None else np.nan
-    factors = tensors.to_numpy(kept.weight) if kept.weight is not None else None
-    options = kept.kind.options
     return JudgedLoss(
         function=kept.kind.function,
         shape=scores.shape,
         class_axis=-1,
         targets=targets,
-        value=value if factors is None else np.nan,
-        options=options,
+        value=value if kept.weight is None else np.nan,
+        options=kept.kind.options,
         answers=answers(kept.kind.function, scores, targets, of_indices=bool(kept.kind.sparse)),
         hits=_hits(kept),
-        rows=loss_rows(kept.kind.function, *aligned(kept), value, options, class_axis=-1, factors=factors),
     )
 
 

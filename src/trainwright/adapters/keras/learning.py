@@ -66,7 +66,4 @@ class FitLearner(Trained):
 
     def judged(self, batch: Batch) -> Judged | None:
         look = self.training.look(batch)
-        if look is None:
-            return None
-        known = [call.rows for call in look.losses]
-        return Judged(look.loss, [rows for rows in known if rows is not None]) if known and None not in known else None
+        return Judged(look.loss, look.losses) if look is not None else None

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
-from trainwright.probes.row_losses import loss_rows
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
 from trainwright.tensors.torch import objects as tensors
@@ -21,13 +20,8 @@ _WATCHED = {getattr(F, name): name for name in (*CLASS_LOSSES, *ELEMENTWISE)}
 
 @dataclass
 class JudgedLosses(TorchFunctionMode):
-    """Records the arguments of every loss call while it is active.
+    """Records the arguments of every loss call while it is active."""
 
-    Args:
-        by_row: also compute the loss of each row, which may take as long as the model does.
-    """
-
-    by_row: bool = False
     calls: list[JudgedLoss] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -64,7 +58,6 @@ class JudgedLosses(TorchFunctionMode):
             options=options,
             answers=answers(function, scores, aims, of_indices=True),
             hits=hits_of_call(function, scores, aims, ignored=int(named.get("ignore_index", IGNORED_LABEL))),
-            rows=loss_rows(function, scores, aims, value, options) if self.by_row else None,
         )
         self.calls.append(call)
 

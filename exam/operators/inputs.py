@@ -236,7 +236,7 @@ def columns_shuffled_one_by_one(source: Source) -> Iterator[Planted]:
             yield from _lines(place, _copied(place) + loop)
 
 
-@operator("differently-prepared-sets", "differently-scaled-sets", harm="differs")
+@operator("held-out-at-constant", "differently-scaled-sets", harm="differs")
 def evaluation_columns_in_another_order(source: Source) -> Iterator[Planted]:
     """The columns of the evaluation rows stand in another order than those of the training rows."""
     for place in inputs(source, evaluation=True):

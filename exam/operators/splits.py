@@ -298,7 +298,7 @@ def evaluation_inputs_shuffled(source: Source) -> Iterator[Planted]:
             yield place.becomes(shuffled(place))
 
 
-@operator("differently-prepared-sets", "differently-scaled-sets", harm="differs")
+@operator("held-out-at-constant", "differently-scaled-sets", harm="differs")
 def evaluation_rows_of_another_source(source: Source) -> Iterator[Planted]:
     """The evaluation rows come from another instrument: shifted, and with the sign reversed."""
     for place in inputs(source, evaluation=True):

@@ -94,6 +94,7 @@ def _judge(
         compared: what the processes of its training begin with; None: it is one.
     """
     from trainwright.fixes.verify import verified
+    from trainwright.rehearsal.run import INTERRUPTED
     from trainwright.rehearsing import CUT_OFF, judge_run, rehearsing
 
     began = time.monotonic()
@@ -118,13 +119,14 @@ def _judge(
         record = running.run(repairs=options.repair)
         if record.ended.misuse:
             raise UsageError(record.ended.misuse)
-        if running.is_interrupted and not record.updates:
+        is_interrupted = running.is_interrupted or record.ended.hindrance == INTERRUPTED
+        if is_interrupted and not record.updates:
             raise KeyboardInterrupt
         report = judge(record)
-        said = [CUT_OFF] if running.is_interrupted else []
+        said = [CUT_OFF] if is_interrupted else []
         said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
         report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)
-        if verify and report.findings and not running.is_interrupted:
+        if verify and report.findings and not is_interrupted:
             report = verified(report, judge_copy)
             _know_cells(program)
     here = position()

@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trainwright.adapters.script_end.raised import failure_in
 from trainwright.causes import with_causes_first, with_known_remedy
-from trainwright.core import Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.library_warnings import judged, with_warnings
 from trainwright.look.looked import Wanted
-from trainwright.looked import UNSEEN_EVALUATION, with_training
+from trainwright.looked import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.options import Options
 from trainwright.refuted import learns, name_errors, without_refuted
 from trainwright.rehearsal.in_place import has_computed_elsewhere, may_fork
@@ -32,6 +33,7 @@ from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import verdict_of, verdicts
 from trainwright.seams.devices.release import hides_cause
 from trainwright.seams.processes import Exchange, position, starter
+from trainwright.stages import BatchFacts
 from trainwright.start.launchers import variables_of_one
 from trainwright.start.program import Program
 
@@ -246,7 +248,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         report = replace(report, message=none)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in report.findings)
-    said = {f.where for f in report.findings} | ({ends[0].where} if is_explained else set())
+    said = {f.where for f in report.findings} | (_explained(report.findings, record, ends) if is_explained else set())
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
     copied = "" if of_copy is None else _of_copy(of_copy, record)
@@ -262,18 +264,27 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     return with_diffs(with_warnings(_with_marks(report), judged(record.warnings)))
 
 
+def _explained(findings: Sequence[Finding], record: Record, ends: Sequence[Failure]) -> set[Place | None]:
+    """Where the script stopped with what its errors explain: at those ends in whose facts one is found, or else at the first."""
+    errors = [(f.name, f.where) for f in findings if f.severity == Severity.ERROR]
+    found: set[Place | None] = set()
+    for look in (*record.passed, *(one for one in record.looks if one.is_end)):
+        failure = failure_in(look.facts.values())
+        if failure is not None and any((f.name, f.where) in errors for f in judge_looks([look])[0]):
+            found.add(failure.where)
+    return found & {end.where for end in ends} or {ends[0].where}
+
+
 def tell_unreached(record: Record) -> str:
     """Why nothing was checked, if no training was reached."""
     ended = record.ended
-    if record.updates or record.trainings or (record.looks and ended.failure is None):
+    is_in_step = any(BatchFacts in one.facts for one in record.looks)  # the first one, which raised
+    if record.updates or record.trainings or is_in_step or (record.looks and ended.failure is None):
         return ""
     if ended.own_error or ended.hindrance:
         return (
             "" if not ended.hindrance else nothing_checked(f"The script did not reach its training: {ended.hindrance}")
         )
-    if ended.failure is not None and ended.failure.type == "SystemExit":
-        exits = f"The script called sys.exit({ended.failure.message}) before it reached a training call"
-        return nothing_checked(exits)
     if ended.failure is not None:
         return "The script ended before it reached training."
     if ended.status:
@@ -316,7 +327,7 @@ def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
 def _of_copy(verdict: Verdict, record: Record) -> str:
     """What the copy showed that goes past what stopped the script."""
     changed = "; ".join(record.changed)
-    return f"A copy ({changed}) was rehearsed, and is judged by itself: {verdict.shown}; {verdict.why}."
+    return f"A copy ({changed}) was rehearsed, and is judged by itself: {verdict.shown}; {verdict.why.rstrip('.')}."
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """Who holds a GPU's memory, as the driver lists it (a stand-in: no test needs a GPU), and what is said of it."""
 
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pynvml
@@ -32,14 +34,22 @@ def driver(monkeypatch):
     return says
 
 
-def test_other_processes_on_the_gpus_in_use_are_listed(driver, monkeypatch):
-    driver((0, ME, 500, "python"), (0, 1, 10240, "/opt/a, b/python3"), (0, PARENT, 20480, "jupyter"),
+@pytest.fixture
+def child() -> Iterator[int]:
+    """The number of a process that is neither this one nor its parent, which may be the system's first."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_other_processes_on_the_gpus_in_use_are_listed(driver, monkeypatch, child):
+    driver((0, ME, 500, "python"), (0, child, 10240, "/opt/a, b/python3"), (0, PARENT, 20480, "jupyter"),
            (0, GONE, 4096, None), (0, PARENT, None, "jupyter"), (1, PARENT, 70000, "jupyter"))  # fmt: skip
     (gpu,) = accelerators("cuda")
     assert (gpu.index, gpu.name, gpu.total_bytes) == (0, "NVIDIA H100 80GB HBM3", 80 * GIB)
     assert [(p.pid, p.name, p.held_bytes) for p in gpu.others] == [
         (PARENT, "jupyter", 20 * GIB),
-        (1, "python3", 10 * GIB),
+        (child, "python3", 10 * GIB),
     ]
     # Where the driver does not list us: those we may use.
     driver((1, PARENT, 70000, None))

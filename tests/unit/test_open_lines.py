@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
+from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.streams import watching_lines
+from trainwright.rehearsal.watch.numbers import Tee
+from trainwright.seams.failures.blame import is_own, told
 
 
 class File(io.StringIO):
@@ -59,3 +62,13 @@ def test_both_streams_into_one_file_have_one_line(tmp_path, monkeypatch) -> None
         with watching_lines() as lines:
             print("  0%|   |", end="", file=sys.stderr)
             assert lines.is_open(out) and not lines.is_open(other)
+
+
+def test_what_the_console_cannot_show_is_the_scripts_error(monkeypatch) -> None:
+    """Python raises it as well; the streams of a check only pass it on."""
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    with watching_lines(), pytest.raises(UnicodeEncodeError) as raised:
+        print("λ", file=Tee(Recorder(), sys.stdout))
+    assert not is_own(raised.value)
+    where = told(raised.value).where
+    assert where is not None and where.file.endswith("test_open_lines.py")

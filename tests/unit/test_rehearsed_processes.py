@@ -49,6 +49,9 @@ def test_a_command_line_that_is_refused_is_no_broken_script() -> None:
     _note_end(SystemExit(2), recorder, Tally())
     assert recorder.record.ended.failure is None and "refuses its arguments" in recorder.record.ended.hindrance
     assert not review(recorder.record).findings
+    left = Recorder()
+    _note_end(SystemExit("no data"), left, Tally())
+    assert left.record.ended.failure is None and left.record.ended.hindrance == "it calls sys.exit('no data')"
     trained = Recorder()
     trained.record.updates = 5
     _note_end(SystemExit(2), trained, Tally())

@@ -9,11 +9,14 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
+from trainwright.look.looked import Looked
 from trainwright.looked import UNSEEN_EVALUATION
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import judge_run
+from trainwright.stages import SetupFacts
 
 AT = Place("train.py", 3)
 
@@ -119,6 +122,19 @@ def test_an_exception_that_the_walk_has_explained_is_not_told_again(judge) -> No
     report = judge(record, proven)
     assert [f.name for f in report.findings] == ["renamed-argument"] and report.failure is None
     assert report.stages[-1].status == Status.FAILED
+
+
+def test_an_exception_that_a_copy_went_past_is_told_beside_the_one_that_is_explained(monkeypatch, judge) -> None:
+    record = regressor()
+    record.earlier = [Ended(failure=Failure(type="OSError", message="no such folder", where=Place("train.py", 1)))]
+    record.ended = Ended(failure=Failure(type="IndexError", message="Target 2 is out of bounds.", where=AT))
+    error = replace(found("label-out-of-range", "TW401", Severity.ERROR), where=Place("train.py", 2))
+    look = Looked(training=0, facts={SetupFacts: SetupFacts(failure=record.ended.failure)}, is_end=True)
+    record.looks = [look]
+    monkeypatch.setattr("trainwright.rehearsing.judge_looks", lambda looks: ([error] if looks == [look] else [], []))
+    report = judge(record, error)
+    stopped = [f for f in report.findings if f.name == "script-stopped"]
+    assert ["no such folder" in f.message for f in stopped] == [True]
 
 
 @pytest.mark.parametrize("what", ["hindrance", "own_error"])

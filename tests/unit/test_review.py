@@ -629,6 +629,24 @@ def test_a_sweep_whose_last_run_fails_is_no_fault() -> None:
     ]  # of the one that the verdict is of
 
 
+def test_a_number_of_one_training_says_nothing_of_another_model() -> None:
+    record = empty()
+    record.updates = 2 * UPDATES
+    record.trainings[0].models = (1,)
+    second = Training(number=2, kind="fit", begins=UPDATES, ends=2 * UPDATES, models=(2,), where=Place("train.py", 30))
+    record.trainings.append(second)
+    record.numbers = [Number(update=u, name="val_accuracy", value=0.98, source="logged") for u in (350, 400)]
+    assert shown(record) == Shown.LEARNS
+    assert verdict_of(record, ()).why.startswith(
+        f"training 2 of 2, after {UPDATES} updates its own val_accuracy is 0.98"
+    )
+    record.trainings[1].models = (1,)  # it goes on with the model of the first
+    assert verdict_of(record, ()).why.startswith(f"after {2 * UPDATES} updates its own val_accuracy is 0.98")
+    record.trainings[1].models = (2,)
+    record.numbers.insert(0, dataclasses.replace(record.numbers[0], update=150))
+    assert verdict_of(record, ()).why.startswith(f"after {2 * UPDATES} updates its own val_accuracy is 0.98")
+
+
 def test_trials_that_the_check_cut_short_are_not_judged() -> None:
     record = regressor()
     labels = 5 + 2 * np.random.default_rng(5).standard_normal(200)

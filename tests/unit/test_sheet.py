@@ -13,6 +13,7 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.report import Report, from_dict, to_dict
 from trainwright.core.sheet import CLASSES, WEIGHTS, Curve, Row, Sheet
 from trainwright.rehearsal.record import (
+    TOKEN_GROUPS,
     Answers,
     Best,
     Drawn,
@@ -228,6 +229,16 @@ def test_numbers_are_shown_one_by_one() -> None:
     text = shown(sheet)
     assert "answers 200 ± 0" in text and "← always the same answer" in text
     assert not sheet.classes and not sheet.curves
+
+
+def test_inputs_as_wide_as_counts_of_tokens_may_be_any_numbers() -> None:
+    """Large ones, whose power overflows (warnings are errors here), are no logarithms of counts."""
+    rows = np.random.default_rng(0).normal(0.0, 1e5, (40, TOKEN_GROUPS)).astype(np.float32)
+    counts = np.log1p(np.random.default_rng(0).integers(0, 4, (40, TOKEN_GROUPS))).astype(np.float32)
+    for received, name in ((rows, "all 512 columns"), (counts, "512 counts of tokens")):
+        record = Record(updates=10, trained_rows={DIGITS: (received, np.zeros(40), np.arange(40))})
+        with np.errstate(all="raise"):
+            assert [row.name for row in sheet_of(record).columns] == [name]
 
 
 def test_a_language_model_has_no_table_of_tokens() -> None:

@@ -189,6 +189,23 @@ trainer = Trainer(Model(), arguments, train_dataset=rows[:80], eval_dataset=rows
 trainer.train()
 print([log["loss"] for log in trainer.state.log_history if "loss" in log], [float(p.double().sum()) for p in trainer.model.parameters()])
 """
+SMOOTHED = """
+import torch
+from transformers.trainer import LabelSmoother
+
+torch.manual_seed(0)
+model, smoother = torch.nn.Linear(3, 2), LabelSmoother(0.1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(40, 3); y = (x[:, 0] > 0).long()
+y[:4] = -100
+for step in range(5):
+    optimizer.zero_grad()
+    smoother({"logits": model(x)}, y).backward()
+    optimizer.step()
+with torch.no_grad():
+    smoother({"logits": model(x + 1)}, y)
+print(model.weight.tolist())
+"""
 BY_HAND = """
 import torch
 model = torch.nn.Linear(3, 2)
@@ -230,6 +247,16 @@ def test_a_watched_trainer_is_the_trainer(trainer: tuple[Record, str]) -> None:
     assert last.startswith("[[") or last.startswith("[")
     assert last == watched(TRAINER, on=False)[1].splitlines()[-1]
     assert not trainer[0].watcher_errors
+
+
+def test_the_trainers_loss_with_smoothed_labels_is_seen() -> None:
+    record, printed = watched(SMOOTHED)
+    assert printed == watched(SMOOTHED, on=False)[1] and not record.watcher_errors
+    counts = record.trained_labels[TWO].classes
+    assert sum(counts.values()) == 5 * 36
+    trained = [one for one in record.answers if one.trains]
+    assert [len(one.labels) for one in trained] == [36] * 5 and all(one.guesses is not None for one in trained)
+    assert [len(one.labels) for one in record.answers if not one.trains] == [36]
 
 
 def test_updates_losses_and_rates(loop: tuple[Record, str]) -> None:

@@ -252,7 +252,7 @@ def test_an_error_is_shown_from_its_first_line_and_explained(tmp_path, script):
     said = command(tmp_path, "check", script(text), status=1).stdout
     said = " ".join(line.strip("│ ") for line in said.split("\n"))
     assert "UnpicklingError: Weights only load failed. This file can still be loaded" in said
-    assert "Usually: Since version 2.6, `torch.load` reads only tensors" in said
+    assert "fix Since version 2.6, `torch.load` reads only tensors" in " ".join(said.split())
 
 
 def test_a_script_without_a_training(tmp_path, script):
@@ -265,7 +265,7 @@ def test_a_script_without_a_training(tmp_path, script):
 def test_a_script_that_ends_itself(tmp_path, script):
     done = command(tmp_path, "check", script("import sys\nsys.exit('no data')"), status=2)
     said = " ".join(done.stdout.split())
-    assert "sys.exit('no data') before it reached a training call" in said and "so nothing was checked" in said
+    assert "The script did not reach its training: it calls sys.exit('no data'), so nothing was checked" in said
 
 
 def test_an_interruption_before_training(tmp_path, script):
@@ -273,10 +273,10 @@ def test_an_interruption_before_training(tmp_path, script):
     assert "Interrupted before training was reached." in done.stdout
 
 
-def test_a_script_that_reads_its_input(tmp_path, script):
-    done = command(tmp_path, "check", script("print('read', input())\n1 / 0"), stdin="seven\n", status=1)
-    assert "read seven" in done.stdout
-    assert "ZeroDivisionError" in done.stdout
+def test_a_script_that_asks_for_typed_input_is_told_that_a_check_has_none(tmp_path, script):
+    done = command(tmp_path, "check", script("print('read', input())\n1 / 0"), stdin="seven\n", status=2)
+    said = " ".join(done.stdout.split())
+    assert "The script did not reach its training: it asks for typed input, so nothing was checked" in said
 
 
 def test_a_script_that_changes_its_directory_is_placed_and_its_files_are_found(tmp_path, script):
@@ -308,7 +308,9 @@ def test_a_script_that_is_called_wrongly_itself(tmp_path, script):
     text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--rows', required=True)\nparser.parse_args()"
     done = command(tmp_path, "check", script(text), status=2)
     assert "--rows" in done.stderr
-    assert "sys.exit(2)" in done.stdout
+    assert "it refuses its arguments, as it says on its error output, so nothing was checked" in " ".join(
+        done.stdout.split()
+    )
 
 
 def test_a_chatty_script_leaves_standard_output_to_the_report(tmp_path, script):
@@ -335,7 +337,7 @@ def test_the_second_training_is_walked_and_the_first_prints_nothing(tmp_path, sc
     after = "print('trained', trainer.state.global_step)\nsecond = Trainer(Net(), args, train_dataset=Digits())\nsecond.train()"
     text = training(after=after)
     done = command(tmp_path, "check", script(text), status=0)
-    assert f"training 2 (train.py:{line_of(text, 'second.train()')})" in " ".join(done.stdout.split())
+    assert "trainings all 2: not shown" in " ".join(done.stdout.split())  # nothing is evaluated
     assert "trained" not in done.stdout
 
 
@@ -383,7 +385,7 @@ def test_handlers_around_the_training_do_not_stop_the_walk(tmp_path, script):
     )
     done = command(tmp_path, "check", script(text), status=0)
     assert "caught" not in done.stdout
-    assert "10 label values" in done.stdout
+    assert "training: Digits, all 640 rows drawn" in done.stdout
 
 
 def test_a_bare_except_around_the_training_does_not_start_it(tmp_path, script):
@@ -462,9 +464,9 @@ def test_run_ends_with_the_scripts_own_exit_status(tmp_path, script):
 
 
 def test_run_does_not_train_what_is_faulty(tmp_path, script):
-    text = training(forward="raise RuntimeError('not today')", after="print('after')")
+    text = training(forward="raise RuntimeError('not today')", after="print('trained on')")
     done = command(tmp_path, "run", script(text), status=1)
-    assert "after" not in done.stdout
+    assert "trained on" not in done.stdout
 
 
 def test_help_and_import_load_no_framework():

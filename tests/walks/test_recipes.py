@@ -107,8 +107,9 @@ def test_two_processes_train_together(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_check_of_a_recipe_shows_that_it_learns_and_finds_nothing(name: str, tmp_path: Path) -> None:
-    check = ("-m", "trainwright", "check", "--json", "report.json")
-    start(tmp_path, *check, str(RECIPES / name), "--tiny")
+    check = ("-m", "trainwright", "check", "--budget", "120", "--json", "report.json")
+    # After one epoch the gain over the tokens' shares is sure, and just below what counts as learning.
+    start(tmp_path, *check, str(RECIPES / name), "--tiny", "--epochs", "2")
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["findings"] == []
     assert report["verdict"]["shown"] == "learns"
@@ -132,7 +133,7 @@ def test_one_check_names_what_stops_an_original_and_runs_a_copy_to_its_end(name:
     said = subprocess.run(
         [sys.executable, "-m", "trainwright", "check", "--budget", "400", "--json", "report.json", script, "--tiny"],
         cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRAINWRIGHT_REHEARSAL": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""The verdict of whole walks: what is shown of small trainings, and the exit status."""
+"""The verdict of whole checks: what is shown of small trainings, and the exit status."""
 
 import json
 import subprocess
@@ -15,9 +15,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
-x = torch.randn({rows}, 8)
+x = torch.randn({rows} + 160, 8)
 y = {labels}
-loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle={shuffle})
+loader = DataLoader(TensorDataset(x[:{rows}], y[:{rows}]), batch_size=16, shuffle={shuffle})
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 for epoch in range({epochs}):
@@ -26,6 +26,8 @@ for epoch in range({epochs}):
         loss = {loss}
         loss.backward()
         optimizer.step()
+    with torch.no_grad():
+        {evaluates}
 """
 SOUND = {
     "rows": 640,
@@ -33,6 +35,7 @@ SOUND = {
     "shuffle": True,
     "epochs": 5,
     "loss": "nn.functional.cross_entropy(model(a), b)",
+    "evaluates": "print((model(x[-160:]).argmax(1) == y[-160:]).float().mean().item())",
 }
 
 
@@ -48,7 +51,7 @@ def test_a_training_that_learns(tmp_path) -> None:
     status, report = checked(tmp_path, "--require-learning")
     assert status == 0, report
     assert report["verdict"]["shown"] == "learns"
-    assert "160 training rows that were held out" in report["verdict"]["why"]
+    assert "after 200 updates 160 evaluation rows are right at 0.9" in report["verdict"]["why"]
 
 
 @pytest.mark.parametrize(("options", "expected"), [((), 0), (("--require-learning",), 1)])
@@ -56,17 +59,28 @@ def test_too_few_updates_show_nothing(tmp_path, options, expected) -> None:
     status, report = checked(tmp_path, *options, rows=96, epochs=1, labels="(x.prod(1) > 0).long()")
     assert report["verdict"]["shown"] == "not shown", report
     assert status == expected, report
-    assert {s["stage"]: s["status"] for s in report["stages"]}["baseline"] == "not shown"
+    assert {s["stage"]: s["status"] for s in report["stages"]}["rehearsal"] == "not shown"
 
 
-def test_several_losses_are_judged_by_their_sum(tmp_path) -> None:
-    """One of them cannot be learned: it compares the score with noise."""
+@pytest.mark.parametrize(("options", "expected"), [((), 0), (("--require-learning",), 1)])
+def test_rows_that_were_trained_on_show_no_learning(tmp_path, options, expected) -> None:
+    status, report = checked(tmp_path, *options, evaluates="pass")
+    assert report["verdict"]["shown"] == "not shown", report
+    assert "training rows are right at 0.9" in report["verdict"]["why"]
+    assert report["verdict"]["why"].endswith("no held-out labels were seen beside answers")
+    assert status == expected, report
+
+
+def test_a_loss_that_cannot_be_learned_is_pointed_at_beside_one_that_is(tmp_path) -> None:
+    """It compares the score with noise."""
     both = (
         "nn.functional.cross_entropy(model(a), b) + 0.1 * nn.functional.mse_loss(model(a)[:, 0], torch.randn(len(a)))"
     )
     report = checked(tmp_path, loss=both)[1]
     assert report["verdict"]["shown"] == "learns", report
-    assert report["verdict"]["why"].endswith("; 1 of its 2 losses is not below a constant prediction's")
+    assert "160 evaluation rows are right at 0.9" in report["verdict"]["why"]
+    (told,) = report["verdict"]["look_at"]
+    assert told.endswith("training rows of 1 number are answered like a constant")
 
 
 TRAINER = """
@@ -77,6 +91,7 @@ from transformers import BertConfig, Trainer, TrainingArguments
 torch.manual_seed(0)
 x = torch.randn(640, 8)
 rows = [{{"x": a, "labels": b}} for a, b in zip(x, (x[:, 0] > 0).long())]
+held_out = rows[480:]
 
 
 class Net(nn.Module):
@@ -91,8 +106,9 @@ class Net(nn.Module):
         return {{"loss": loss, "logits": scores}}
 
 
-args = TrainingArguments("out", num_train_epochs=8, learning_rate=1e-2, report_to=[], use_cpu=True, {arguments})
-Trainer(Net(), args, train_dataset=rows).train()
+args = TrainingArguments("out", num_train_epochs=8, learning_rate=1e-2, report_to=[], use_cpu=True,
+                         eval_strategy="epoch", {arguments})
+Trainer(Net(), args, train_dataset=rows[:480], eval_dataset=held_out).train()
 """
 
 
@@ -111,8 +127,9 @@ def test_a_trainer_that_learns(tmp_path, arguments) -> None:
     assert json.loads(report.read_text("utf-8"))["verdict"]["shown"] == "learns", report.read_text("utf-8")
 
 
-def test_a_loss_written_by_hand_cannot_be_judged(tmp_path) -> None:
-    status, report = checked(tmp_path, "--require-learning", loss="(model(a)[:, 0] - b).abs().add(1).log().mean()")
+def test_a_loss_without_labels_cannot_be_judged(tmp_path) -> None:
+    loss = "(model(a) + model(-a)).square().mean()"
+    status, report = checked(tmp_path, "--require-learning", loss=loss, evaluates="pass")
     assert report["verdict"]["shown"] == "cannot be judged", report
     assert status == 0, report
 

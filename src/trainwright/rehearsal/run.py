@@ -221,8 +221,9 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: Tally) -> 
     elif isinstance(error, NeedsTyping):
         ended.hindrance = "it asks for typed input"
     elif isinstance(error, SystemExit):
-        if error.code == WRONG_USAGE and not recorder.record.updates:
-            ended.hindrance = "it refuses its arguments, as it says on its error output"
+        if error.code and not recorder.record.updates and (error.code == WRONG_USAGE or _raised(error) is error):
+            refused = "it refuses its arguments, as it says on its error output"
+            ended.hindrance = refused if error.code == WRONG_USAGE else f"it calls sys.exit({error.code!r})"
         elif error.code not in (None, 0):
             caught, exit_ = _raised(error), Failure(type="SystemExit", message=str(error.code), where=None)
             ended.failure = failure_told(caught) if caught is not None and caught is not error else exit_

@@ -133,9 +133,9 @@ def watching_lines() -> Iterator[OpenLines]:
 
 
 def _noting(lines: OpenLines, stream: Any, write: Callable[[str], int]) -> Callable[[str], int]:
-    def noted(text: str) -> int:
-        count = write(text)
-        if isinstance(text, str):
+    def noted(*given: str) -> int:
+        count = write(*given)  # as given: what a stream does not take is no error of ours
+        for text in given:
             lines.note(stream, text)
         return count
 

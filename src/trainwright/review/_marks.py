@@ -21,7 +21,7 @@ SAID_BY = {
     "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
                 "numbers-disagree", "torn-labels"},
     "outputs": {"held-out-at-constant", "unlearned-part"},
-    "columns": {"other-scale-evaluated", "unscaled-inputs", "differently-scaled-sets", "differently-prepared-sets", "inputs-scaled-twice"},
+    "columns": {"other-scale-evaluated", "unscaled-inputs", "differently-scaled-sets", "inputs-scaled-twice"},
     "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
     "curves": {"run-diverged"},
     "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",

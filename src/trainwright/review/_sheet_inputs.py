@@ -11,6 +11,8 @@ from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record, Source
 MOST_COLUMNS = 20
 # Fewer rows say nothing of a set.
 FEWEST_ROWS = 10
+# The logarithm of a count is below this: no row has so many tokens.
+MOST_COUNTED = 30.0
 # Deviations between the means of two sets, ratio of their deviations, and ratio of a column's deviation to the others' in the
 # median, that stand out: rows of one source are far below.
 OTHER_SCALED = "another scale than in training"
@@ -41,8 +43,10 @@ def columns(record: Record) -> tuple[Row, ...]:
 
 def _are_counts(rows: Floats) -> bool:
     """Whether these are the counts of token ids, which stand for the ids."""
+    if rows.shape[1] != TOKEN_GROUPS or rows.max(initial=0.0) > MOST_COUNTED:
+        return False
     counts = np.expm1(rows)
-    return rows.shape[1] == TOKEN_GROUPS and bool(np.allclose(counts, np.round(counts), atol=1e-3))
+    return bool(np.allclose(counts, np.round(counts), atol=1e-3))
 
 
 def _both(name: str, training: Floats, held: Floats, counts: tuple[int, int], usual: float) -> list[Row]:

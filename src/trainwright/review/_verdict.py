@@ -140,7 +140,13 @@ def _judged(record: Record, training: Training | None) -> Verdict:
             return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}{_own(record, training)}")
     own = _own_gain(record, training)
     if own is not None:
-        return Verdict(shown=Shown.LEARNS, why=f"{after} {own}")
+        told = f"its own {own.name} is {own.values[-1]:.4g}"
+        told += f", {own.values[0]:.4g} at first" if len(own.values) > 1 else ""
+        only = _only_training(record, own) if training is None else None
+        if only is None:
+            return Verdict(shown=Shown.LEARNS, why=f"{after} {told}")
+        of = f"training {only.number} of {len(record.trainings)}, after {seen(record, only)}"
+        return Verdict(shown=Shown.LEARNS, why=f"{of} {told}; no other training has such a number")
     if flat is not None:
         return Verdict(
             shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen beside answers"
@@ -204,16 +210,23 @@ def _own(record: Record, training: Training | None) -> str:
     return f"; {series.told}" if series is not None else ""
 
 
-def _own_gain(record: Record, training: Training | None) -> str | None:
+def _only_training(record: Record, series: Series) -> Training | None:
+    """The one training with all values of a number, of which other models know nothing; None: it is of the whole run."""
+    for one in record.trainings:
+        others = {model for other in record.trainings if other is not one for model in other.models}
+        if others - {*one.models} and series in series_of_training(record, one):
+            return one
+    return None
+
+
+def _own_gain(record: Record, training: Training | None) -> Series | None:
     """The script's own number of held-out rows, as a value, where it is clearly above guessing."""
     largest = max(
         (_largest(labels.classes) for labels in record.trained_labels.values() if labels.classes), default=0.5
     )
     for one in series_of_training(record, training):
         if one.is_typed and one.is_held_out and one.is_own and _is_above(one, largest):
-            return f"its own {one.name} is {one.values[-1]:.4g}" + (
-                f", {one.values[0]:.4g} at first" if len(one.values) > 1 else ""
-            )
+            return one
     return None
 
 

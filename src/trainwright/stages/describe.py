@@ -35,7 +35,7 @@ def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
     trainable = f"{facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable"
     return (
-        f"{facts.model_class}, {trainable if facts.parameters else 'no parameters yet'}, "
+        f"{facts.model_class or 'no model yet'}, {trainable if facts.parameters else 'no parameters yet'}, "
         f"{facts.device} {facts.precision}{updates}{_planned_memory(facts)}{_brought(facts)}"
         f"{''.join(f'; {idle}' for idle in facts.idle)}"
     )

@@ -1,4 +1,4 @@
-"""Whether a probe that learns from the training rows understands the evaluation rows, and if not, what would have to change.
+"""Whether a probe that learns from the training rows takes the classes of the evaluation rows for others.
 
 The probe is kernel ridge regression. Within a set each row is predicted from all others. Nothing is said unless both sets
 can be learned by themselves: then the rows are not too few, and their labels belong to them.
@@ -6,15 +6,14 @@ can be learned by themselves: then the rows are not too few, and their labels be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from trainwright.probes.ridge import class_columns, kernel_of, ridge, standardised
 from trainwright.probes.splits.two_sets import bags_of, values_of
-from trainwright.stages import Rearranged, Split, SplitFacts, Transfer
+from trainwright.stages import Split, SplitFacts, Transfer
 
 # Rows of each set: two kernels with one inverse each take 0.2 s on one core.
 MOST_ROWS = 800
@@ -22,42 +21,34 @@ FEWEST_TRAINED, FEWEST_EVALUATED = 100, 40
 # Rows of each class in the evaluation set, for its number to be read off half of them.
 FEWEST_A_CLASS, MOST_CLASSES = 8, 30
 # Shares of a constant prediction's error that are saved in a set that is learned; of that, in one that is not understood
-# beside it: where no change explains it, where one does, and with that change. Pictures of digits upside down keep 0.35.
-LEARNED, FOREIGN, LOST, RESTORED = 0.3, 0.25, 0.5, 0.75
-# Far beyond what the best of a few changes reaches by chance, in standard errors.
-SURE = 6.0
-# Rows up to this size, and tables up to this width whose columns are looked up one by one.
-MOST_VALUES, MOST_COLUMNS = 1_600, 256
+# beside it, and with its classes renumbered. Pictures of digits upside down keep 0.35.
+LEARNED, LOST, RESTORED = 0.3, 0.5, 0.75
+# Rows up to this size.
+MOST_VALUES = 1_600
 MOST_WORDS = 3_000
-# Columns of several quantities: most of them have a place of their own in the training set.
-QUANTILES = np.linspace(0.05, 0.95, 10)
-# Columns with one distribution can be told apart by none: where they stand they must be this many times as far off.
-FARTHER = 4.0
 
 
 @dataclass(frozen=True)
 class _Sets:
-    """Rows of both sets, and their targets: class numbers, or numbers."""
+    """Rows of both sets, and their class numbers."""
 
     left: np.ndarray
     right: np.ndarray
     trained: np.ndarray
     evaluated: np.ndarray
-    kind: str
-    shape: tuple[int, ...]
-    """Of a row; empty for words, and for several columns side by side."""
+    is_one_column: bool
+    """Whether a row is the value of one column, with axes: neither words, nor several columns side by side."""
 
 
 def transfer_of(
     train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None, inputs: Sequence[str]
 ) -> Transfer | None:
-    """How a probe of the training rows does on the evaluation rows; None if it understands them, or if that is not known."""
+    """How the evaluation's classes are numbered by a probe of the training rows; None if as in training, or not known."""
     if held is None or evaluated is None or trained.labels is None or evaluated.labels is None:
         return None
-    labels, other = trained.labels, evaluated.labels
-    if labels.kind != other.kind or not (labels.kind == "class" or (labels.kind == "real" and labels.per_row == 1)):
+    if not trained.labels.kind == evaluated.labels.kind == "class":
         return None
-    sets = _read(train, held, labels.column, labels.kind, inputs)
+    sets = _read(train, held, trained.labels.column, inputs)
     return None if sets is None else _measured(sets)
 
 
@@ -65,35 +56,27 @@ def _measured(sets: _Sets) -> Transfer | None:
     if not _comparable(sets):
         return None
     best = max((_Probe(sets, width) for width in _widths(sets)), key=lambda p: p.training_gain)
-    if best.training_gain < LEARNED or best.asked(sets.right).gain > LOST * best.training_gain:
+    if best.training_gain < LEARNED:
         return None
-    turned = _Sets(sets.right, sets.right, sets.evaluated, sets.evaluated, sets.kind, sets.shape)
+    scores = best.asked(sets.right)
+    gain = _gain(scores, sets.evaluated, sets)
+    if gain > LOST * best.training_gain:
+        return None
+    turned = _Sets(sets.right, sets.right, sets.evaluated, sets.evaluated, sets.is_one_column)
     within = _Probe(turned, best.width).training_gain
     own = min(best.training_gain, within)
-    asked = best.asked(sets.right)
-    if within < LEARNED or asked.gain > LOST * own:
+    if within < LEARNED or gain > LOST * own:
         return None
-    pairs, gain = _renumbered(asked.scores, sets) if sets.kind == "class" else ((), 0.0)
-    told = bool(pairs) and gain >= RESTORED * own
-    change = None if told else _rearranged(best, asked, sets, own)
-    if not told and change is None and asked.gain > FOREIGN * own:
+    pairs, renumbered_gain = _renumbered(scores, sets)
+    if not pairs or renumbered_gain < RESTORED * own:
         return None
-    return Transfer(
-        kind=sets.kind,
-        rows=len(sets.right),
-        gain=asked.gain,
-        training_gain=best.training_gain,
-        evaluation_gain=within,
-        renumbered=pairs if told else (),
-        renumbered_gain=gain if told else 0.0,
-        rearranged=change,
-    )
+    return Transfer(rows=len(sets.right), gain=gain, renumbered=pairs, renumbered_gain=renumbered_gain)
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-def _read(train: Split, held: Split, label: str, kind: str, inputs: Sequence[str]) -> _Sets | None:
+def _read(train: Split, held: Split, label: str, inputs: Sequence[str]) -> _Sets | None:
     """The rows of both sets as tables with the same columns: numbers, or counts of words."""
     names = [n for n in _names(train) if n in _names(held) and n != label]
     names = [n for n in names if n in inputs] or names
@@ -112,7 +95,7 @@ def _read(train: Split, held: Split, label: str, kind: str, inputs: Sequence[str
     once = [np.unique(t, axis=0, return_index=True)[1] for t in tables]
     left, right = (t[r] for t, r in zip(tables, once))
     first, second = (np.asarray(t, dtype=np.float64)[r, 0] for t, r in zip(targets, once) if t is not None)
-    return _Sets(left, right, first, second, kind, shape if np.prod(shape) == left.shape[1] else ())
+    return _Sets(left, right, first, second, bool(shape and np.prod(shape) == left.shape[1]))
 
 
 def _names(split: Split) -> list[str]:
@@ -175,9 +158,6 @@ def _comparable(sets: _Sets) -> bool:
     """Whether there are enough rows, and evaluation rows have no classes of their own."""
     if len(sets.trained) < FEWEST_TRAINED or len(sets.evaluated) < FEWEST_EVALUATED:
         return False
-    if sets.kind == "real":
-        finite = np.isfinite(sets.trained).all() and np.isfinite(sets.evaluated).all()
-        return bool(finite) and min(sets.trained.std(), sets.evaluated.std()) > 0
     left, right = (dict(zip(*np.unique(t, return_counts=True))) for t in (sets.trained, sets.evaluated))
     if left.keys() != right.keys() or not 2 <= len(left) <= MOST_CLASSES:
         return False
@@ -185,14 +165,6 @@ def _comparable(sets: _Sets) -> bool:
 
 
 # The probe -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Asked:
-    scores: np.ndarray
-    errors: np.ndarray
-    """Of each row: squared, or 1 for a wrong class."""
-    gain: float
 
 
 class _Probe:
@@ -206,38 +178,24 @@ class _Probe:
         self.sets, self.width = sets, width
         self._scale = sets.left.mean(axis=0), sets.left.std(axis=0)
         self._table = standardised(sets.left, *self._scale)
-        targets = _targets(sets)
+        targets = class_columns(sets.trained, np.unique(sets.trained))  # rare and frequent ones weigh the same
         self._weights, missed = ridge(kernel_of(self._table, self._table, width), targets)
-        self.training_gain = _asked(targets - missed, sets.trained, sets).gain
+        self.training_gain = _gain(targets - missed, sets.trained, sets)
 
-    def asked(self, rows: np.ndarray) -> _Asked:
-        """Its answers for evaluation rows, which may have been changed."""
-        scores = kernel_of(standardised(rows, *self._scale), self._table, self.width) @ self._weights
-        return _asked(scores, self.sets.evaluated, self.sets)
+    def asked(self, rows: np.ndarray) -> np.ndarray:
+        """(rows, classes): its scores for rows."""
+        return np.asarray(kernel_of(standardised(rows, *self._scale), self._table, self.width) @ self._weights)
 
 
 def _widths(sets: _Sets) -> tuple[float, ...]:
-    return (0.0,) if not sets.shape and sets.left.shape[1] > MOST_VALUES // 4 else (0.0, 1.0)
+    return (0.0,) if not sets.is_one_column and sets.left.shape[1] > MOST_VALUES // 4 else (0.0, 1.0)
 
 
-def _targets(sets: _Sets) -> np.ndarray:
-    """(rows, columns): a column a class, in which rare and frequent ones weigh the same; or the numbers, standardized."""
-    if sets.kind == "real":
-        return np.asarray(((sets.trained - sets.trained.mean()) / sets.trained.std())[:, None])
-    return class_columns(sets.trained, np.unique(sets.trained))
-
-
-def _asked(scores: np.ndarray, truth: np.ndarray, sets: _Sets) -> _Asked:
-    """The errors of answers, and the share of a constant's error that they save."""
-    if sets.kind == "real":
-        aims = (truth - truth.mean()) / truth.std()  # the scale of one set's labels need not be the other's
-        errors = (scores[:, 0] - aims) ** 2
-        constant = float(((aims - aims.mean()) ** 2).mean())
-    else:
-        counts = np.unique(truth, return_counts=True)[1]
-        errors = (np.unique(sets.trained)[scores.argmax(axis=1)] != truth).astype(np.float64)
-        constant = 1 - float(counts.max() / counts.sum())
-    return _Asked(scores, errors, 1 - float(errors.mean()) / max(constant, 1e-12))
+def _gain(scores: np.ndarray, truth: np.ndarray, sets: _Sets) -> float:
+    """The share of a constant answer's error that scores save."""
+    counts = np.unique(truth, return_counts=True)[1]
+    wrong = float((np.unique(sets.trained)[scores.argmax(axis=1)] != truth).astype(np.float64).mean())
+    return 1 - wrong / max(1 - float(counts.max() / counts.sum()), 1e-12)
 
 
 # What would have to change -------------------------------------------------------------------------------------------
@@ -263,53 +221,3 @@ def _numbers_of(guesses: np.ndarray, truth: np.ndarray, classes: int) -> np.ndar
     np.add.at(counts, (guesses, truth), 1)
     numbers = counts.argmax(axis=1)
     return numbers if len(set(numbers.tolist())) == classes else None
-
-
-def _rearranged(probe: _Probe, asked: _Asked, sets: _Sets, own: float) -> Rearranged | None:
-    """The change of the evaluation inputs that helps most, if it makes them understood."""
-    best: Rearranged | None = None
-    for what, change in _changes(sets):
-        after = probe.asked(change(sets.right))
-        gains = asked.errors - after.errors
-        sure = float(gains.mean() / max(gains.std(ddof=1) / len(gains) ** 0.5, 1e-12))
-        if after.gain >= RESTORED * own and sure > SURE and (best is None or after.gain > best.gain):
-            best = Rearranged(what=what, gain=after.gain, deviations=sure)
-    return best
-
-
-def _changes(sets: _Sets) -> Iterator[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
-    """Ways in which the evaluation rows may have been prepared otherwise; words have no order here."""
-    shape, wide = sets.shape, len(sets.shape)
-    if not shape or sets.left.shape[1] < 2:
-        return
-    order = _by_distribution(sets) if wide == 1 and shape[0] <= MOST_COLUMNS else None
-    if order is not None:
-        yield "their columns are in another order", lambda t: t[:, order]
-    for axis in (a for a in range(wide) if shape[a] > 1):
-        name = "their columns are" if wide == 1 else f"axis {axis + 1} of each row is"
-        yield f"{name} in reverse order", lambda t, a=axis: np.flip(t.reshape(-1, *shape), a + 1).reshape(len(t), -1)  # type: ignore[misc]
-    for a, b in combinations(range(wide), 2):
-        if shape[a] == shape[b] > 1:
-            yield (
-                f"axes {a + 1} and {b + 1} of each row are exchanged",
-                lambda t, a=a, b=b: np.swapaxes(t.reshape(-1, *shape), a + 1, b + 1).reshape(len(t), -1),  # type: ignore[misc]
-            )
-    mirror = sets.left.mean() + sets.left.std() / max(sets.right.std(), 1e-12) * sets.right.mean()
-    ratio = sets.left.std() / max(sets.right.std(), 1e-12)
-    yield "large values are small and small ones large", lambda t: mirror - ratio * t
-
-
-def _by_distribution(sets: _Sets) -> np.ndarray | None:
-    """For each training column the evaluation column whose values are distributed most like it; None if all stay."""
-    left, right = (np.quantile(t, QUANTILES, axis=0).T for t in (sets.left, sets.right))
-    spread = np.maximum(sets.left.std(axis=0), 1e-12)
-    distance = np.abs((left[:, None] - right[None]) / spread[:, None, None]).mean(axis=2)
-    order = np.full(len(left), -1)
-    for place in np.argsort(distance, axis=None):
-        own, other = divmod(int(place), len(right))
-        if order[own] < 0 and other not in order:
-            order[own] = other
-    moved = np.flatnonzero(order != np.arange(len(order)))
-    if not moved.size or distance[moved, moved].mean() < FARTHER * distance[moved, order[moved]].mean():
-        return None
-    return order

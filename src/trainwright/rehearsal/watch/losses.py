@@ -145,6 +145,39 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
     )
 
 
+def watch_smoothing(state: State, meetings: Meetings, kind: Any) -> None:
+    """Look at the Trainer's loss with smoothed labels, `LabelSmoother`, which calls no loss function."""
+    original = kind.__call__
+    meet = state.recorder.watching(functools.partial(_meet_smoothed, state, meetings))
+
+    @functools.wraps(original)
+    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if not (state.is_off() or state.in_loss or state.in_backward):
+            meet(self, result, *args, **kwargs)
+        return result
+
+    kind.__call__ = passed_on
+
+
+def _meet_smoothed(
+    state: State,
+    meetings: Meetings,
+    smoother: Any,
+    result: Any,
+    model_output: Any,
+    labels: Any,
+    shift_labels: bool = False,
+    **_: Any,
+) -> None:
+    logits = model_output["logits"] if isinstance(model_output, dict) else model_output[0]
+    if shift_labels:
+        logits, labels = logits[..., :-1, :], labels[..., 1:]
+    rows, of_rows = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)
+    words = {"ignore_index": smoother.ignore_index, "label_smoothing": smoother.epsilon}
+    _meet(state, meetings, "classes", result, rows, of_rows, **words)
+
+
 def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[str, Any]) -> None:
     """TorchScript compiles functions from their source, and so must find torch's own; names of classes it looks up in the
     frame that calls it."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.seams.failures.blame import passed_on
 
 _NUMBER = re.compile(
     r"(?<![\w.@])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE
@@ -50,13 +51,14 @@ class Tee:
 
     def write(self, text: str) -> Any:
         """Pass the text on, and read the lines that it ends."""
+        written = passed_on(self._stream.write, text)  # a text that the console's encoding lacks is the script's error
         self._line += text
         if "\n" in self._line or "\r" in self._line:
             *lines, self._line = re.split(r"[\n\r]", self._line)
             for line in lines:
                 self.read(line)
         self._line = self._line[-MOST_CHARACTERS - 1 :]
-        return self._stream.write(text)
+        return written
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write several."""

@@ -12,6 +12,7 @@ from transformers.trainer_callback import TrainerCallback
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
+from trainwright.rehearsal.watch.losses import watch_smoothing
 from trainwright.rehearsal.watch.state import State, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.listening.doors import watch_door
@@ -43,6 +44,7 @@ def watch_trainer(watch: TorchWatch, module: Any) -> None:
 
     watch_door(kind, "train", passed_on)
     watch_door(kind, "log", passed_on_log)
+    watch_smoothing(watch.state, watch.meetings, module.LabelSmoother)
     watch_trainer_metrics(recorder, kind)
 
 

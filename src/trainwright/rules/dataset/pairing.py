@@ -41,7 +41,7 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     if (other := _numbered_otherwise(dataset)) is not None:
         yield _of_names(*other, setup)
         return
-    if dataset.transfer is not None and dataset.transfer.renumbered:
+    if dataset.transfer is not None:
         yield _of_numbers(dataset.transfer, dataset, setup)
         return
     if (seen := dataset.mispaired) is not None:

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from statistics import fmean, pvariance
 from typing import Any
 
-from trainwright.core import Call, Finding, Fix, Number, Proof, Repair, Role, Seam, Severity, rule
-from trainwright.rules.dataset.sorted_rows import classifies
+from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
 from trainwright.rules.fixes import unsafe
 from trainwright.rules.places import evaluation_place
-from trainwright.stages import DatasetFacts, LossFacts, Scaling, SetupFacts, SplitFacts, Transfer
+from trainwright.stages import DatasetFacts, Scaling, SetupFacts, SplitFacts
 
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
@@ -215,51 +214,4 @@ def differently_numbered_sets(dataset: DatasetFacts, setup: SetupFacts) -> Itera
         fix=Fix(
             does="make one numbering from the training rows (an encoder's fit, a dictionary, a vocabulary) and use it for both sets"
         ),
-    )
-
-
-@rule("TW129", Severity.WARNING)
-def differently_prepared_sets(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """Evaluation rows that a probe of the training rows does not understand as they are."""
-    seen = dataset.transfer
-    if seen is None or seen.renumbered or harms(dataset.scaling) or dataset.renumbered is not None:
-        return
-    if seen.kind == "class" and loss is not None and not classifies(loss):
-        return  # learning to compare: evaluation on classes never seen is the usual way there
-    measured: dict[str, Number] = {
-        "evaluation_rows": seen.rows,
-        "gain": round(seen.gain, 4),
-        "gain_within_training": round(seen.training_gain, 4),
-        "gain_within_evaluation": round(seen.evaluation_gain, 4),
-    }
-    change = seen.rearranged
-    if change is not None:
-        measured["gain_rearranged"] = round(change.gain, 4)
-    yield Finding(
-        severity=Severity.WARNING if change is not None else Severity.NOTE,
-        message=f"the evaluation inputs are not prepared like the training inputs: {change.what}"
-        if change is not None
-        else f"what can be learned from the training rows does not hold for the evaluation rows: {_gains(seen)}",
-        measured=measured,
-        where=evaluation_place(dataset, setup),
-        proof=Proof(
-            f"{_gains(seen)}; with the difference undone it saves {change.gain:.0%}, {change.deviations:.0f} standard "
-            "errors more"
-        )
-        if change is not None
-        else None,
-        fix=Fix(
-            does="prepare both sets by one function: the same columns in the same order, the same transform"
-            if change is not None
-            else "compare a few rows of both sets: were they made by the same code, and do they come from the same source?"
-        ),
-    )
-
-
-def _gains(seen: Transfer) -> str:
-    """What a probe learns in each set, and what one of training is worth for evaluation."""
-    return (
-        f"a probe saves {seen.training_gain:.0%} of a constant prediction's error within the training rows and "
-        f"{seen.evaluation_gain:.0%} within the {seen.rows:,} evaluation rows, but {max(seen.gain, 0.0):.0%} where it is "
-        "fitted to training and asked about evaluation"
     )

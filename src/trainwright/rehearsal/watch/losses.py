@@ -147,17 +147,15 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
 
 def watch_smoothing(state: State, meetings: Meetings, kind: Any) -> None:
     """Look at the Trainer's loss with smoothed labels, `LabelSmoother`, which calls no loss function."""
-    original = kind.__call__
     meet = state.recorder.watching(functools.partial(_meet_smoothed, state, meetings))
 
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(self, *args, **kwargs)
         if not (state.is_off() or state.in_loss or state.in_backward):
             meet(self, result, *args, **kwargs)
         return result
 
-    kind.__call__ = passed_on
+    watch_door(kind, "__call__", passed_on)
 
 
 def _meet_smoothed(

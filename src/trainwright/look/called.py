@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.seams.devices.tensors import CpuForGpu
 from trainwright.seams.listening.seen import seen
 
 # Values of a model beyond which copies of weights and gradients take too much time; the share of a GPU's free memory for one.
@@ -83,7 +84,8 @@ class LiveOptimizers:
 def has_mode_on_top() -> bool:
     """Whether the script has opened a mode of torch's around the call: observers would not be the last in, first out."""
     mode = torch.overrides._get_current_function_mode()
-    return mode is not None and mode is not getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    is_own = isinstance(mode, CpuForGpu) or mode is getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return mode is not None and not is_own
 
 
 def is_compiled(module: nn.Module) -> bool:

@@ -21,7 +21,13 @@ _REPLACED = ("copy", "torch", "torch.nn.functional", "torch.autograd", "torch.fu
              "torch.Tensor", "torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler",
              "torch.amp.GradScaler", "torch.utils.data.dataloader._BaseDataLoaderIter", "lightning.pytorch.Trainer",
              "lightning.pytorch.LightningModule", "tensorflow.GradientTape",
-             "tensorflow.python.eager.polymorphic_function.polymorphic_function.Function")  # fmt: skip
+             "tensorflow.python.eager.polymorphic_function.polymorphic_function.Function",
+             # The stand-in for a GPU.
+             *(f"torch.{name}" for name in ("cuda", "cuda.nvtx", "cuda.profiler", "mps", "backends.mps", "xpu", "accelerator",
+               "utils._device.DeviceContext", "amp.autocast_mode.autocast", "cuda.amp.GradScaler", "distributed",
+               "nn.parallel.DistributedDataParallel", "nn.DataParallel", "distributed.distributed_c10d",
+               "utils.data.dataloader._SingleProcessDataLoaderIter",
+               "utils.data.dataloader._MultiProcessingDataLoaderIter")))  # fmt: skip
 # The same of each Keras, with all classes of its metrics.
 _REPLACED_OF_KERAS = ("Model", "losses.Loss", "models", "saving", "optimizers.Optimizer", "metrics")
 _HOOKED = ("torch.nn.modules.module", "torch.optim.optimizer")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import errno
+import functools
 import os
 import pickle
 import re
@@ -34,7 +35,7 @@ from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
-from trainwright.seams.failures.blame import is_own
+from trainwright.seams.failures.blame import chain_of, is_own
 from trainwright.seams.failures.blame import told as failure_told
 from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
@@ -89,9 +90,9 @@ def run_script(
     telling = _Telling(recorder, limits, progress)
     recorder.on_begin.append(limits.begin_training)
     if sandbox is not None:
-        recorder.on_begin.append(_Once(_cut_network))
+        recorder.on_begin.append(functools.cache(_cut_network))
     recorder.on_update += [telling, *([LoopEnding(recorder)] if most is None else [])]
-    began_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
+    began_unseen = functools.cache(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
     if not request.samples:
@@ -120,7 +121,7 @@ def run_script(
             watching_gradients(began_unseen),
             told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
         ):
-            recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]
+            recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -261,20 +262,13 @@ def _may_come_of_cut(error: BaseException, record: Record) -> bool:
 def _wants_network(error: BaseException | None) -> bool:
     """Whether an exception, or one that it came from, says that a machine cannot be reached."""
     return any(
-        isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in _chain(error)
+        isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in chain_of(error)
     )
 
 
 def _names(error: BaseException | None, name: str) -> bool:
     """Whether an exception, or one that it came from, names something."""
-    return any(name in str(one) for one in _chain(error))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, and those that it came from."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    return any(name in str(one) for one in chain_of(error))
 
 
 def note_own_error(error: Exception, file: BinaryIO) -> None:
@@ -295,18 +289,6 @@ def _cut_network() -> None:
     if groups is not None and groups.is_available() and groups.is_initialized() and "nccl" in groups.get_backend():
         return
     cut_network()
-
-
-class _Once:
-    """Calls a function the first time only."""
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function: Callable[[], object] | None = function
-
-    def __call__(self) -> None:
-        function, self._function = self._function, None
-        if function is not None:
-            function()
 
 
 class _Telling:

@@ -13,13 +13,7 @@ from typing import Any
 
 import wrapt
 
-from trainwright.seams.listening import (
-    jax_patches,
-    keras_patches,
-    refusals,
-    torch_patches,
-    trainer_patches,
-)
+from trainwright.seams.listening import jax_patches, keras_patches, refusals, torch_patches, trainer_patches
 from trainwright.seams.listening.seen import active, keep_constructions, listener
 from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
@@ -50,10 +44,6 @@ def install() -> None:
         ("accelerate.accelerator", lambda module: patch_construction(module.Accelerator, "Accelerator")),
         ("lightning.pytorch.trainer.trainer", trainer_patches.patch_lightning),
         ("pytorch_lightning.trainer.trainer", trainer_patches.patch_lightning),
-        ("lightning.pytorch.callbacks.early_stopping", trainer_patches.patch_stopping),
-        ("lightning.pytorch.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
-        ("pytorch_lightning.callbacks.early_stopping", trainer_patches.patch_stopping),
-        ("pytorch_lightning.callbacks.model_checkpoint", trainer_patches.patch_checkpoints),
         ("jax", jax_patches.patch_gradients),
         ("keras", refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),

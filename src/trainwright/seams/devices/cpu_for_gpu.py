@@ -8,13 +8,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-import importlib
 import linecache
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,16 @@ import wrapt
 
 from trainwright.core.report import Redirected
 from trainwright.seams.devices.frameworks import PATCHES
-from trainwright.seams.devices.redirection import KINDS, Patches, Redirection, current, going_on
+from trainwright.seams.devices.redirection import KINDS, Redirection, current, going_on
+from trainwright.seams.failures.blame import chain_of
 from trainwright.seams.source.places import is_users
-from trainwright.seams.source.written import syntax_tree
+from trainwright.seams.source.written import last_name, syntax_tree
 
 # Environment variables that hide GPUs from the frameworks if set before import.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 # The variables that torchrun sets for single-process training.
 LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1",
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
-# Our modules that compare torch functions by identity, and need the originals.
-_KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.look.evaluation")
 # torch's messages for a missing device, for requests that are not watched from the beginning.
 _LACKING = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"
@@ -73,7 +71,8 @@ class Devices:
                     _patch_torch(sys.modules["torch"])
                 yield
         finally:
-            _patches.put_back()
+            if self.redirection.begun and "torch" in sys.modules:
+                _answer(None)
             if self.redirection.forced or self.redirection.alone:
                 for name in (*_HIDING, *LAUNCHED):
                     os.environ.pop(name, None)
@@ -96,7 +95,7 @@ class Devices:
         if error is not None and _lacks_device(error):
             if redirection.begun or not redirection.absent:  # nothing more can be done
                 return False
-            redirection._begin()
+            redirection.begin()
         elif error is not None and _lacks_launcher(error):
             redirection.alone = True
             redirection.ask_for("torchrun")
@@ -124,9 +123,6 @@ class Devices:
             state.GradientState._reset_state()
 
 
-_patches = Patches()
-
-
 @functools.cache
 def _install() -> None:
     wrapt.register_post_import_hook(_patch_torch, "torch")
@@ -142,28 +138,25 @@ def _patch_torch(torch: Any) -> None:
     redirection.absent |= _absent(torch, redirection.forced)
     if not redirection.absent:
         return
-    for name in _KNOWING:
-        importlib.import_module(name)
     # These import torch.
     from trainwright.seams.devices import cuda, mixed, precision, tensors
 
     for module in (tensors, cuda, precision, mixed):
-        module.patch(_patches)
+        module.patch()
 
-    def begun() -> None:
-        """A missing device was requested: from now on, any function may request it."""
-        tensors.patch_factories(_patches)
-        mixed.patch_losses(_patches)
-        _run_eagerly(torch)
-
-    redirection.first_asked.append(begun)
+    redirection.enter = functools.partial(_answer, redirection)
+    if redirection.begun:
+        redirection.enter()
 
 
-def _run_eagerly(torch: Any) -> None:
-    stance: Callable[[str], Any] | None = getattr(torch.compiler, "set_stance", None)
-    if stance is not None:  # compiling for a CPU takes minutes and is not what would run
-        stance("force_eager")
-        _patches.later(lambda: stance("default"))
+def _answer(redirection: Redirection | None) -> None:
+    """Let torch's calls be answered from now on; None: no more."""
+    from trainwright.seams.devices.tensors import set_mode
+
+    set_mode(redirection)
+    compiler = sys.modules["torch"].compiler
+    if hasattr(compiler, "set_stance"):  # compiling for a CPU takes minutes and is not what would run
+        compiler.set_stance("default" if redirection is None else "force_eager")
 
 
 def _absent(torch: Any, forced: bool) -> frozenset[str]:
@@ -181,7 +174,7 @@ def _absent(torch: Any, forced: bool) -> frozenset[str]:
 
 def _lacks_device(error: BaseException) -> bool:
     """Whether an exception says that a device is missing."""
-    return any(_LACKING.search(str(e)) for e in _chain(error))
+    return any(_LACKING.search(str(e)) for e in chain_of(error))
 
 
 def _lacks_launcher(error: BaseException) -> bool:
@@ -220,8 +213,7 @@ def _trains_where_available(file: str) -> bool:
 
 def _trains(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return bool(_TRAINING.search(name))
+        return bool(_TRAINING.search(last_name(node.func)))
     return isinstance(node, (ast.For, ast.While))
 
 
@@ -245,12 +237,3 @@ def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
             yield ast.unparse(node.value)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    link: BaseException | None = error
-    for _ in range(8):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__

@@ -12,33 +12,23 @@ from typing import Any
 
 import torch
 
-from trainwright.seams.devices.redirection import GPU, HOST, Patches, Redirection, Storages, current
+from trainwright.seams.devices.redirection import GPU, HOST, Redirection, Storages, current, redirect
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
-# Functions that torch.nn.functional's losses call; unlike the losses, nobody compares them by identity. Outputs come
-# first.
-_LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-           "binary_cross_entropy")  # fmt: skip
+# Functions of torch.nn.functional; outputs come first.
+LOSSES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+          "binary_cross_entropy_with_logits")  # fmt: skip
 # If one of these is loaded, a library moves batches; Accelerate and Lightning are detected on their own.
 _MOVERS = ("ignite", "fastai", "skorch")
 
 
-def patch(patches: Patches) -> None:
+def patch() -> None:
     """Make layers and losses reject a batch that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
-        patches.redirect(owner, "_next_data", _loaded)
-    before = torch.nn.modules.module.register_module_forward_pre_hook(_enters)
-    after = torch.nn.modules.module.register_module_forward_hook(_left)
-    patches.later(before.remove)
-    patches.later(after.remove)
-
-
-def patch_losses(patches: Patches) -> None:
-    """Make losses reject targets that were left on the CPU, from the first request for a device on."""
-    for name in _LOSSES:
-        patches.redirect(torch._C._nn, name, _compared)
-    patches.redirect(torch, "binary_cross_entropy_with_logits", _compared)
+        redirect(owner, "_next_data", _loaded)
+    torch.nn.modules.module.register_module_forward_pre_hook(_enters)
+    torch.nn.modules.module.register_module_forward_hook(_left)
 
 
 def _loaded(redirection: Redirection, original: Any, self: Any) -> Any:
@@ -96,7 +86,8 @@ def _weight(module: Any) -> Any:
     return next((p for p in module._parameters.values() if p is not None), None)
 
 
-def _compared(redirection: Redirection, original: Any, *args: Any, **kwargs: Any) -> Any:
+def compared(redirection: Redirection, original: Any, *args: Any, **kwargs: Any) -> Any:
+    """A loss, which rejects targets that were left on the CPU."""
     storages = _sure() if len(args) > 1 else None
     if storages is not None and getattr(args[1], "ndim", 0) > 0:
         _refuse(storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss")

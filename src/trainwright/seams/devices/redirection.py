@@ -96,13 +96,11 @@ class Redirection:
     remarks: list[str] = field(default_factory=list)
     """Sentences about what cannot be checked without such a device."""
     storages: Storages = field(default_factory=Storages)
-    first_asked: list[Callable[[], None]] = field(default_factory=list)
-    """Called once, when a missing device is requested."""
+    enter: Callable[[], None] = lambda: None
+    """Called with each request for something that is missing: calls of torch are answered from then on."""
 
     begun: bool = False
     """Whether something was requested without which the script would have stopped."""
-    moving: bool = False
-    """Whether a tensor is being moved: under a mode, torch calls the patched `to` again with the CPU as its device."""
 
     def lacks(self, device: Any) -> bool:
         """Whether a device, in any of torch's notations, is missing."""
@@ -111,7 +109,7 @@ class Redirection:
     def ask(self, device: Any = "cuda") -> None:
         """Record a request for a missing device."""
         self.asked[kind_of(device) or str(device)] = None
-        self._begin()
+        self.begin()
 
     def on_cpu(self, device: Any) -> Any:
         """The CPU in place of a missing device, which is then recorded as requested; any other as it is."""
@@ -129,27 +127,17 @@ class Redirection:
         if (word := half_name(dtype)) is not None:
             self.halved[word] = None
             if needed:
-                self._begin()
+                self.begin()
 
     def ask_for(self, word: str) -> None:
         """Record a request for another missing feature."""
         self.further[word] = None
-        self._begin()
+        self.begin()
 
-    @contextmanager
-    def one_move(self) -> Iterator[None]:
-        """Take the calls within as parts of one move of a tensor."""
-        self.moving = True
-        try:
-            yield
-        finally:
-            self.moving = False
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Something was requested without which the script would have stopped."""
         self.begun = True
-        waiting, self.first_asked[:] = [*self.first_asked], []
-        for told in waiting:
-            told()
+        self.enter()
 
     def question(self, kind: str, frame: Any) -> bool:
         """The answer to user code that asks whether such a device exists; libraries get the true answer."""
@@ -232,31 +220,27 @@ def redirected(
     return call
 
 
-class Patches:
-    """Replaced attributes, to be restored in reverse order."""
+def redirect(owner: Any, name: str, instead: Callable[..., Any]) -> Any:
+    """Let another function answer for an object's function while a check redirects."""
+    setattr(owner, name, found := redirected(getattr(owner, name), instead))
+    return found
 
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
 
-    def replace(self, owner: Any, name: str, value: Any) -> Any:
-        """Replace an object's attribute; an inherited one is deleted again when restoring."""
-        if name in vars(owner):
-            original = vars(owner)[name]
-            self._undo.append(lambda: setattr(owner, name, original))
-        else:
-            self._undo.append(lambda: delattr(owner, name))
-        setattr(owner, name, value)
-        return value
+def creating(original: Any, make: Callable[..., Any], *, bases: tuple[type, ...] = (), other: Any = None) -> Any:
+    """A class in the place of another, whose call makes something else, and which recognizes the instances of both.
 
-    def redirect(self, owner: Any, name: str, instead: Callable[..., Any]) -> Any:
-        """Replace a function by a redirected one."""
-        return self.replace(owner, name, redirected(getattr(owner, name), instead))
+    Args:
+        bases: the original class, where torch checks for that, and where the user's may be derived from it.
+        other: what else it makes, if that is a class.
+    """
+    kinds = (original, other) if isinstance(other, type) else original
 
-    def later(self, undo: Callable[[], None]) -> None:
-        """Also call this when everything is restored."""
-        self._undo.append(undo)
+    class Creating(type(original) if bases else type):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, kinds)
 
-    def put_back(self) -> None:
-        """Undo everything."""
-        while self._undo:
-            self._undo.pop()()
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return make(*args, **kwargs) if cls is made else super().__call__(*args, **kwargs)
+
+    made = Creating(original.__name__, bases, {"__module__": original.__module__})
+    return made

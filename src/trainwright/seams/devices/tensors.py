@@ -1,70 +1,108 @@
-"""Tensors and modules sent to a missing device: they stay on the CPU, and half precision becomes float32."""
+"""Tensors and modules sent to a missing device: they stay on the CPU, and half precision becomes float32.
+
+From the first request on, a mode hears every call of torch: no function is replaced that others compare by identity.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._C import _len_torch_function_stack
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
-from trainwright.seams.devices.redirection import GPU, Patches, Redirection, half_name, lacking_cuda
+from trainwright.seams.devices.mixed import LOSSES, compared
+from trainwright.seams.devices.redirection import GPU, Redirection, creating, half_name, lacking_cuda, redirect
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.source.places import is_users
 
 _TO = ("device", "dtype", "non_blocking", "copy")
 _NEW = ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided")
-_LIKE = ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like")
 # These share the memory of their input if it is already on the requested device.
 _SHARING = ("as_tensor", "asarray")
-# Kept forever: torch.jit identifies its built-in functions by address, which must not be reused.
-_wrapped: list[Any] = []
+_PLAIN_TO = inspect.unwrap(torch.Tensor.to)
 
 
-def patch(patches: Patches) -> None:
-    """Patch the methods that move a tensor or a module, or create one on a device, and files that are loaded onto one."""
-    tensor, module = torch.Tensor, torch.nn.Module
-    of_both = (("cuda", _to_gpu), ("half", _kept_whole), ("bfloat16", _kept_whole))
-    of_tensor = (("to", _moved), ("cpu", _to_cpu), ("type", _typed), *((name, _made) for name in _NEW))
-    table: tuple[tuple[Any, Iterable[tuple[str, Callable[..., Any]]]], ...] = (
-        (tensor, (*of_both, *of_tensor, ("pin_memory", _left_alone), ("record_stream", _left_alone))),
-        (module, (*of_both, ("to", _module_moved), ("to_empty", _emptied))),
-        (torch, (("load", _loaded), ("set_default_tensor_type", _typed_by_default))),
-    )
-    for owner, answers in table:
-        for name, instead in answers:
-            patches.redirect(owner, name, instead)
-    context = importlib.import_module("torch.utils._device")
-    context._device_constructors()  # stores the original functions before any of them is wrapped
-    patches.redirect(context.DeviceContext, "__init__", _in_context)
-    patches.replace(torch, "Generator", _generator(torch.Generator))
-    patches.replace(tensor, "is_cuda", _is_cuda(tensor.is_cuda))
+def patch() -> None:
+    """Patch what may be the first request for a device, what no mode hears of, and files that are loaded onto one."""
+    for name in ("to", "cuda", "type", *_NEW):
+        redirect(torch.Tensor, name, _asked)
+    for name in ("to", "cuda", "to_empty"):
+        redirect(torch.nn.Module, name, _module_moved)
+    redirect(torch.Tensor, "record_stream", _left_alone)
+    redirect(torch, "load", _loaded)
+    redirect(torch, "set_default_tensor_type", _typed_by_default)
+    context = importlib.import_module("torch.utils._device").DeviceContext
+    redirect(context, "__init__", _in_context)
+    torch.Generator = creating(torch.Generator, _generator(torch.Generator))
 
 
-def patch_factories(patches: Patches) -> None:
-    """Patch the functions that create tensors, once a missing device is requested: others compare them by identity."""
-    builtins = importlib.import_module("torch.jit._builtins")
-    known = {f.__name__: f for f in importlib.import_module("torch.utils._device")._device_constructors()}
-    for name in (*known, *_LIKE):
-        for owner in (torch, torch.fft, torch.nested):
-            original = getattr(owner, name, None)
-            if original is None or original is not known.get(name, original):
-                continue
-            _wrapped.append(patches.redirect(owner, name, _made))
-            if schema := builtins._find_builtin(original):
-                builtins._register_builtin(_wrapped[-1], schema)
+def _asked(redirection: Redirection, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    """A tensor's method that may be the first request for a device; the mode, which is there then, answers it."""
+    name = original.__name__
+    device = "cuda" if name == "cuda" else kwargs.get("device", args[0] if args and name == "to" else None)
+    if name == "type" and _cuda_type(kwargs.get("dtype", args[0] if args else None)):
+        device = "cuda"
+    redirection.on_cpu(device)
+    return original(tensor, *args, **kwargs)
+
+
+def _module_moved(redirection: Redirection, original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+    """The same of a module, whose tensors move one by one."""
+    device = kwargs.get("device", args[0] if args else None)
+    device = "cuda" if original.__name__ == "cuda" else device
+    storages = redirection.storages
+    if isinstance(device, torch.Tensor):
+        return module.to(GPU if storages.on_gpu(device) else device.device, dtype=device.dtype)
+    if redirection.lacks(device):
+        redirection.ask(device)
+        storages.moved = True
+        if original.__name__ == "to" and isinstance(device, int):  # the number of a device, which torch looks up
+            return module.to("cuda", *args[1:], **{name: one for name, one in kwargs.items() if name != "device"})
+    elif device is not None and not isinstance(device, torch.dtype):  # possibly copied from a tensor on the GPU
+        storages.unsure = True
+    return original(module, *args, **kwargs)
+
+
+class CpuForGpu(TorchFunctionMode):
+    """Answers calls of torch that name a missing device, in one thread."""
+
+    def __init__(self, redirection: Redirection) -> None:
+        super().__init__()
+        self._redirection = redirection
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        original = inspect.unwrap(func)  # what a watcher has put there has noted the call
+        instead = _ANSWERS.get(func.__name__)
+        if instead is None and ("device" in given or "pin_memory" in given):
+            instead = _made
+        return original(*args, **given) if instead is None else instead(self._redirection, original, *args, **given)
+
+
+_entered = threading.local()
+
+
+def set_mode(redirection: Redirection | None) -> None:
+    """Answer all calls of this thread from now on; None: no more."""
+    if getattr(_entered, "by", None) is redirection:
+        return
+    _entered.by = redirection
+    stack = [_pop_mode() for _ in range(_len_torch_function_stack())][::-1]
+    modes = [mode for mode in stack if not isinstance(mode, CpuForGpu)]
+    own = [CpuForGpu(redirection)] if redirection is not None else []
+    at = sum(type(mode).__name__ == "DeviceContext" for mode in modes)  # which have to lie below all others
+    for mode in (*modes[:at], *own, *modes[at:]):
+        _push_mode(mode)
 
 
 def _moved(redirection: Redirection, move: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     """`tensor.to(…)` on the CPU; as on a GPU, it copies what was not there yet."""
-    if redirection.moving:
-        return move(tensor, *args, **kwargs)
-    with redirection.one_move():
-        return _moved_once(redirection, move, tensor, args, kwargs)
-
-
-def _moved_once(redirection: Redirection, move: Any, tensor: Any, args: Any, kwargs: Any) -> Any:
     storages = redirection.storages
     if args and isinstance(args[0], torch.Tensor):
         other = args[0]
@@ -77,7 +115,7 @@ def _moved_once(redirection: Redirection, move: Any, tensor: Any, args: Any, kwa
     given = {**dict(zip(names, args)), **kwargs}
     device, dtype = given.get("device"), given.get("dtype")
     if not redirection.lacks(device):
-        if redirection.begun and half_name(dtype) is not None:
+        if dtype is not None:
             given["dtype"] = _whole(redirection, dtype)
         if device is not None and storages.on_gpu(tensor):
             given["copy"] = True
@@ -91,19 +129,21 @@ def _moved_once(redirection: Redirection, move: Any, tensor: Any, args: Any, kwa
 
 
 def _to_gpu(redirection: Redirection, original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """`cuda()` of a tensor or a module."""
-    return self.to("cuda")
+    return _moved(redirection, _PLAIN_TO, self, "cuda")
 
 
 def _to_cpu(redirection: Redirection, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    return tensor.to("cpu") if redirection.storages.on_gpu(tensor) else original(tensor, *args, **kwargs)
+    if redirection.storages.on_gpu(tensor):
+        return _moved(redirection, _PLAIN_TO, tensor, "cpu")
+    return original(tensor, *args, **kwargs)
 
 
 def _typed(redirection: Redirection, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     name = _cuda_type(kwargs.get("dtype", args[0] if args else None))
     if name is None:
         return original(tensor, *args, **kwargs)
-    return tensor.to("cuda", dtype=original(torch.empty(0), f"torch.{name}").dtype)
+    dtype = original(torch.empty(0), f"torch.{name}").dtype
+    return _moved(redirection, _PLAIN_TO, tensor, "cuda", dtype=dtype)
 
 
 def _cuda_type(dtype: Any) -> str | None:
@@ -121,9 +161,7 @@ def _whole(redirection: Redirection, dtype: Any) -> Any:
 
 
 def _kept_whole(redirection: Redirection, original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """`half()` of a tensor or module; acts as `float()` once a missing device was requested."""
-    if not redirection.begun:
-        return original(self, *args, **kwargs)
+    """`half()` acts as `float()`."""
     redirection.ask_for_half(original.__name__)
     return self.float()
 
@@ -148,46 +186,6 @@ def _made(redirection: Redirection, original: Any, *args: Any, **kwargs: Any) ->
     if original.__name__ in _SHARING and not redirection.storages.on_gpu(made):
         made = made.clone()
     return redirection.storages.put(made, GPU)
-
-
-def _module_moved(redirection: Redirection, move: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
-    device = kwargs.get("device", args[0] if args else None)
-    if isinstance(device, torch.Tensor):
-        there = GPU if redirection.storages.on_gpu(device) else device.device
-        return module.to(there, dtype=device.dtype)
-    if not redirection.lacks(device):
-        if redirection.begun:
-            args = tuple(torch.float32 if half_name(a) else a for a in args)
-            kwargs = {k: torch.float32 if half_name(v) else v for k, v in kwargs.items()}
-        move(module, *args, **kwargs)
-        if device is not None and not isinstance(device, torch.dtype):
-            _note_placed(module, redirection, None)
-        return module
-    redirection.ask(device)
-    given = {**dict(zip(_TO[:3], args)), **kwargs, "device": "cpu"}
-    halves = {t.dtype for t in [*module.parameters(), *module.buffers()] if half_name(t.dtype) is not None}
-    dtype = given.get("dtype") or next(iter(halves), None)
-    if dtype is not None:
-        given["dtype"] = _whole(redirection, dtype)
-    move(module, **given)
-    _note_placed(module, redirection, GPU)
-    return module
-
-
-def _emptied(redirection: Redirection, original: Any, module: Any, *, device: Any, **kwargs: Any) -> Any:
-    return original(module, device=redirection.on_cpu(device), **kwargs)
-
-
-def _note_placed(module: Any, redirection: Redirection, device: str | None) -> None:
-    """Record that a module was moved: to the GPU, or to a device copied from a tensor that would be there."""
-    storages = redirection.storages
-    for tensor in [*module.parameters(), *module.buffers()]:
-        if device is None:
-            storages.forget(tensor)
-        else:
-            storages.put(tensor, device)
-    storages.moved |= device is not None
-    storages.unsure |= device is None
 
 
 def _loaded(redirection: Redirection, load: Any, f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -232,27 +230,33 @@ def _typed_by_default(redirection: Redirection, original: Any, t: Any) -> None:
     original(t)
 
 
-def _generator(own: Any) -> Any:
-    class OfAnyDevice(type(own)):  # type: ignore[misc]
-        """`torch.Generator`, which all generators are instances of."""
-
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, own)
-
-        def __call__(cls, device: Any = "cpu") -> Any:
-            redirection = lacking_cuda()
-            return own(device if redirection is None else redirection.on_cpu(device))
-
-    return OfAnyDevice("Generator", (), {"__module__": "torch"})
-
-
-def _is_cuda(original: Any) -> property:
-    """`x.is_cuda` for the user's code: whether it would be true."""
-
-    def is_cuda(self: Any) -> bool:
+def _generator(own: Any) -> Callable[..., Any]:
+    def make(device: Any = "cpu") -> Any:
         redirection = lacking_cuda()
-        if redirection is not None and redirection.storages.on_gpu(self):
-            return is_users(sys._getframe(1).f_code.co_filename)
-        return bool(original.__get__(self))
+        return own(device if redirection is None else redirection.on_cpu(device))
 
-    return property(is_cuda)
+    return make
+
+
+def _got(redirection: Redirection, original: Any, tensor: Any, *args: Any) -> Any:
+    """An attribute of a tensor; `is_cuda` for the user's code: whether it would be true."""
+    if original.__self__ is not torch.Tensor.is_cuda or not redirection.storages.on_gpu(tensor):
+        return original(tensor, *args)
+    frame = sys._getframe(1)
+    while frame.f_code.co_name == "__torch_function__" and frame.f_back is not None:  # ours, and other modes
+        frame = frame.f_back
+    return is_users(frame.f_code.co_filename)
+
+
+# What answers in the place of a function, by its name.
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "to": _moved,
+    "cuda": _to_gpu,
+    "cpu": _to_cpu,
+    "type": _typed,
+    "half": _kept_whole,
+    "bfloat16": _kept_whole,
+    "pin_memory": _left_alone,
+    "__get__": _got,
+    **dict.fromkeys(LOSSES, compared),
+}

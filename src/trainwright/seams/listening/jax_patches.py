@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_told: list[Callable[[], None]] = []
+_told: list[Callable[[], object]] = []
 
 
 @contextmanager
-def watching_gradients(told: Callable[[], None]) -> Iterator[None]:
+def watching_gradients(told: Callable[[], object]) -> Iterator[None]:
     """Call a function whenever a gradient is taken, or a step that takes one is compiled."""
     _told.append(told)
     try:

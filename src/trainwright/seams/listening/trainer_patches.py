@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.seen import Loading, active, builder_frame, construction_at, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
 
@@ -65,27 +64,6 @@ def patch_lightning(module: Any) -> None:
         return listener().on_fit(self, frame, given, functools.partial(original, self, *args, **kwargs))
 
     module.Trainer.fit = passed_on
-
-
-def patch_stopping(module: Any) -> None:
-    _patch_callback(module.EarlyStopping)
-
-
-def patch_checkpoints(module: Any) -> None:
-    _patch_callback(module.ModelCheckpoint)
-
-
-def _patch_callback(owner: Any) -> None:
-    """Record the line that built each callback of a class."""
-    original = owner.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        passed_on(original, self, *args, **kwargs)
-        if active() and (frame := builder_frame(self)) is not None:
-            seen().callbacks[self] = construction_at(frame, type(self).__name__, kwargs)
-
-    owner.__init__ = init
 
 
 def patch_call(owner: Any, name: str) -> None:

@@ -31,7 +31,7 @@ from trainwright.review._marks import tell_marks
 from trainwright.review._review import review
 from trainwright.review._sheet import sheet_of
 from trainwright.review._verdict import verdict_of, verdicts
-from trainwright.seams.devices.release import hides_cause
+from trainwright.seams.devices.memory_owners import hides_cause
 from trainwright.seams.processes import Exchange, position, starter
 from trainwright.stages import BatchFacts
 from trainwright.start.launchers import variables_of_one

@@ -11,7 +11,7 @@ from trainwright.adapters.torch.called_model import Probe, take_rows
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.memory import SavedBytes, largest_fitting, measure_memory
 from trainwright.adapters.torch.token_probes import predicts_next_token
-from trainwright.seams.devices.release import is_device_error
+from trainwright.seams.devices.memory_owners import is_device_error
 from trainwright.tensors.torch import objects as tensors
 
 ROWS, LENGTH, WORDS = 6, 8, 11

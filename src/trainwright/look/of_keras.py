@@ -33,7 +33,7 @@ from trainwright.seams.failures.repair_log import was_made
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.seams.loops.found_loops import callers
+from trainwright.seams.source.places import callers
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.stages import (

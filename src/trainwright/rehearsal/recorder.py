@@ -32,7 +32,7 @@ from trainwright.rehearsal.record import (
     Training,
 )
 from trainwright.rehearsal.sampling import Offer, Sampler
-from trainwright.seams.devices.release import is_device_error, is_memory_short
+from trainwright.seams.devices.memory_owners import is_device_error, is_out_of_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -119,7 +119,7 @@ class Recorder:
             self._count_error(function, error)
 
     def _count_error(self, function: Callable[..., Any], error: Exception) -> None:
-        if is_device_error(error) or is_memory_short(error):  # of what the script left on the device, and how much
+        if is_device_error(error) or is_out_of_memory(error):  # of what the script left on the device, and how much
             return
         name = getattr(function, "__qualname__", type(function).__name__)
         self._errors[f"{name}: {type(error).__name__}: {error}"[:200]] += 1
@@ -268,19 +268,17 @@ class Recorder:
             offer.torn = np.array([len(torn.get(key, ())) > 1 for key in keys.tolist()], dtype=bool)
         self.sampler.offer(offer)
 
-    def add_trained(
-        self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None, times: int = 1
-    ) -> None:
+    def add_trained(self, output: Output, keys: Integers, labels: NDArray[Any], inputs: Floats | None = None) -> None:
         """Note rows that were trained on."""
         drawn, first = self.record.trained_keys, self.record.first_trained
         torn = self.record.answers_of.setdefault(output, {})
         rows = self._trained.setdefault(output, {})
         for index, key in enumerate(keys.tolist()):
             if key in drawn or len(drawn) < MOST_KEYS:
-                drawn[key] = drawn.get(key, 0) + times
+                drawn[key] = drawn.get(key, 0) + 1
                 first.setdefault(key, self.record.updates)
             if output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
-                torn.setdefault(key, Counter())[int(labels[index])] += times
+                torn.setdefault(key, Counter())[int(labels[index])] += 1
             if inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
                 rows[key] = inputs[index], labels[index]
 

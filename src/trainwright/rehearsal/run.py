@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import pickle
 import re
@@ -11,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -33,7 +34,7 @@ from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.streams import NeedsTyping, hiding_output, without_input, without_leaving
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
-from trainwright.seams.failures.blame import is_own
+from trainwright.seams.failures.blame import chain_of, is_own
 from trainwright.seams.failures.blame import told as failure_told
 from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
@@ -81,8 +82,14 @@ def run_script(
     telling = _Telling(recorder, limits, progress)
     _limit_updates(recorder, limits, telling, work.most_updates if work is not None else None)
     if sandbox is not None:
-        recorder.on_begin.append(_Once(_cut_network))
-    recorder.begin_unseen = _Once(lambda: [one() for one in (*recorder.on_begin, telling.tell)])
+        recorder.on_begin.append(functools.cache(_cut_network))
+
+    @functools.cache
+    def begin_unseen() -> None:
+        for one in (*recorder.on_begin, telling.tell):
+            one()
+
+    recorder.begin_unseen = begin_unseen
     signal.signal(TIME_OVER, _raise_out_of_time)
     move_seeds(request.seed)
     if not request.samples:
@@ -107,7 +114,7 @@ def run_script(
             heard_by(hearing),
             told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
         ):
-            recorder.on_begin += [_Once(hide), _Once(lambda: _note_start(recorder.record, started))]
+            recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -274,20 +281,13 @@ def _may_come_of_cut(error: BaseException, record: Record) -> bool:
 def _wants_network(error: BaseException | None) -> bool:
     """Whether an exception, or one that it came from, says that a machine cannot be reached."""
     return any(
-        isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in _chain(error)
+        isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in chain_of(error)
     )
 
 
 def _names(error: BaseException | None, name: str) -> bool:
     """Whether an exception, or one that it came from, names something."""
-    return any(name in str(one) for one in _chain(error))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, and those that it came from."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    return any(name in str(one) for one in chain_of(error))
 
 
 def note_own_error(error: Exception, file: BinaryIO) -> None:
@@ -308,18 +308,6 @@ def _cut_network() -> None:
     if groups is not None and groups.is_available() and groups.is_initialized() and "nccl" in groups.get_backend():
         return
     cut_network()
-
-
-class _Once:
-    """Calls a function the first time only."""
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function: Callable[[], object] | None = function
-
-    def __call__(self) -> None:
-        function, self._function = self._function, None
-        if function is not None:
-            function()
 
 
 class _Telling:

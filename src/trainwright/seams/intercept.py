@@ -13,12 +13,7 @@ from typing import Any
 
 import wrapt
 
-from trainwright.seams.listening import (
-    keras_patches,
-    refusals,
-    torch_patches,
-    trainer_patches,
-)
+from trainwright.seams.listening import keras_patches, refusals, torch_patches, trainer_patches
 from trainwright.seams.listening.seen import active, keep_constructions, listener
 from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
@@ -48,10 +43,6 @@ def install() -> None:
         ("accelerate.accelerator", lambda module: patch_construction(module.Accelerator, "Accelerator")),
         ("lightning.pytorch.trainer.trainer", trainer_patches.patch_lightning),
         ("pytorch_lightning.trainer.trainer", trainer_patches.patch_lightning),
-        ("lightning.pytorch.callbacks.early_stopping", functools.partial(_keep_built, "EarlyStopping")),
-        ("lightning.pytorch.callbacks.model_checkpoint", functools.partial(_keep_built, "ModelCheckpoint")),
-        ("pytorch_lightning.callbacks.early_stopping", functools.partial(_keep_built, "EarlyStopping")),
-        ("pytorch_lightning.callbacks.model_checkpoint", functools.partial(_keep_built, "ModelCheckpoint")),
         ("keras", refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),

@@ -57,6 +57,11 @@ class Split:
     kind: str = "map"
     """map, iterable, or none if there is no data set."""
 
+    @property
+    def names(self) -> list[str]:
+        """The columns of which values were kept."""
+        return list(dict.fromkeys([*self.columns, *(name for item in self.items[:1] for name in item)]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFacts:

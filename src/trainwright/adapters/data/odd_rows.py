@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.splits.odd_rows import OddRows
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.stages import UNTRIED, Extremes, SplitFacts
 from trainwright.stages.rows import BadRow, OddRow, Reading
@@ -322,6 +323,6 @@ def _plain(value: Any) -> Any:
 
 def _spread(parts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """All parts, a few evenly spaced ones first, so that a pass that is cut short has seen every region."""
-    first = sorted({int(i) for i in np.linspace(0, len(parts) - 1, _PARTS)}) if len(parts) > _PARTS else []
+    first = evenly(range(len(parts)), _PARTS) if len(parts) > _PARTS else []
     chosen = set(first)
     return [*(parts[i] for i in first), *(part for i, part in enumerate(parts) if i not in chosen)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.census import digest
-from trainwright.probes.splits.values import plain_values
+from trainwright.probes.splits.values import evenly, plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 from trainwright.tensors.items import length, reader_of
@@ -45,17 +45,13 @@ def read_split(name: str, dataset: Any, *, seconds: float = 6.0) -> Split:
     for row in range(min(rows, CENSUS_LABELS)) if not columns else ():
         if now() - started > seconds or not passing.read(dataset, row):
             break
-    for row in _evenly(rows, SAMPLED_ITEMS):
+    for row in evenly(range(rows), SAMPLED_ITEMS):
         late = now() - started > 1.5 * seconds and len(passing.items) >= FEWEST_ITEMS
         if passing.failure is not None or late:
             break
         if row not in passing.rows_kept and (not passing.items or row in passing.sampled):
             passing.read(dataset, row)
     return passing.split(base, columns)
-
-
-def _evenly(rows: int, count: int) -> list[int]:
-    return sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, count))}) if rows else []
 
 
 class Passing:
@@ -112,8 +108,7 @@ class Passing:
         """Decide from the first item which columns are small enough to keep."""
         sizes = {name: size_of(value) for name, value in first.items()}
         most = min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1, sum(sizes.values()))))
-        wanted = _evenly(self._rows, SAMPLED_ITEMS)
-        self.sampled = frozenset(wanted[i] for i in _evenly(len(wanted), int(most)))
+        self.sampled = frozenset(evenly(evenly(range(self._rows), SAMPLED_ITEMS), int(most)))
         rows = min(self._rows, CENSUS_LABELS)
         small = {n for n, size in sizes.items() if self._keeping and size * rows <= SAMPLE_BYTES}
         self._columns = {n: [] for n in first if n in small}

@@ -18,6 +18,7 @@ import numpy as np
 
 from trainwright.adapters.data.reading import as_mapping, objects_in_scope
 from trainwright.probes.splits.odd_rows import OddRows, stacked
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import syntax_tree
@@ -91,7 +92,7 @@ def _cell(
     if rows is None:
         return None
     number = odd.row
-    others = [int(i) for i in np.linspace(0, rows - 1, min(rows, COMPARED_ROWS)) if int(i) != number]
+    others = [row for row in evenly(range(rows), COMPARED_ROWS) if row != number]
     seen = [(i, item) for i in others if (item := item_of(i)) is not None]
     for table in _tables(scope, rows):
         if not _is_aligned(table, seen):

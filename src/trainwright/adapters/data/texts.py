@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.core import Place
-from trainwright.probes.splits.values import plain_values
+from trainwright.probes.splits.values import evenly, plain_values
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.source.written import key_places
 from trainwright.stages.dataset import Split, TextFacts, TokenizerFacts
@@ -95,7 +95,7 @@ def cut_texts(data: Any, tokenizer: Any, scope: Mapping[str, Any]) -> CutTexts |
     ):
         return None
     with contextlib.suppress(Exception), quiet():  # data and tokenizer are the user's; without them nothing is said
-        numbers = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED_ROWS)).astype(int)).tolist()
+        numbers = evenly(range(count), _SAMPLED_ROWS)
         special = set(tokenizer.all_special_ids)
         kept = [_bare([int(t) for t in plain_values([data[i][_TOKENS]])[0]], special) for i in numbers]
         longest = max(len(data[i][_TOKENS]) for i in numbers)

@@ -16,8 +16,8 @@ from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet
-from trainwright.seams.loops.found_loops import callers, own_nodes, reached, resolve
-from trainwright.seams.source.places import show
+from trainwright.seams.loops.found_loops import own_nodes, reached, resolve
+from trainwright.seams.source.places import callers, show
 from trainwright.seams.source.written import code_node
 from trainwright.stages.evaluation import Reshuffled
 

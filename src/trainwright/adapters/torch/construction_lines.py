@@ -13,8 +13,7 @@ from torch import nn
 
 from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Construction, Loading, Seen
-from trainwright.seams.loops.found_loops import callers
-from trainwright.seams.source.places import is_cell, is_users, show
+from trainwright.seams.source.places import callers, is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.odd_rows import OddRows, extreme_rows, stacked
-from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
+from trainwright.probes.splits.values import evenly, is_text, lengths_of, plain_number, plain_values
 from trainwright.stages import Extremes, OddRow
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
 from trainwright.timing import now
@@ -21,6 +21,8 @@ from trainwright.timing import now
 MOST_NAMED_ROWS = 100_000
 # Mean and deviation of large items are computed from about this many values of the sample.
 MOST_VALUES = 2_000_000
+# Rows are hashed no longer than this.
+HASHING_SECONDS = 4.0
 # Names of columns that number the rows; they make equal rows look different.
 _NUMBERING = ("idx", "id", "index", "guid", "__index_level_0__")
 # Inputs that are determined by the tokens.
@@ -28,14 +30,13 @@ _FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "positi
 
 
 def measure_split(
-    split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *, seconds: float = 4.0, one_hot: bool = False
+    split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *, one_hot: bool = False
 ) -> SplitFacts:
     """Return the facts of a set that was read.
 
     Args:
         label_names: the columns that may contain the labels, most likely first.
         inputs: the names of the model's arguments.
-        seconds: time limit for hashing rows.
         one_hot: treat one-hot label rows as classes.
     """
     names = list(dict.fromkeys([*split.columns, *(k for item in split.items for k in item)]))
@@ -52,7 +53,7 @@ def measure_split(
         labels = measure_labels(label, values, split.class_names.get(label, ()), one_hot=one_hot)
         labels = replace(labels, distinct_before_cut=split.distinct_before_cut.get(label))
     single = labels is not None and labels.kind == "real" and labels.per_row == 1
-    hashed, rows = _hash_rows(split, label, inputs, seconds)
+    hashed, rows = _hash_rows(split, label, inputs)
     return SplitFacts(
         name=split.name,
         rows=split.rows,
@@ -193,7 +194,7 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
     shape = arrays[0].shape
     kind = "numbers" if shape else {"b": "boolean", "f": "float"}.get(arrays[0].dtype.kind, "integer")
     same = all(a.shape == shape for a in arrays)
-    sample = [arrays[i] for i in sorted({int(i) for i in np.linspace(0, len(arrays) - 1, SAMPLED_ITEMS)})]
+    sample = evenly(arrays, SAMPLED_ITEMS)
     step = sum(a.size for a in sample) // MOST_VALUES + 1
     flat = np.concatenate([a.reshape(-1)[::step] for a in sample]) if shape else np.asarray(arrays)
     facts: dict[str, Any] = _statistics(flat)
@@ -234,9 +235,7 @@ def _few_numbers(values: np.ndarray) -> dict[Any, int]:
     return _few({plain_number(v): int(n) for v, n in zip(*np.unique(finite, return_counts=True))})
 
 
-def _hash_rows(
-    split: Split, label: str | None, inputs: Sequence[str], seconds: float
-) -> tuple[list[int], Sequence[int]]:
+def _hash_rows(split: Split, label: str | None, inputs: Sequence[str]) -> tuple[list[int], Sequence[int]]:
     """Hashes of the rows' inputs, and the rows' indices: from whole columns if available, or else from the sample."""
     names = list(dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)]))
     names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
@@ -249,7 +248,7 @@ def _hash_rows(
     started = now()
     for digests in _digests(split, taken, whole=read > 0):
         hashes.append(_combined(digests))
-        if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or now() - started > seconds):
+        if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or now() - started > HASHING_SECONDS):
             break
     return hashes, rows[: len(hashes)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainwright.probes.ridge import class_columns, kernel_of, ridge, standardised
-from trainwright.probes.splits.two_sets import bags_of, values_of
+from trainwright.probes.splits.two_sets import bags_of, kept_rows, values_of
 from trainwright.stages import Split, SplitFacts, Transfer
 
 # Rows of each set: two kernels with one inverse each take 0.2 s on one core.
@@ -78,7 +78,7 @@ def _measured(sets: _Sets) -> Transfer | None:
 
 def _read(train: Split, held: Split, label: str, inputs: Sequence[str]) -> _Sets | None:
     """The rows of both sets as tables with the same columns: numbers, or counts of words."""
-    names = [n for n in _names(train) if n in _names(held) and n != label]
+    names = [n for n in train.names if n in held.names and n != label]
     names = [n for n in names if n in inputs] or names
     rows = [_rows(s, names) for s in (train, held)]
     targets = [values_of(s, label, r) if r else None for s, r in zip((train, held), rows)]
@@ -98,14 +98,9 @@ def _read(train: Split, held: Split, label: str, inputs: Sequence[str]) -> _Sets
     return _Sets(left, right, first, second, bool(shape and np.prod(shape) == left.shape[1]))
 
 
-def _names(split: Split) -> list[str]:
-    return list(dict.fromkeys([*split.columns, *(k for item in split.items[:1] for k in item)]))
-
-
 def _rows(split: Split, names: Sequence[str]) -> list[int]:
     """Some of the rows whose values were kept, at random: sets are often in some order."""
-    whole = all(n in split.columns for n in names)
-    kept = range(min((len(split.columns[n]) for n in names), default=0)) if whole else split.indices
+    kept = kept_rows(split, names)
     order = np.random.default_rng(0).permutation(len(kept))[:MOST_ROWS]
     return [kept[i] for i in order]
 

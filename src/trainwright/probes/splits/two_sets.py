@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.probes.splits.census import overlap
 from trainwright.probes.splits.scaling import measure_scaling
-from trainwright.probes.splits.values import plain_values
+from trainwright.probes.splits.values import evenly, plain_values
 from trainwright.stages import Contradictions, Copies, Scaling, Split, SplitFacts
 
 OVERLAP_NAMED = 100_000
@@ -55,7 +55,7 @@ def _copies(
     train: Split, held: Split, label: str, names: Sequence[str], shared: Sequence[tuple[int, int]]
 ) -> Copies | None:
     """How similar the rows in both sets are to other training rows, and whether their labels are repeated too."""
-    some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
+    some = [shared[i] for i in evenly(range(len(shared)), MOST_ROWS)]
     targets = bags_of(held, [label], [e for e, _ in some]), bags_of(train, [label], [t for _, t in some])
     far = _far_from_others(train, names, sorted({t for _, t in shared}))
     evaluated, trained = targets
@@ -104,17 +104,17 @@ def contradictions(
 def _far_from_others(split: Split, names: Sequence[str], repeated: Sequence[int]) -> tuple[float, int] | None:
     """In how many values repeated rows differ from the most similar row that is not identical (the median), and how many
     values a row has; for texts and tokens, the same in words. None if the rows were not kept, or all are identical."""
-    kept = _kept_rows(split, names)
+    kept = kept_rows(split, names)
     known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
     found = [t for t in repeated if t in known]
-    left = table_of(split, names, _evenly(found, MOST_REPEATED))
-    right = table_of(split, names, _evenly(kept, _most_rows(split, names)))
+    left = table_of(split, names, evenly(found, MOST_REPEATED))
+    right = table_of(split, names, evenly(kept, _most_rows(split, names)))
     if left is not None and right is not None:
         nearest = [_nearest(row, right) for row in left]
         values = int(left.shape[1])
     else:
-        bags = bags_of(split, names, _evenly(found, MOST_REPEATED_BAGS))
-        others = bags_of(split, names, _evenly(kept, MOST_BAGS))
+        bags = bags_of(split, names, evenly(found, MOST_REPEATED_BAGS))
+        others = bags_of(split, names, evenly(kept, MOST_BAGS))
         if bags is None or others is None:
             return None
         nearest = [_nearest_bag(bag, others) for bag in bags]
@@ -169,7 +169,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: str) -> Scaling | None:
     """How much the scales of the inputs differ."""
-    sets = [(s, _evenly(_kept_rows(s, names), _most_rows(s, names))) for s in (train, held)]
+    sets = [(s, evenly(kept_rows(s, names), _most_rows(s, names))) for s in (train, held)]
     found = [(n, [values_of(s, n, rows) for s, rows in sets]) for n in names]
     tables = [(n, left, right) for n, (left, right) in found if left is not None and right is not None]
     trained, evaluated = (values_of(s, label, rows) for s, rows in sets)
@@ -180,12 +180,11 @@ def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: 
 
 def _input_columns(train: Split, held: Split, label: str, inputs: Sequence[str]) -> list[str]:
     """The input columns that both sets have."""
-    left, right = ({*s.columns, *(k for item in s.items[:1] for k in item)} for s in (train, held))
-    both = (left & right) - {label}
+    both = ({*train.names} & {*held.names}) - {label}
     return sorted([n for n in both if n in inputs] or both)
 
 
-def _kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
+def kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
     """The rows whose values in these columns were kept."""
     if names and all(n in split.columns for n in names):
         return range(min(len(split.columns[n]) for n in names))
@@ -228,7 +227,7 @@ def _few_of_array(column: np.ndarray, rows: Sequence[int]) -> np.ndarray:
     size = math.prod(column.shape[1:])
     if size <= MOST_COLUMNS:
         return np.asarray(column[np.asarray(rows)].reshape(len(rows), size))
-    chosen = np.unravel_index(_evenly(range(size), MOST_COLUMNS), column.shape[1:])
+    chosen = np.unravel_index(evenly(range(size), MOST_COLUMNS), column.shape[1:])
     return np.asarray(column[np.asarray(rows)[:, None], *chosen])
 
 
@@ -242,7 +241,7 @@ def _few_of_rows(values: Iterable[Any]) -> np.ndarray:
     chosen: list[int] = []
     found: list[np.ndarray] = []
     for row in (np.asarray(plain_values([v])[0]) for v in values):
-        chosen = chosen or _evenly(range(row.size), MOST_COLUMNS)
+        chosen = chosen or evenly(range(row.size), MOST_COLUMNS)
         shapes.add(row.shape)
         if len(shapes) > 1:
             raise ValueError(f"rows must be of one shape; got {shapes}")
@@ -255,10 +254,3 @@ def table_of(split: Split, names: Sequence[str], rows: Sequence[int]) -> np.ndar
     parts = [values_of(split, n, rows) for n in names]
     found = [p.astype(np.float64) for p in parts if p is not None]
     return np.concatenate(found, axis=1) if found and len(found) == len(parts) else None
-
-
-def _evenly(rows: Sequence[int], most: int) -> list[int]:
-    """At most this many of the rows, evenly spaced."""
-    count = min(len(rows), most)
-    chosen = sorted({int(i) for i in np.linspace(0, len(rows) - 1, count)}) if count else []
-    return [rows[i] for i in chosen]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from trainwright.stages.dataset import CENSUS_LABELS, Split
+
+T = TypeVar("T")
 
 
 def first_values(values: Sequence[Any]) -> Sequence[Any]:
@@ -58,6 +60,13 @@ def lengths_of(sizes: list[int]) -> dict[str, Any]:
 def same_size(arrays: Sequence[np.ndarray]) -> bool:
     """Whether all rows have equally many numbers."""
     return all(a.size == arrays[0].size for a in arrays)
+
+
+def evenly(rows: Sequence[T], most: int) -> list[T]:
+    """At most this many of the rows, evenly spaced."""
+    count = min(len(rows), most)
+    chosen = sorted({int(i) for i in np.linspace(0, len(rows) - 1, count)}) if count else []
+    return [rows[i] for i in chosen]
 
 
 def plain_number(value: Any) -> int | float:

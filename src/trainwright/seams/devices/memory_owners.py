@@ -1,4 +1,5 @@
-"""Which processes use the memory of the machine's GPUs, according to NVIDIA's driver (pynvml), without a framework."""
+"""An accelerator's own errors, and which processes use the memory of the machine's GPUs, according to NVIDIA's driver (pynvml),
+without a framework."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from trainwright.seams.failures.blame import chain_of
 from trainwright.stages.setup import Accelerator, OtherProcess
 
 # The driver answers within about 0.1 s while a process uses the GPU; beyond this, do not wait.
@@ -15,6 +17,7 @@ MOST_SECONDS = 1.0
 _ENDED = re.compile(
     r"out of memory|RESOURCE_EXHAUSTED|OOM when allocating|Dst tensor is not initialized", re.IGNORECASE
 )
+_HIDING_CAUSES = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
 _ON_CPU = re.compile(r"allocator cpu|CPUAllocator", re.IGNORECASE)
 
 
@@ -30,15 +33,21 @@ def lacks_gpu_memory(text: str) -> bool:
 
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an exception, or the one it was raised from, says that a device ran out of memory."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if type(error).__name__ in ("ResourceExhaustedError", "OutOfMemoryError"):
-            return True
-        if isinstance(error, RuntimeError) and memory_ended(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(
+        type(one).__name__ in ("ResourceExhaustedError", "OutOfMemoryError")
+        or (isinstance(one, RuntimeError) and memory_ended(str(one)))
+        for one in chain_of(error)
+    )
+
+
+def is_device_error(error: BaseException | None) -> bool:
+    """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
+    return isinstance(error, RuntimeError) and not memory_ended(str(error)) and hides_cause(str(error))
+
+
+def hides_cause(message: str) -> bool:
+    """Whether an accelerator's message names no cause; another device's does."""
+    return any(word in message for word in _HIDING_CAUSES)
 
 
 def accelerators(device: str) -> tuple[Accelerator, ...]:

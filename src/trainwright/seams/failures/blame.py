@@ -111,12 +111,10 @@ def told(error: BaseException) -> Failure:
 def _suggestion(error: BaseException) -> str:
     """The name that Python suggests for a misspelled one; it shows it only below a traceback that nobody catches."""
     if isinstance(error, NameError):
-        link = error.__traceback__
-        while link is not None and link.tb_next is not None:
-            link = link.tb_next
-        if link is None or is_set("".join(linecache.getlines(link.tb_frame.f_code.co_filename)), error.name or ""):
+        frame = next(iter([*frames_of(error)][::-1]), None)
+        if frame is None or is_set("".join(linecache.getlines(frame.f_code.co_filename)), error.name or ""):
             return ""  # it is used before it is set
-        names = [*link.tb_frame.f_locals, *link.tb_frame.f_globals, *dir(builtins)]
+        names = [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     elif isinstance(error, AttributeError):
         names = _attributes(error.obj)
     else:
@@ -148,6 +146,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         error = error.__cause__
         seen.add(id(error))
         yield error
+
+
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that it came from, each once."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def is_own(error: BaseException, *, measuring: bool = False) -> bool:
@@ -239,10 +246,7 @@ def _frames(error: BaseException) -> Iterator[tuple[CodeType, int, int]]:
 
 def frames_of(error: BaseException) -> Iterator[FrameType]:
     """The frames of an exception's traceback, the innermost last."""
-    link = error.__traceback__
-    while link is not None:
-        yield link.tb_frame
-        link = link.tb_next
+    yield from (frame for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _modules(error: BaseException) -> list[str]:

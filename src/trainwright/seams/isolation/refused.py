@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from trainwright.seams.failures.blame import of_pipeline
+from trainwright.seams.failures.blame import chain_of, of_pipeline
 from trainwright.seams.isolation.tally import Tally
 
 REFUSED = "refused during a check: the kernel isolates no process here"
@@ -128,13 +128,12 @@ def _add_hook() -> None:
 def is_refusal(error: BaseException | None, tally: Tally) -> bool:
     """Whether an exception, or one that it came from, tells of what was refused or of a file that was redirected."""
     files = {os.path.basename(file) for file in tally.files}  # noqa: PTH119
-    while error is not None:
-        text = str(error)
+    for one in chain_of(error):
+        text = str(one)
         if REFUSED in text or _BY_KERNEL.search(text):
             return True
-        if isinstance(error, OSError) and (tally.refused or any(name in text for name in files)):
+        if isinstance(one, OSError) and (tally.refused or any(name in text for name in files)):
             return True
-        error = error.__cause__ or error.__context__
     return False
 
 

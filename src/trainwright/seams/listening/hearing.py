@@ -124,28 +124,18 @@ def heard_by(hearing: Hearing) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def paused() -> Iterator[None]:
-    """Hear nothing while the context lasts."""
-    if _now is None:
-        yield
-        return
-    was, _now.paused = _now.paused, True
-    try:
-        yield
-    finally:
-        _now.paused = was
-
-
-@contextlib.contextmanager
 def silenced() -> Iterator[None]:
-    """Suppress frameworks' warnings and records while the context lasts."""
+    """Suppress frameworks' warnings and records while the context lasts, and hear none."""
+    hearing = _now or Hearing()
+    was, hearing.paused = hearing.paused, True
     levels = tuple((logger, logger.level) for logger in map(logging.getLogger, LOGGING))
     _set_levels((logger, logging.CRITICAL) for logger, _ in levels)
     try:
-        with paused(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
+        hearing.paused = was
         _set_levels(levels)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.source.places import is_users
-from trainwright.seams.source.written import code_node
+from trainwright.seams.source.written import code_node, last_name
 
 # Maximum depth to follow calls of helper functions.
 CALL_DEPTH = 4
@@ -39,17 +39,6 @@ class Loop:
     def scope(self) -> dict[str, Any]:
         """The names that its code can use."""
         return {**self.frame.f_globals, **self.frame.f_locals}
-
-
-def callers(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of the script that led to this one, the nearest first."""
-    caller = frame.f_back if frame.f_code.co_name != "<module>" else None
-    while caller is not None:
-        if is_users(caller.f_code.co_filename):
-            yield caller
-        if caller.f_code.co_name == "<module>":
-            return  # frames that run the script are not part of it
-        caller = caller.f_back
 
 
 def loops_at(frame: FrameType, line: int) -> list[Loop]:
@@ -158,7 +147,7 @@ def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, sco
 
 
 def called_name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last_name(call.func)
 
 
 def closure(function: FunctionType) -> dict[str, Any]:

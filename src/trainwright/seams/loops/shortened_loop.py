@@ -18,7 +18,8 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from trainwright.seams.failures.watchdog import NoMoreBatches
-from trainwright.seams.loops.found_loops import Loop, callers, is_optimizer, loops_at
+from trainwright.seams.loops.found_loops import Loop, is_optimizer, loops_at
+from trainwright.seams.source.places import callers
 from trainwright.seams.source.written import code_node
 from trainwright.timing import now
 

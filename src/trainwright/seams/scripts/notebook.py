@@ -22,6 +22,7 @@ from typing import Any
 from trainwright.core import cells
 from trainwright.errors import UsageError
 from trainwright.seams.scripts.edited_files import opening
+from trainwright.seams.source.renaming import parsed
 
 HEADER = "# trainwright: the cells of a notebook"
 # Cell magics that time, watch or capture the cell, and run it.
@@ -133,20 +134,12 @@ def _cell(source: str, number: int, file: Path) -> list[str]:
             kept = variable and variable[0].isidentifier()
             lines[at] = f"{variable[0]} = get_ipython().captured()" if kept else ""
         at += 1
-    if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and not _parses(lines[0]):
+    if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and parsed(lines[0]) is None:
         lines = [f"%{lines[0].strip()}"]
     text = "\n".join(lines)
     with contextlib.suppress(SyntaxError):  # not even tokenizable: reported when it is reached
         text = _transformed(text, file)
     return _refused(text, number, file) or text.splitlines()
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
 
 
 def _refused(text: str, number: int, file: Path) -> list[str]:

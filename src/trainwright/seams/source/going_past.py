@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.misspelt import misspelt
-from trainwright.seams.source.renaming import renamed
+from trainwright.seams.source.renaming import parsed, renamed
+from trainwright.seams.source.written import last_name
 
 Read = Callable[[str], str | None]
 """A file's text; None where it has none."""
@@ -35,19 +36,9 @@ _HUB, _SENDING = (
 _CALLED_BACK = re.compile(r"callback|logger", re.I)
 _NO_DIMENSION = re.compile(r"zero-dimensional (tensor|array)s?.* cannot be concatenated")
 _CONCATENATING = ("cat", "concat", "concatenate")
-_SAYING = frozenset(
-    {"print", "pprint", "display", "log", "info", "debug", "warning", "write", "show", "savefig", "push_to_hub"}
-    | {
-        "add_scalar",
-        "add_scalars",
-        "add_text",
-        "add_image",
-        "set_postfix",
-        "set_description",
-        "log_metric",
-        "log_metrics",
-    }
-)
+_SAYING = frozenset({"print", "pprint", "display", "log", "info", "debug", "warning", "write", "show", "savefig", "push_to_hub",
+                     "add_scalar", "add_scalars", "add_text", "add_image", "set_postfix", "set_description", "log_metric",
+                     "log_metrics"})  # fmt: skip
 _MEASURING = frozenset({"eval", "no_grad", "inference_mode"})
 _TRAINING = frozenset(
     {"backward", "step", "fit", "train_step", "training_step", "train_on_batch", "apply_gradients", "minimize"}
@@ -75,7 +66,7 @@ def go_past(failure: Failure, read: Read) -> Passed | None:
     """The copy of one file with which a script goes past an exception; None if that would change what is trained."""
     for depth, place in enumerate(reversed(_places(failure))):
         text = read(place.file)
-        tree = _parsed(text)
+        tree = parsed(text)
         if text is None or tree is None:
             continue
         corrected = _corrected(failure, text, place) if not depth else None
@@ -85,7 +76,7 @@ def go_past(failure: Failure, read: Read) -> Passed | None:
         found = found or (_stacked(failure, tree, place) if not depth else None) or _left_out(tree, place.line)
         if found is not None:
             changed = _replaced(text, found.node, found.new)
-            return Passed(place, found.does, changed) if _parsed(changed) else None
+            return Passed(place, found.does, changed) if parsed(changed) else None
     return None
 
 
@@ -96,7 +87,7 @@ def _corrected(failure: Failure, text: str, place: Place) -> Passed | None:
         return None
     changed = renamed(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
     does = f"{slip.meant} for {slip.written}"
-    return Passed(place, does, changed) if changed is not None and _parsed(changed) else None
+    return Passed(place, does, changed) if changed is not None and parsed(changed) else None
 
 
 @dataclass(frozen=True)
@@ -111,13 +102,6 @@ def _places(failure: Failure) -> list[Place]:
     found = [match for frame in failure.trace if (match := _FRAME.match(frame))]
     places = [Place(match["file"], int(match["line"])) for match in found]
     return places or ([failure.where] if failure.where is not None and failure.where.cell is None else [])
-
-
-def _parsed(text: str | None) -> ast.Module | None:
-    try:
-        return ast.parse(text) if text is not None else None
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _replaced(text: str, node: ast.AST, new: str) -> str:
@@ -178,7 +162,7 @@ def _stacked(failure: Failure, tree: ast.AST, place: Place) -> _Change | None:
     """A concatenation of numbers as a stack of them."""
     if not _NO_DIMENSION.search(failure.message):
         return None
-    calls = [n for n in _spanning(tree, place.line) if isinstance(n, ast.Call) and _last(n.func) in _CONCATENATING]
+    calls = [n for n in _spanning(tree, place.line) if isinstance(n, ast.Call) and last_name(n.func) in _CONCATENATING]
     if len(calls) != 1 or not isinstance(calls[0].func, ast.Attribute):
         return None
     function = calls[0].func
@@ -202,9 +186,9 @@ def _left_out(tree: ast.Module, line: int) -> _Change | None:
 
 
 def _says(call: ast.Call) -> bool:
-    owner = _last(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    owner = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     binds = any(isinstance(n, ast.NamedExpr) for n in ast.walk(call))
-    return _last(call.func) in _SAYING and owner != "self" and not binds
+    return last_name(call.func) in _SAYING and owner != "self" and not binds
 
 
 def _measures(call: ast.Call, tree: ast.Module) -> bool:
@@ -214,13 +198,6 @@ def _measures(call: ast.Call, tree: ast.Module) -> bool:
     if len(made) != 1:
         return False
     inner = list(ast.walk(made[0]))
-    named = {_last(n) for n in inner if isinstance(n, (ast.Name, ast.Attribute))}
+    named = {last_name(n) for n in inner if isinstance(n, (ast.Name, ast.Attribute))}
     sets = any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in inner)
     return bool(named & _MEASURING) and not named & _TRAINING and not sets
-
-
-def _last(node: ast.AST) -> str:
-    """The last name of a dotted one."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

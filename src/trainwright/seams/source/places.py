@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -172,17 +173,24 @@ def nearest_place(frame: FrameType | None) -> Place | None:
 
 def scopes_of(error: BaseException) -> Iterator[dict[str, Any]]:
     """The names that each of the user's frames in an exception's traceback could use, the outermost frame first."""
-    link = error.__traceback__
-    while link is not None:
-        frame = link.tb_frame
+    for frame, _ in traceback.walk_tb(error.__traceback__):
         if is_users(frame.f_code.co_filename):
             yield {**frame.f_globals, **frame.f_locals}
-        link = link.tb_next
 
 
 def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
     """The user's lines that led to a user frame, its own first, up to the script's first line."""
+    yield from map(place_of, frames_on_the_way(frame))
+
+
+def callers(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of the script that led to this one, the nearest first."""
+    yield from frames_on_the_way(frame.f_back if frame.f_code.co_name != "<module>" else None)
+
+
+def frames_on_the_way(frame: FrameType | None) -> Iterator[FrameType]:
+    """The user's frames up to the one that runs a file: those that run the script are no part of it."""
     while frame is not None:
         if is_users(frame.f_code.co_filename):
-            yield place_of(frame)
+            yield frame
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None

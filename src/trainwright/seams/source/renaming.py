@@ -13,10 +13,16 @@ _SCOPES = (
 
 def is_set(text: str, name: str) -> bool:
     """Whether a text gives a value to a name anywhere: then it is used too early, not misspelt."""
+    tree = parsed(text)
+    return tree is not None and name in set_names(tree)
+
+
+def parsed(text: str | None) -> ast.Module | None:
+    """A text's syntax tree; None if it is not valid Python."""
     try:
-        return name in set_names(ast.parse(text))
+        return ast.parse(text) if text is not None else None
     except (SyntaxError, ValueError):
-        return False
+        return None
 
 
 def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool = False) -> str | None:
@@ -25,9 +31,8 @@ def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool =
     A name that is set nowhere is replaced everywhere if the other one is a name of the whole file, else on the line;
     an object's attribute on the line.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    tree = parsed(text)
+    if tree is None:
         return None
     if of_object:
         found = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == written]

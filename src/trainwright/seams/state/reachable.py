@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.seams.source.places import is_users
-from trainwright.seams.state.snapshot import AttributeState, RandomState, is_generator
+from trainwright.seams.state.snapshot import AttributeState, RandomState, is_generator, refill
 
 # A script's own state is a few dozen objects; anything larger is data, which is only read.
 MOST_OBJECTS = 20_000
@@ -61,7 +61,7 @@ class ScriptState:
         """Restore everything; what was read from a stream is read from it again."""
         self._attributes.put_back()
         for value, content in self._containers:
-            _refill(value, content)
+            refill(value, content)
         for array, kept in self._arrays:
             _fill(array, kept)
         for put, value in self._variables:
@@ -160,12 +160,8 @@ class _Reached:
             return
         for name, value in list(vars(kind).items()):
             if type(value) in (int, float, bool, str, tuple, type(None)) and not name.startswith("__"):
-                self._variable(
-                    (id(kind), name),
-                    functools.partial(getattr, kind, name),
-                    functools.partial(setattr, kind, name),
-                    rebound=True,
-                )
+                slot = functools.partial(getattr, kind, name), functools.partial(setattr, kind, name)
+                self._variable(kind, name, slot, rebound=True)
             self._queue.append(value)
 
     def _function(self, function: types.FunctionType) -> None:
@@ -175,21 +171,12 @@ class _Reached:
             return
         self._queue += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for cell in function.__closure__ or ():
-            self._variable(
-                (id(cell), ""),
-                functools.partial(_read_cell, cell),
-                functools.partial(_fill_cell, cell),
-                rebound=True,
-            )
+            slot = functools.partial(_read_cell, cell), functools.partial(_fill_cell, cell)
+            self._variable(cell, "", slot, rebound=True)
         names, stored = _names(function.__code__)
         scope = function.__globals__
         for name in names & scope.keys():
-            self._variable(
-                (id(scope), name),
-                functools.partial(scope.get, name),
-                functools.partial(scope.__setitem__, name),
-                rebound=name in stored,
-            )
+            self._variable(scope, name, _slot_of(scope, name), rebound=name in stored)
 
     def _object(self, value: Any) -> None:
         attributes = getattr(value, "__dict__", None)
@@ -206,26 +193,23 @@ class _Reached:
             return
         self.owners.append(value)
         for name in list(attributes):
-            self._variable(
-                (id(value), name),
-                functools.partial(attributes.get, name),
-                functools.partial(attributes.__setitem__, name),
-                rebound=False,
-            )
+            self._variable(value, name, _slot_of(attributes, name), rebound=False)
 
-    def _variable(
-        self, key: tuple[int, Any], read: Callable[[], Any], put: Callable[[Any], None], *, rebound: bool
-    ) -> None:
-        if key in self._slots:
+    def _variable(self, owner: Any, name: str, slot: Slot, *, rebound: bool) -> None:
+        if (id(owner), name) in self._slots:
             return
-        self._slots.add(key)
-        value = read()
+        self._slots.add((id(owner), name))
+        value = slot[0]()
         if _is_stream(value):
-            self.streams.append((read, put))
+            self.streams.append(slot)
             return
         if rebound:
-            self.variables.append((read, put))
+            self.variables.append(slot)
         self._queue.append(value)
+
+
+def _slot_of(names: dict[str, Any], name: str) -> Slot:
+    return functools.partial(names.get, name), functools.partial(names.__setitem__, name)
 
 
 @functools.cache
@@ -304,14 +288,6 @@ def _fill(array: Any, kept: Any) -> None:
     if array.requires_grad and not array._is_view():  # a graph that a step wrote into it
         array.detach_()
     array.data.copy_(kept)
-
-
-def _refill(value: Any, content: Any) -> None:
-    value.clear()
-    if isinstance(value, (list, deque)):
-        value.extend(content)
-    else:
-        value.update(content)
 
 
 _EMPTY = object()

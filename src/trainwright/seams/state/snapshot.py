@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections import deque
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -34,8 +36,6 @@ class RandomState:
 
 
 def _torch_states() -> tuple[Any, Any]:
-    import sys
-
     torch = sys.modules.get("torch")
     if torch is None:
         return None, None
@@ -48,24 +48,10 @@ def _torch_states() -> tuple[Any, Any]:
 
 def seed_everything(seed: int) -> None:
     """Seed Python, NumPy, torch and CUDA."""
-    import sys
-
     random.seed(seed)
     np.random.seed(seed % 2**32)
     if torch := sys.modules.get("torch"):
-        _seed_torch(torch, seed)
-
-
-def _seed_torch(torch: Any, seed: int) -> None:
-    """Without an accelerator, seed only the CPU generator.
-
-    `torch.manual_seed` stores each seed, with its stack, for every accelerator that may still be initialized. This
-    takes 1.6 ms each time, and a check seeds hundreds of times.
-    """
-    if is_accelerated(torch):
         torch.manual_seed(seed)
-    else:
-        torch.default_generator.manual_seed(seed)
 
 
 @cache
@@ -123,7 +109,7 @@ class AttributeState:
         """Restore every object's attributes."""
         for owner, attributes, contents in self._kept:
             for value, content in contents:
-                _refill(value, content)
+                refill(value, content)
             now = owner.__dict__
             if list(now) != list(attributes) or any(now[k] is not v for k, v in attributes.items()):
                 owner.__dict__.clear()
@@ -138,9 +124,10 @@ def _is_ordered_dict(value: Any) -> bool:
     return isinstance(value, dict) and type(value).__module__ == "collections"
 
 
-def _refill(value: Any, content: Any) -> None:
-    if isinstance(value, list):
-        value[:] = content
+def refill(value: Any, content: Any) -> None:
+    """Let a container hold what it held before."""
+    value.clear()
+    if isinstance(value, (list, deque)):
+        value.extend(content)
     else:
-        value.clear()
         value.update(content)

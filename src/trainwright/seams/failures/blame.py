@@ -30,7 +30,7 @@ _WATCHING = (
     ),
     *(
         str(Path(__file__).resolve().parents[2] / name)
-        for name in ("rehearsal/watch", "rehearsal/listening.py", "look/", "open_lines.py")
+        for name in ("rehearsal/watch", "rehearsal/listening.py", "look/", "rehearsal/streams.py")
     ),
 )
 # Raised below one of our calls without a user line in between, these are the user's pipeline's; otherwise ours.

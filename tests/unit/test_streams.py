@@ -71,4 +71,4 @@ def test_what_the_console_cannot_show_is_the_scripts_error(monkeypatch) -> None:
         print("λ", file=Tee(Recorder(), sys.stdout))
     assert not is_own(raised.value)
     where = told(raised.value).where
-    assert where is not None and where.file.endswith("test_open_lines.py")
+    assert where is not None and where.file.endswith("test_streams.py")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from trainwright.rehearsal.record import Record
 from trainwright.review._numbers import direction_of, series_of
-from trainwright.review._rows import PLAINEST, Rows, evaluated_rows, trained_rows
+from trainwright.review._rows import PLAINEST, AnsweredRows, evaluated_rows, trained_rows
 
 # A difference says something if it is larger than that between runs of one kind, and than this: of a score, and of a
 # loss as a share of it. As in the exam since its first draw.
@@ -107,7 +107,7 @@ def _agreements(record: Record) -> Iterator[Measure]:
         yield from _plain(rows, "training")
 
 
-def _plain(rows: Rows, of: str) -> Iterator[Measure]:
+def _plain(rows: AnsweredRows, of: str) -> Iterator[Measure]:
     for score in rows.scores:
         if score.name in PLAINEST:
             name = f"{score.name} of {rows.output}, {of}"

@@ -29,7 +29,7 @@ from trainwright_lm.training import train as training_module
 from trainwright_lm.training.arithmetic import (
     Arithmetic,
     Stopwatch,
-    Trial,
+    TimedTrial,
     decided,
     for_evaluation,
 )
@@ -38,7 +38,7 @@ from trainwright_lm.training.processes import Processes
 from trainwright_lm.training.train import train
 
 CPU = Processes(device=torch.device("cpu"))
-Rates = Callable[[Trial], float]
+Rates = Callable[[TimedTrial], float]
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Clock:
     """Says what a trial takes instead of measuring it."""
 
     seconds: Rates
-    asked: list[Trial] = field(default_factory=list)
+    asked: list[TimedTrial] = field(default_factory=list)
 
-    def __call__(self, trial: Trial) -> float:
+    def __call__(self, trial: TimedTrial) -> float:
         self.asked.append(trial)
         return self.seconds(trial)
 
@@ -174,9 +174,9 @@ def test_adamw_has_no_products_of_muon_to_measure(machine: Any) -> None:
 
 @pytest.mark.parametrize("bad", [(1, 2, 4), (1, 3), (2, 5, 6)])
 def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...], machine: Any) -> None:
-    counts: Counter[Trial] = Counter()
+    counts: Counter[TimedTrial] = Counter()
 
-    def disturbed(trial: Trial) -> float:
+    def disturbed(trial: TimedTrial) -> float:
         counts[trial] += 1
         if trial.precision == "bf16":
             return 50.0 if counts[trial] in bad else 1.0
@@ -189,9 +189,9 @@ def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...], mach
 def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
     clock = machine(slow("bf16"))
     decided(measured("run.threads=1"), None, CPU)
-    assert Counter(clock.asked)[Trial(what="product", precision="bf16")] == speed.GOES_TO_LOSE
-    assert Counter(clock.asked)[Trial(what="product", precision="fp32")] == speed.GOES + 1
-    assert Trial(what="pass", precision="bf16") not in clock.asked
+    assert Counter(clock.asked)[TimedTrial(what="product", precision="bf16")] == speed.GOES_TO_LOSE
+    assert Counter(clock.asked)[TimedTrial(what="product", precision="fp32")] == speed.GOES + 1
+    assert TimedTrial(what="pass", precision="bf16") not in clock.asked
 
 
 def test_a_format_that_the_device_refuses_is_not_taken(machine: Any) -> None:
@@ -227,9 +227,9 @@ def test_the_middle_go_decides_about_threads(
     machine: Any, without_variables: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads that are fast in one go of five are slow in a training."""
-    counts: Counter[Trial] = Counter()
+    counts: Counter[TimedTrial] = Counter()
 
-    def lucky(trial: Trial) -> float:
+    def lucky(trial: TimedTrial) -> float:
         counts[trial] += 1
         return 1.0 if trial.threads == 1 or counts[trial] % 5 == 0 else 3.0
 
@@ -402,7 +402,7 @@ def test_the_real_clock_measures_each_trial_and_changes_nothing(settings: tuple[
     for what in ("product", "muon", "pass"):
         for precision in ("fp32", "bf16"):
             for count in (None, 2):
-                assert 0 < clock(Trial(what=what, precision=precision, threads=count)) < 60
+                assert 0 < clock(TimedTrial(what=what, precision=precision, threads=count)) < 60
     assert torch.equal(torch.get_rng_state(), random) and torch.get_num_threads() == threads
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corpus import code
 from trainwright_lm.corpus import split as module
 from trainwright_lm.corpus.dedup import jaccard, shingles
-from trainwright_lm.corpus.split import Proof, prove, validation_groups
+from trainwright_lm.corpus.split import SplitProof, prove, validation_groups
 from trainwright_lm.documents import Document
 
 GROUPS = st.dictionaries(st.text(max_size=5), st.integers(1, 10**9), min_size=2, max_size=30)
@@ -19,7 +19,7 @@ def document(text: str, path: str = "a.py", group: str = "g") -> Document:
     return Document(text=text, path=path, group=group)
 
 
-def proof(train: list[Document], validation: list[Document], threshold: float = 0.7) -> Proof:
+def proof(train: list[Document], validation: list[Document], threshold: float = 0.7) -> SplitProof:
     return prove(lambda: train, lambda: validation, threshold=threshold)
 
 
@@ -55,7 +55,9 @@ def test_where_none_fits_the_smallest_group_is_held_out() -> None:
 
 def test_sides_that_share_nothing_are_proven_to() -> None:
     found = proof([document(code(i), group="t") for i in range(5)], [document(code(9), group="v")])
-    assert found == Proof(near=(), train_documents=5, validation_documents=1, groups=frozenset(), equal=frozenset())
+    assert found == SplitProof(
+        near=(), train_documents=5, validation_documents=1, groups=frozenset(), equal=frozenset()
+    )
 
 
 def test_a_shared_group_text_or_near_text_is_found() -> None:

@@ -15,7 +15,7 @@ from trainwright.core.report import Report
 from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from trainwright.adapters.from_objects import Training
+    from trainwright.adapters.from_objects import ObjectsTraining
 
 # Of a training that has no end of its own here.
 MOST_UPDATES = 300
@@ -68,7 +68,7 @@ def check(
 
 def _training(
     training: Any, data: Mapping[str, Any], parts: Mapping[str, Any], fit: Mapping[str, Any], caller: FrameType
-) -> Training:
+) -> ObjectsTraining:
     """The training that the arguments describe."""
     from trainwright.adapters import from_objects
     from trainwright.frameworks.packages import TRAINER

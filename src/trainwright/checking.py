@@ -16,7 +16,7 @@ from rich.console import Console
 from trainwright.core import Severity, Shown, Status
 from trainwright.core.report import Report, exit_status
 from trainwright.errors import UsageError
-from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.output import OutputFiles, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
 from trainwright.report import terminal
 from trainwright.seams.processes import position
@@ -36,7 +36,7 @@ NOT_ISOLATED = (
 
 def check_program(
     program: Program,
-    targets: Targets,
+    targets: OutputFiles,
     options: Options,
     *,
     train: bool = False,

@@ -17,7 +17,7 @@ from trainwright.checking import check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
 from trainwright.errors import TrainwrightError, UsageError
-from trainwright.output import Targets, progress, tell
+from trainwright.output import OutputFiles, progress, tell
 from trainwright.start.command_line import Option, arranged
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
@@ -149,7 +149,7 @@ def check(
     reached, none of its steps measured, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
-    targets = Targets(json=json, html=html, diff=diff)
+    targets = OutputFiles(json=json, html=html, diff=diff)
     options = _options(program, budget, seed, ignore, repair)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
@@ -179,7 +179,7 @@ def run(
             f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
     options = _options(program, budget, seed, ignore, True)
-    return check_program(program, Targets(json=json, html=html), options, train=True)
+    return check_program(program, OutputFiles(json=json, html=html), options, train=True)
 
 
 def _options(program: Program, budget: float | None, seed: int, ignore: list[str] | None, repair: bool) -> Options:

@@ -37,7 +37,7 @@ def announce(script: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Targets:
+class OutputFiles:
     """Files to write to; "-" is standard output."""
 
     json: str | None = None
@@ -94,7 +94,7 @@ def own_stdout(alone: bool) -> Iterator[TextIO]:
         yield stdout
 
 
-def checked(targets: Targets) -> Targets:
+def checked(targets: OutputFiles) -> OutputFiles:
     """The targets as absolute paths, because a script may change its working directory.
 
     Raises:
@@ -110,14 +110,14 @@ def checked(targets: Targets) -> Targets:
             raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
         if Path(target).is_dir():
             raise UsageError(f"{target} is a folder; name a file to write the report to.")
-    return Targets(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
+    return OutputFiles(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
 
 
 def _absolute(target: str | None) -> str | None:
     return str(Path(target).absolute()) if target and target != "-" else target
 
 
-def write_all(targets: Targets, report: Report, stdout: TextIO) -> None:
+def write_all(targets: OutputFiles, report: Report, stdout: TextIO) -> None:
     """Write a report to its targets."""
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json

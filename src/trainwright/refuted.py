@@ -28,7 +28,7 @@ def _fates() -> dict[str, Fate]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunEvidence:
     """What the run of the script, as it is, was seen to do."""
 
     record: Record
@@ -112,7 +112,7 @@ def without_refuted(findings: Sequence[Finding], record: Record, verdict: Verdic
     Args:
         verdict: what the run shows.
     """
-    seen = Seen(record)
+    seen = RunEvidence(record)
     left = [one for one in findings if not seen.refutes(one, verdict) and not seen.says_more(one)]
     is_unjudged = verdict is not None and verdict.shown == Shown.CANNOT_BE_JUDGED
     return [_without_weight(one) for one in left] if is_unjudged else left

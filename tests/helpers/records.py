@@ -10,7 +10,7 @@ import numpy as np
 from trainwright.rehearsal.record import (
     Answers,
     Drawn,
-    Kind,
+    LabelKind,
     Number,
     Output,
     Parameter,
@@ -47,7 +47,7 @@ def of_classes(
     other = (1 - sure) / max(1, width - 1)
     log_losses = -np.log(np.where(labels == guesses, sure, other))
     return Answers(
-        output=Output(Kind.CLASSES, width),
+        output=Output(LabelKind.CLASSES, width),
         update=update,
         trains=trains,
         labels=labels,
@@ -59,7 +59,7 @@ def of_classes(
 
 
 def of_values(
-    labels: Any, values: Any, *, update: int, kind: Kind = Kind.NUMBERS, trains: bool = False, **more: Any
+    labels: Any, values: Any, *, update: int, kind: LabelKind = LabelKind.NUMBERS, trains: bool = False, **more: Any
 ) -> Answers:
     """Answers of a call with numbers, or yes and no; (n,) or (n, width)."""
     labels, values = (np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (labels, values))
@@ -105,7 +105,7 @@ def add_calls(record: Record, *calls: Answers) -> None:
         if not one.trains:
             continue
         counts = record.trained_labels.setdefault(one.output, TrainedLabels())
-        if one.output.kind == Kind.CLASSES:
+        if one.output.kind == LabelKind.CLASSES:
             counts.classes.update(one.labels.tolist())
         else:
             zero = np.zeros(one.output.width)
@@ -115,7 +115,7 @@ def add_calls(record: Record, *calls: Answers) -> None:
         for key, label in zip([] if one.keys is None else one.keys.tolist(), one.labels):
             record.trained_keys[key] = record.trained_keys.get(key, 0) + 1
             record.first_trained.setdefault(key, one.update)
-            if one.output.kind == Kind.CLASSES:
+            if one.output.kind == LabelKind.CLASSES:
                 record.answers_of.setdefault(one.output, {}).setdefault(key, Counter())[int(label)] += 1
 
 
@@ -149,7 +149,7 @@ def classifier(
         share = 1 / width + (right - 1 / width) * min(1.0, 2 * update / updates)
         given = guesses_for(labels[drawn], share, width, rng)
         add_calls(record, of_classes(labels[drawn], given, update=update, trains=True, width=width, keys=1000 + drawn))
-    record.trained_rows[Output(Kind.CLASSES, width)] = inputs, labels, 1000 + np.arange(ROWS)
+    record.trained_rows[Output(LabelKind.CLASSES, width)] = inputs, labels, 1000 + np.arange(ROWS)
     truth = rng.choice(width, rows, p=shares)
     there = centres[truth] + rng.standard_normal((rows, 8))
     for number, update in enumerate((updates // 4, updates // 2, updates)):

@@ -12,7 +12,7 @@ from trainwright.bundle.blame import blame
 from trainwright.bundle.look import first_rows, outline
 from trainwright.bundle.page import MARK, page, without_data
 from trainwright.bundle.redact import Redactor
-from trainwright.bundle.reproduce import Seen
+from trainwright.bundle.reproduce import SameFinding
 from trainwright.bundle.source import needed, read_statements, smaller, text_of
 from trainwright.bundle.values import expression
 from trainwright.bundling import bundle_program
@@ -199,7 +199,7 @@ def test_whose_fault_it_looks_like() -> None:
 
 
 def test_an_exception_is_the_same_with_other_numbers() -> None:
-    seen = Seen(error="RuntimeError", message="shape 3 and 4\nmore")
+    seen = SameFinding(error="RuntimeError", message="shape 3 and 4\nmore")
     assert seen.is_shown(report_of("f", message="shape 64 and 5"))
     assert not seen.is_shown(report_of("f", message="width 64 and 5"))
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.called_model import Probe, take_rows
+from trainwright.adapters.torch.called_model import CalledModel, take_rows
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.memory import SavedBytes, largest_fitting, measure_memory
 from trainwright.adapters.torch.token_probes import predicts_next_token
@@ -50,19 +50,19 @@ def features(seed=0):
 
 
 def probe_rows(change, **more):
-    return run_probes(Probe(model=Rows(change), inputs={"x": features()}, other={"x": features(1)}, **more))
+    return run_probes(CalledModel(model=Rows(change), inputs={"x": features()}, other={"x": features(1)}, **more))
 
 
 @pytest.mark.parametrize("leaks", [True, False])
 def test_a_leak_of_later_tokens_is_seen(leaks):
     inputs = {"input_ids": tokens(), "labels": tokens()}
-    found = run_probes(Probe(model=Causal(leaks), inputs=inputs, vocabulary=WORDS))
+    found = run_probes(CalledModel(model=Causal(leaks), inputs=inputs, vocabulary=WORDS))
     assert (found["future_leak"] > 0.01) == leaks
     assert (found.get("future_from") is not None) == leaks
 
 
 def test_the_first_call_that_leaks_is_named():
-    found = run_probes(Probe(model=Causal(True), inputs={"input_ids": tokens()}, vocabulary=WORDS))
+    found = run_probes(CalledModel(model=Causal(True), inputs={"input_ids": tokens()}, vocabulary=WORDS))
     assert found["future_from"].operation == "expand_as"
     assert found["future_from"].where.file.endswith("test_forward_probes.py")
 
@@ -87,7 +87,7 @@ def test_scores_of_rows_against_rows_are_no_leak():
             seen = self.layer(x)
             return seen @ seen.T
 
-    assert "leaking_rows" not in run_probes(Probe(model=Matched(), inputs={"x": features()}))
+    assert "leaking_rows" not in run_probes(CalledModel(model=Matched(), inputs={"x": features()}))
 
 
 def test_a_fixed_number_of_rows_is_seen_at_the_batch_that_has_another():
@@ -100,9 +100,9 @@ def test_a_fixed_number_of_rows_is_seen_at_the_batch_that_has_another():
 
 
 def test_a_number_of_rows_that_works_is_found_where_the_batch_fails():
-    probe = Probe(model=Rows(lambda x: x.view(16, 4)), inputs={"x": features()})
+    probe = CalledModel(model=Rows(lambda x: x.view(16, 4)), inputs={"x": features()})
     assert rows_that_work(probe) == 16
-    assert rows_that_work(Probe(model=Rows(lambda x: x), inputs={"x": features()})) is None
+    assert rows_that_work(CalledModel(model=Rows(lambda x: x), inputs={"x": features()})) is None
 
 
 def test_a_row_that_a_model_refuses_is_no_matter_of_their_number():
@@ -113,7 +113,7 @@ def test_a_row_that_a_model_refuses_is_no_matter_of_their_number():
 
     inputs = features()
     inputs[ROWS - 1, 0] = 7
-    assert rows_that_work(Probe(model=Rows(refuse), inputs={"x": inputs})) is None
+    assert rows_that_work(CalledModel(model=Rows(refuse), inputs={"x": inputs})) is None
 
 
 def test_an_output_without_its_input_is_seen_and_a_head_of_zeros_is_none():
@@ -122,7 +122,7 @@ def test_an_output_without_its_input_is_seen_and_a_head_of_zeros_is_none():
     assert found["same_when_perturbed"]
     model = Rows(lambda x: x)
     nn.init.zeros_(model.layer.weight)
-    found = run_probes(Probe(model=model, inputs={"x": features()}, other={"x": features(1)}))
+    found = run_probes(CalledModel(model=model, inputs={"x": features()}, other={"x": features(1)}))
     assert found["same_for_other_inputs"]
     assert not found["same_when_perturbed"]
 
@@ -136,7 +136,7 @@ def test_an_input_without_effect_is_named():
         def forward(self, x, y):
             return self.layer(x)
 
-    found = run_probes(Probe(model=Two(), inputs={"x": features(), "y": features(1)}))
+    found = run_probes(CalledModel(model=Two(), inputs={"x": features(), "y": features(1)}))
     assert found["ignored_inputs"] == ("y",)
 
 
@@ -175,7 +175,7 @@ def test_probes_leave_weights_buffers_modes_and_random_numbers_as_they_were():
     mask = torch.ones(ROWS, LENGTH, dtype=torch.long)
     inputs, other = ({"input_ids": tokens(), "attention_mask": mask}, {"input_ids": tokens(1), "attention_mask": mask})
     met = {"one": (2, True), "other": (3, False)}
-    run_probes(Probe(model=model, inputs=inputs, other=other, vocabulary=WORDS, met_rows=met))
+    run_probes(CalledModel(model=model, inputs=inputs, other=other, vocabulary=WORDS, met_rows=met))
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert {n: m.training for n, m in model.named_modules()} == modes
     assert torch.equal(torch.get_rng_state(), drawn[0])
@@ -249,7 +249,7 @@ def test_rows_that_a_list_holds_are_taken_with_those_of_the_tensors():
     ],
 )
 def test_a_model_without_an_activation_is_affine(layers, affine):
-    assert run_probes(Probe(model=nn.Sequential(*layers), inputs={"0": features()}))["affine"] is affine
+    assert run_probes(CalledModel(model=nn.Sequential(*layers), inputs={"0": features()}))["affine"] is affine
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.03, 0.3, 30.0])
@@ -257,7 +257,7 @@ def test_a_model_without_an_activation_is_affine(layers, affine):
 def test_an_activation_that_the_inputs_hardly_bend_is_one(activation, scale):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 32), activation, nn.Linear(32, 3))
-    assert run_probes(Probe(model=model, inputs={"0": scale * features()}))["affine"] is not True
+    assert run_probes(CalledModel(model=model, inputs={"0": scale * features()}))["affine"] is not True
 
 
 def test_tokens_and_an_output_that_is_the_same_for_all_rows_tell_nothing_of_that():
@@ -265,6 +265,6 @@ def test_tokens_and_an_output_that_is_the_same_for_all_rows_tell_nothing_of_that
         def forward(self, x):
             return torch.ones(len(x), 3)
 
-    assert run_probes(Probe(model=Constant(), inputs={"0": features()}))["affine"] is None
+    assert run_probes(CalledModel(model=Constant(), inputs={"0": features()}))["affine"] is None
     embedded = nn.Sequential(nn.Embedding(WORDS, 4), nn.Linear(4, 3))
-    assert run_probes(Probe(model=embedded, inputs={"0": tokens()}))["affine"] is None
+    assert run_probes(CalledModel(model=embedded, inputs={"0": tokens()}))["affine"] is None

@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from trainwright.seams.torch.gates import Gates, Passed, unscaled_late
+from trainwright.seams.torch.gates import GateLog, Gates, unscaled_late
 from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP
 
 X = torch.tensor([[3.0, 4.0]])
 
 
-def _observed(statements) -> Passed:
+def _observed(statements) -> GateLog:
     """What a step's statements do to a gradient of norm 5."""
     model = nn.Linear(2, 1, bias=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -24,8 +24,8 @@ import torch
 
 from trainwright.rehearsal.landlock import forbid_writes
 from trainwright.seams.isolation.harmless_run import aside
-from trainwright.seams.isolation.refused import Refused, is_refusal
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.refused import RefusedAct, is_refusal
+from trainwright.seams.isolation.tally import KeptAway
 
 
 def fill(folder: Path) -> Path:
@@ -108,7 +108,7 @@ def told() -> Iterator[Any]:
 
 
 def test_files_are_as_without_it_and_the_user_s_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, redirected, tally = fill(tmp_path / "plain"), fill(tmp_path / "redirected"), Tally()
+    plain, redirected, tally = fill(tmp_path / "plain"), fill(tmp_path / "redirected"), KeptAway()
     before = held(redirected)
     monkeypatch.chdir(plain)
     expected = [str(one).replace("plain", "redirected") for one in told()]
@@ -134,16 +134,16 @@ PAST: list[Callable[[Path], Any]] = [
 
 @pytest.mark.parametrize("past", PAST)
 def test_what_passes_by_what_is_redirected_is_refused(past: Callable[[Path], Any], tmp_path: Path) -> None:
-    folder, tally = fill(tmp_path / "here"), Tally()
+    folder, tally = fill(tmp_path / "here"), KeptAway()
     before = held(folder)
-    with aside(tally, tmp_path / "written"), pytest.raises(Refused) as raised:
+    with aside(tally, tmp_path / "written"), pytest.raises(RefusedAct) as raised:
         past(folder / "new")
     assert held(folder) == before
     assert is_refusal(raised.value, tally) and "was refused" in " ".join(tally.remark())
 
 
 def test_commands_that_ask_are_run(tmp_path: Path) -> None:
-    with aside(tally := Tally(), tmp_path / "written"):
+    with aside(tally := KeptAway(), tmp_path / "written"):
         assert subprocess.check_output(["uname", "-s"]) and not subprocess.call(
             "ls /", shell=True, stdout=subprocess.PIPE
         )
@@ -151,7 +151,7 @@ def test_commands_that_ask_are_run(tmp_path: Path) -> None:
 
 
 def test_other_machines_are_out_of_reach_once_training_has_begun(tmp_path: Path) -> None:
-    with aside(tally := Tally(), tmp_path / "written") as guard:
+    with aside(tally := KeptAway(), tmp_path / "written") as guard:
         guard.cut_network()
         with pytest.raises(OSError, match="another machine"):
             urllib.request.urlopen("http://example.org", timeout=5)
@@ -159,14 +159,14 @@ def test_other_machines_are_out_of_reach_once_training_has_begun(tmp_path: Path)
 
 
 def test_a_file_that_was_redirected_and_is_missed_is_no_fault_of_the_script(tmp_path: Path) -> None:
-    tally = Tally(files={str(tmp_path / "model.bin")})
+    tally = KeptAway(files={str(tmp_path / "model.bin")})
     assert is_refusal(FileNotFoundError(2, "No such file", "model.bin"), tally)
     assert is_refusal(RuntimeError("unable to open database file"), tally)
     assert not is_refusal(FileNotFoundError(2, "No such file", "data.csv"), tally)
 
 
 def test_what_a_process_of_the_script_s_writes_is_found_by_the_others(tmp_path: Path) -> None:
-    with aside(Tally(), tmp_path / "written"):
+    with aside(KeptAway(), tmp_path / "written"):
         if (child := os.fork()) == 0:
             (tmp_path / "one.tmp").write_text("one")
             (tmp_path / "one.tmp").replace(tmp_path / "one")
@@ -181,19 +181,19 @@ def test_arrow_reads_what_was_redirected(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     dataset = pytest.importorskip("pyarrow.dataset")
     table = arrow.table({"a": [1, 2, 3]})
-    with aside(tally := Tally(), tmp_path / "written"):
+    with aside(tally := KeptAway(), tmp_path / "written"):
         parquet.write_table(table, tmp_path / "one")
         assert parquet.read_table(tmp_path / "one") == table
         with open(tmp_path / "two", "wb") as file, arrow.ipc.new_stream(file, table.schema) as writer:
             writer.write_table(table)
         assert arrow.ipc.open_stream(arrow.memory_map(str(tmp_path / "two"))).read_all() == table
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedAct):
             dataset.write_dataset(table, tmp_path / "three", format="parquet")
     assert [p.name for p in tmp_path.iterdir()] == ["written"] and tally.refused
 
 
 def interrupt(folder: Path) -> None:
-    with aside(Tally(), folder / "written"):
+    with aside(KeptAway(), folder / "written"):
         (folder / "new").mkdir()
         raise KeyboardInterrupt
 

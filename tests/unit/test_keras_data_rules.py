@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
-from trainwright.adapters.keras.input.fit_data import FitData, Plan
+from trainwright.adapters.keras.input.fit_data import FitData, FitPlan
 from trainwright.adapters.keras.input.reading import read_set, without_labels
-from trainwright.adapters.keras.input.sources import Stream
+from trainwright.adapters.keras.input.sources import BatchSource
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
@@ -148,8 +148,8 @@ def padded_batches():
 
 
 def test_rows_of_batches_with_widths_of_their_own_are_as_wide_as_the_widest() -> None:
-    source = Stream(given=None, kind="tf.data", elements=padded_batches, rows=12, batch_size=4)
-    data = FitData("train", source, Plan())
+    source = BatchSource(given=None, kind="tf.data", elements=padded_batches, rows=12, batch_size=4)
+    data = FitData("train", source, FitPlan())
     assert read_set(data).read == 12
     (batch,) = data.taken([2, 4, 11]).elements()
     assert batch.x["input_ids"].tolist() == [[0] * 7, [1] * 7, [2] * 5 + [0] * 2] and batch.y.tolist() == [2, 0, 3]

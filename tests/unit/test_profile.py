@@ -9,13 +9,13 @@ from rich.console import Console
 
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
-from trainwright.rehearsal.record import Answers, Floats, Kind, Output, Record, TrainedLabels
+from trainwright.rehearsal.record import Answers, Floats, LabelKind, Output, Record, TrainedLabels
 from trainwright.rehearsal.record_rows import RawRows
 from trainwright.report import html, terminal
 from trainwright.review._raw import profiles
 
 ROWS = 600
-CLASSES = Output(Kind.CLASSES, 2)
+CLASSES = Output(LabelKind.CLASSES, 2)
 
 
 def record_of(columns: dict[str, Floats], labels: Floats, inputs: Floats, skill: float = 0.0) -> Record:

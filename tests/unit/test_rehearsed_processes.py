@@ -12,7 +12,7 @@ from trainwright.options import Options
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.run import _note_end
 from trainwright.review._review import review
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 from trainwright.start.launchers import understood
 from trainwright.start.program import Program
 
@@ -46,13 +46,13 @@ def test_the_verdict_says_that_one_of_several_was_run() -> None:
 
 def test_a_command_line_that_is_refused_is_no_broken_script() -> None:
     recorder = Recorder()
-    _note_end(SystemExit(2), recorder, Tally())
+    _note_end(SystemExit(2), recorder, KeptAway())
     assert recorder.record.ended.failure is None and "refuses its arguments" in recorder.record.ended.hindrance
     assert not review(recorder.record).findings
     left = Recorder()
-    _note_end(SystemExit("no data"), left, Tally())
+    _note_end(SystemExit("no data"), left, KeptAway())
     assert left.record.ended.failure is None and left.record.ended.hindrance == "it calls sys.exit('no data')"
     trained = Recorder()
     trained.record.updates = 5
-    _note_end(SystemExit(2), trained, Tally())
+    _note_end(SystemExit(2), trained, KeptAway())
     assert trained.record.ended.failure is not None

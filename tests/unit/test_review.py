@@ -32,12 +32,12 @@ from trainwright.rehearsal.record import (
     Best,
     Drawn,
     Ended,
-    Kept,
-    Kind,
+    InputProbe,
+    KeptWeights,
+    LabelKind,
     Loaded,
     Number,
     Output,
-    Probe,
     Record,
     TrainedLabels,
     Training,
@@ -251,14 +251,14 @@ def test_one_class_in_training_is_told_for_classes_and_for_yes_and_no() -> None:
     assert said(record) == {"partial-data"} and "class 3" in first(record).message
     binary = empty()
     for update in range(UPDATES):
-        add_calls(binary, of_values([0.0] * 8, [0.1] * 8, update=update, trains=True, kind=Kind.BINARY))
+        add_calls(binary, of_values([0.0] * 8, [0.1] * 8, update=update, trains=True, kind=LabelKind.BINARY))
     assert said(binary) == set()  # adversarial: nothing says that these are labels of rows
-    add_calls(binary, of_values([0.0, 1.0] * 40, [0.1] * 80, update=UPDATES, kind=Kind.BINARY))
+    add_calls(binary, of_values([0.0, 1.0] * 40, [0.1] * 80, update=UPDATES, kind=LabelKind.BINARY))
     assert "partial-data" in said(binary)
     wide = empty()  # of so many labels a row only some are read
     for update, trains in [*((n, True) for n in range(UPDATES)), (UPDATES, False)]:
         none = np.zeros((8, 64))
-        add_calls(wide, of_values(none, none + 0.1, update=update, trains=trains, kind=Kind.BINARY))
+        add_calls(wide, of_values(none, none + 0.1, update=update, trains=trains, kind=LabelKind.BINARY))
     assert "partial-data" not in said(wide)
     queue = empty()  # a queue of others: the first is right
     for update in range(UPDATES):
@@ -324,7 +324,7 @@ def _torn(share: float, columns: int = 20) -> Record:
     for update in range(UPDATES):
         drawn = rng.permutation(ROWS)[:BATCH]
         add_calls(record, of_classes(labels[drawn], guesses_for(labels[drawn], 0.6, 4, rng), update=update, trains=True, width=4, keys=keys[drawn]))  # fmt: skip
-    record.trained_rows[Output(Kind.CLASSES, 4)] = rng.standard_normal((ROWS, columns)), labels, keys
+    record.trained_rows[Output(LabelKind.CLASSES, 4)] = rng.standard_normal((ROWS, columns)), labels, keys
     return record
 
 
@@ -344,7 +344,7 @@ def test_few_torn_rows_small_rows_mixed_rows_and_two_heads_are_no_fault() -> Non
         for number in (0, 1):
             labels = (keys * 7919 // (number + 1)) % 3
             one = of_classes(labels, guesses_for(labels, 0.8, 3, rng), update=update, trains=True, width=3, keys=keys)
-            add_calls(record, dataclasses.replace(one, output=Output(Kind.CLASSES, 3, number)))
+            add_calls(record, dataclasses.replace(one, output=Output(LabelKind.CLASSES, 3, number)))
     assert said(record) == set()
 
 
@@ -384,14 +384,14 @@ def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: str, 
 )
 def test_probes(change: str, effect: float, model: int, name: str) -> None:
     record = regressor()
-    other = Probe(model=model, change="input main", effect=0.4, rows=8)
-    record.probes = [Probe(model=model, change=change, effect=effect, rows=8), other]
+    other = InputProbe(model=model, change="input main", effect=0.4, rows=8)
+    record.probes = [InputProbe(model=model, change=change, effect=effect, rows=8), other]
     assert said(record) == ({name} if name else set())
 
 
 def test_a_probe_that_no_input_answers_to_says_nothing() -> None:
     record = regressor()
-    record.probes = [Probe(model=MODEL, change=f"input {name}", effect=0.0, rows=8) for name in ("ids", "mask")]
+    record.probes = [InputProbe(model=MODEL, change=f"input {name}", effect=0.0, rows=8) for name in ("ids", "mask")]
     assert said(record) == set()
 
 
@@ -491,7 +491,7 @@ def test_the_worst_checkpoint_restored_is_told_and_the_best_is_not() -> None:
     for at, faulty in ((0, True), (2, False)):
         record = regressor()
         updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.7])
-        record.kept = [Kept(update=u, weights=float(u), how="copied") for u in updates]
+        record.kept = [KeptWeights(update=u, weights=float(u), how="copied") for u in updates]
         record.loaded = [
             Loaded(update=UPDATES, model=MODEL, before=1.0, after=float(updates[at]), missing=0, tensors=4)
         ]
@@ -504,22 +504,24 @@ def test_by_any_number_that_has_its_best_there_nothing_is_said() -> None:
     record.numbers += [
         Number(update=u, name="val_f1", value=v, source="logged") for u, v in zip(updates, [0.1, 0.2, 0.3, 0.8, 0.5])
     ]
-    record.kept = [Kept(update=updates[3], weights=7.0, how="saved", path="best.pt")]
+    record.kept = [KeptWeights(update=updates[3], weights=7.0, how="saved", path="best.pt")]
     assert said(record) == set()
     ambiguous = regressor()
     _numbers(ambiguous, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.7])
     ambiguous.numbers += [dataclasses.replace(one, value=one.value + 1) for one in ambiguous.numbers]
-    ambiguous.kept = [Kept(update=updates[0], weights=7.0, how="saved", path="best.pt")]
+    ambiguous.kept = [KeptWeights(update=updates[0], weights=7.0, how="saved", path="best.pt")]
     assert said(ambiguous) == set()
 
 
 def test_a_restore_without_effect_is_told() -> None:
     record = regressor()
     updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.9])
-    record.kept = [Kept(update=updates[2], weights=9.5, how="copied")]
+    record.kept = [KeptWeights(update=updates[2], weights=9.5, how="copied")]
     record.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=0, tensors=4)]
     assert said(record) == {"best-not-kept"}
-    record.kept = [Kept(update=UPDATES, weights=9.5, how="saved", path="last.pt")]  # saved at the end, and read back
+    record.kept = [
+        KeptWeights(update=UPDATES, weights=9.5, how="saved", path="last.pt")
+    ]  # saved at the end, and read back
     assert said(record) == set()
     record.kept = []  # no copy was made: a reference to the weights went on with the training
     assert said(record) == {"best-not-kept"}
@@ -547,12 +549,12 @@ def _flat(**more: Any) -> str:
     for one in record.answers:
         if not one.trains and one.guesses is not None:
             one.guesses[:] = 0
-    inputs, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    inputs, labels, keys = record.trained_rows[Output(LabelKind.CLASSES, 4)]
     return advise(record, inputs, labels, keys)
 
 
 def advise(record: Record, inputs: np.ndarray, labels: np.ndarray, keys: np.ndarray) -> str:
-    record.trained_rows = {Output(Kind.CLASSES, 4): (inputs, labels, keys)}
+    record.trained_rows = {Output(LabelKind.CLASSES, 4): (inputs, labels, keys)}
     finding = next(one for one in review(record).findings if one.name == "held-out-at-constant")
     assert finding.fix is not None
     return finding.fix.does
@@ -562,7 +564,7 @@ def test_what_is_advised_rests_on_what_was_measured() -> None:
     assert "one answer for all rows; the inputs do tell" in _flat()
     assert "% of the labels that were trained on are class 0" in _flat(shares=[0.88, 0.04, 0.04, 0.04])
     record, rng = classifier(0.25, 0.25), np.random.default_rng(3)
-    _, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
+    _, labels, keys = record.trained_rows[Output(LabelKind.CLASSES, 4)]
     noise = dataclasses.replace(record.answers[-1], inputs=rng.standard_normal((360, 8)))
     record.answers[-1] = noise
     assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
@@ -699,7 +701,7 @@ def test_real_against_made_rows_cannot_be_judged() -> None:
     record = empty()
     for update in range(UPDATES):
         for truth in (1.0, 0.0):
-            add_calls(record, of_values([truth] * 16, [0.5] * 16, update=update, trains=True, kind=Kind.BINARY))
+            add_calls(record, of_values([truth] * 16, [0.5] * 16, update=update, trains=True, kind=LabelKind.BINARY))
     assert said(record) == set()
     assert shown(record) == Shown.CANNOT_BE_JUDGED
 
@@ -716,7 +718,7 @@ def test_no_training_cannot_be_judged_and_own_numbers_can_show_learning() -> Non
     assert shown(Record()) == Shown.CANNOT_BE_JUDGED
     record = empty()
     _numbers(record, "val_accuracy", [0.4, 0.6, 0.9])
-    record.trained_labels = {Output(Kind.CLASSES, 2): TrainedLabels(classes=Counter({0: 500, 1: 500}))}
+    record.trained_labels = {Output(LabelKind.CLASSES, 2): TrainedLabels(classes=Counter({0: 500, 1: 500}))}
     assert shown(record) == Shown.LEARNS
     _numbers(record, "val_accuracy", [0.4, 0.6, 0.9], "printed")
     assert shown(record) != Shown.LEARNS
@@ -740,7 +742,7 @@ def test_a_class_without_training_rows_is_told() -> None:
     for new in (2, 3):
         record = classifier(0.9, 0.85)
         record.trained_rows = {}
-        labels = record.trained_labels[Output(Kind.CLASSES, 4)].classes
+        labels = record.trained_labels[Output(LabelKind.CLASSES, 4)].classes
         del labels[new]
         assert said(record) == {"untrained-class"} and f"class {new}" in first(record).message
 
@@ -773,7 +775,7 @@ def test_a_class_that_is_never_answered_is_told_and_a_rare_one_or_a_rare_token_i
 
 def test_a_class_of_a_curriculum_that_was_hardly_drawn_is_no_fault() -> None:
     record = _never(0.25)
-    output = Output(Kind.CLASSES, 4)
+    output = Output(LabelKind.CLASSES, 4)
     record.answers = [one for one in record.answers if not one.trains]
     record.trained_labels[output].classes = Counter({0: 3000, 1: 3000, 2: 3000, 3: 200})
     assert said(record) == set()
@@ -800,7 +802,7 @@ def test_an_output_that_is_not_learned_is_told_for_numbers_and_for_yes_and_no() 
         labels = (rng.random((400, 3)) < 0.4).astype(float)
         values = np.clip(0.3 + 0.4 * labels + 0.1 * rng.standard_normal((400, 3)), 0, 1)
         values[:, 2] = rng.random(400)
-        add_calls(binary, of_values(labels, values, update=update, trains=update < UPDATES, kind=Kind.BINARY))
+        add_calls(binary, of_values(labels, values, update=update, trains=update < UPDATES, kind=LabelKind.BINARY))
     assert said(binary) == {"unlearned-part"} and "answer 3 of 3" in first(binary).message
 
 
@@ -851,7 +853,7 @@ def test_a_simple_learner_of_numbers() -> None:
     for good in (0.3, 0.97):
         record = empty()
         add_calls(record, of_values(labels[:400], good * labels[:400], update=150, trains=True, keys=np.arange(400)))
-        record.trained_rows[Output(Kind.NUMBERS, 1)] = inputs[:400], labels[:400, None], np.arange(400)
+        record.trained_rows[Output(LabelKind.NUMBERS, 1)] = inputs[:400], labels[:400, None], np.arange(400)
         values = good * labels[400:] + (1 - good) * rng.standard_normal(300)
         add_calls(
             record, of_values(labels[400:], values, update=UPDATES, inputs=inputs[400:], keys=np.arange(400, 700))
@@ -927,7 +929,7 @@ def test_scores_that_are_ranked_alike_and_cut_elsewhere_do_not_disagree(shuffled
         trains = update < UPDATES
         values = 0.5 + 0.5 * values if trains else values
         values = rng.permutation(values) if trains and shuffled else values
-        add_calls(record, of_values(labels, values, update=update, trains=trains, kind=Kind.BINARY))
+        add_calls(record, of_values(labels, values, update=update, trains=trains, kind=LabelKind.BINARY))
     assert ("numbers-disagree" in [one.name for one in QUESTIONS.values() if ask(one, record)]) == faulty
 
 
@@ -936,7 +938,7 @@ def test_a_ranking_below_guessing_is_told() -> None:
     labels = (rng.random(400) < 0.4).astype(float)
     for update, sign in ((150, 1), (UPDATES, -1)):
         values = np.clip(0.4 + sign * 0.3 * (labels - 0.4) + 0.1 * rng.standard_normal(400), 0, 1)
-        add_calls(record, of_values(labels, values, update=update, trains=update < UPDATES, kind=Kind.BINARY))
+        add_calls(record, of_values(labels, values, update=update, trains=update < UPDATES, kind=LabelKind.BINARY))
     names = [one.name for one in QUESTIONS.values() if ask(one, record)]
     assert "numbers-disagree" in names
     assert said(record) == {"held-out-at-constant"}
@@ -982,7 +984,7 @@ def _near(share: float) -> Record:
     test[:twice] = train[:twice] + 0.05 * rng.standard_normal((twice, 10))
     train_labels, labels = (x[:, 0] + 0.2 * rng.standard_normal(len(x)) for x in (train, test))
     add_calls(record, of_values(train_labels, 0.9 * train[:, 0], update=150, trains=True, keys=np.arange(400)))
-    record.trained_rows[Output(Kind.NUMBERS, 1)] = train, train_labels[:, None], np.arange(400)
+    record.trained_rows[Output(LabelKind.NUMBERS, 1)] = train, train_labels[:, None], np.arange(400)
     add_calls(record, of_values(labels, 0.9 * test[:, 0], update=UPDATES, inputs=test, keys=1000 + np.arange(200)))
     return record
 
@@ -997,16 +999,16 @@ def test_rows_that_were_measured_twice_are_told() -> None:
 def test_a_target_among_the_inputs_is_told_and_a_slow_series_is_not() -> None:
     for noise in (0.0, 0.01):
         record, rng = _near(0.0), np.random.default_rng(1)
-        inputs, labels, keys = record.trained_rows[Output(Kind.NUMBERS, 1)]
+        inputs, labels, keys = record.trained_rows[Output(LabelKind.NUMBERS, 1)]
         inputs = inputs.copy()
         inputs[:, 4] = 3 * labels[:, 0] + 1 + noise * rng.standard_normal(len(labels))
-        record.trained_rows[Output(Kind.NUMBERS, 1)] = inputs, labels, keys
+        record.trained_rows[Output(LabelKind.NUMBERS, 1)] = inputs, labels, keys
         last = record.answers[-1]
         record.answers[-1] = dataclasses.replace(last, values=last.labels + 0.05, inputs=None)
         assert said(record) == (set() if noise else {"target-among-inputs"})
     record = classifier(0.99, 0.99)
-    inputs, labels, keys = record.trained_rows[Output(Kind.CLASSES, 4)]
-    record.trained_rows[Output(Kind.CLASSES, 4)] = np.concatenate([inputs, labels[:, None] * 0.5], 1), labels, keys
+    inputs, labels, keys = record.trained_rows[Output(LabelKind.CLASSES, 4)]
+    record.trained_rows[Output(LabelKind.CLASSES, 4)] = np.concatenate([inputs, labels[:, None] * 0.5], 1), labels, keys
     assert said(record) == {"target-among-inputs"}
 
 
@@ -1025,7 +1027,7 @@ def test_findings_are_few_and_in_the_order_of_worth() -> None:
     record = classifier(0.25, 0.25)
     record.steps = [Update(number=n, optimizer=1, rate=0.0, gradient_norm=1e-9) for n in range(1, UPDATES + 1)]
     record.parameters = parameters(has_moved=False)
-    record.probes = [Probe(model=MODEL, change="rows", effect=0.4, rows=8)]
+    record.probes = [InputProbe(model=MODEL, change="rows", effect=0.4, rows=8)]
     names = [one.name for one in review(record).findings]
     assert names == ["weights-stand-still", "crossed-rows"]
     assert all(isinstance(one.proof, Proof) for one in review(record).findings)

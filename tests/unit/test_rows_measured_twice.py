@@ -5,7 +5,7 @@ import pytest
 
 from records import UPDATES, add_calls, empty, of_classes, of_values
 from trainwright.core.rule import load_rules
-from trainwright.rehearsal.record import Kind, Output, Record
+from trainwright.rehearsal.record import LabelKind, Output, Record
 from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._review import ask
 
@@ -18,7 +18,7 @@ def evaluated(train: np.ndarray, test: np.ndarray) -> Record:
     labels = [rng.standard_normal(len(rows)) for rows in (train, test)]
     keys = np.arange(len(train)), 10_000 + np.arange(len(test))
     add_calls(record, of_values(labels[0], labels[0], update=150, trains=True, keys=keys[0]))
-    record.trained_rows[Output(Kind.NUMBERS, 1)] = train.astype(np.float32), labels[0][:, None], keys[0]
+    record.trained_rows[Output(LabelKind.NUMBERS, 1)] = train.astype(np.float32), labels[0][:, None], keys[0]
     add_calls(record, of_values(labels[1], labels[1], update=UPDATES, inputs=test.astype(np.float32), keys=keys[1]))
     return record
 
@@ -123,7 +123,7 @@ def grouped(*, people: int = 60, apart: bool = False, is_general: bool = False, 
         )
         record.raw.append(RawRows(data=data, numbers=chosen, columns={}, groups=(("person", who[chosen]),)))
     train = numbers[0]
-    record.trained_rows[Output(Kind.CLASSES, 2)] = rows[train].astype(np.float32), labels[train], train
+    record.trained_rows[Output(LabelKind.CLASSES, 2)] = rows[train].astype(np.float32), labels[train], train
     return "; ".join(one.message for one in ask(QUESTION, record))
 
 

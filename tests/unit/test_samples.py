@@ -17,8 +17,8 @@ from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError
 from trainwright.options import Options, with_settings
 from trainwright.rehearsal.names import seek_names
-from trainwright.rehearsal.readable import MOST_CHARACTERS, Decoder, Names, draw, read_all
-from trainwright.rehearsal.record import Answers, Kind, Output, Record, Source
+from trainwright.rehearsal.readable import MOST_CHARACTERS, Names, TokenDecoder, draw, read_all
+from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
 from trainwright.rehearsal.told import MOST_SAMPLES, told
@@ -27,12 +27,12 @@ from trainwright.report import html, terminal
 from trainwright.report.samples import brief_rows, visible
 from trainwright.review._sheet import sheet_of
 
-THREE = Output(Kind.CLASSES, 3)
+THREE = Output(LabelKind.CLASSES, 3)
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "good", "bad", "film", "a", "very", "the", "end", "was", "not")
 
 
-def tokenizer() -> Decoder:
-    return replace(Decoder.of_words(WORDS), special=frozenset({0, 1, 2}), padding=0)
+def tokenizer() -> TokenDecoder:
+    return replace(TokenDecoder.of_words(WORDS), special=frozenset({0, 1, 2}), padding=0)
 
 
 def classified(rows: int = 60, *, trains: bool = False, update: int = 10, evaluation: int | None = 1) -> Answers:
@@ -166,7 +166,7 @@ def test_a_long_text_is_cut_and_says_how_much_follows() -> None:
 
 def language_model(shown: np.ndarray, target: np.ndarray):
     """A row of tokens with a label for each."""
-    output = Output(Kind.CLASSES, len(WORDS))
+    output = Output(LabelKind.CLASSES, len(WORDS))
     good = np.flatnonzero(target != -100)
     count = len(good)
     answers = Answers(
@@ -240,7 +240,7 @@ def test_names_that_are_not_unambiguous_are_not_used() -> None:
     names = Names(classes=[("a", "b", "c"), ("x", "y", "z")])
     assert names.classes_of(THREE) == ()
     assert Names(classes=[("a", "b", "c"), ("a", "b", "c")]).classes_of(THREE) == ("a", "b", "c")
-    assert names.classes_of(Output(Kind.NUMBERS, 3)) == ()
+    assert names.classes_of(Output(LabelKind.NUMBERS, 3)) == ()
 
 
 def test_names_are_found_in_the_scripts_variables() -> None:
@@ -333,7 +333,7 @@ def test_in_a_terminal_rows_are_a_line_each() -> None:
 
 def test_in_a_terminal_a_longer_text_shows_the_beginning_of_each_part() -> None:
     words = [*WORDS, *(f"word{i}" for i in range(20))]
-    decoder = replace(Decoder.of_words(words), special=frozenset({0, 1, 2}), padding=0)
+    decoder = replace(TokenDecoder.of_words(words), special=frozenset({0, 1, 2}), padding=0)
     for first, second in ((16, 3), (3, 16), (16, 16)):
         ids = np.array([1, *range(12, 12 + first), 2, *range(32 - second, 32), 2, 0])
         lines = brief_rows(Sheet(updates=1, samples=(told_of(ids, decoder),)))
@@ -343,7 +343,7 @@ def test_in_a_terminal_a_longer_text_shows_the_beginning_of_each_part() -> None:
         assert ("…" in text) and text.endswith("[SEP]")
 
 
-def told_of(ids: np.ndarray, decoder: Decoder) -> Sample:
+def told_of(ids: np.ndarray, decoder: TokenDecoder) -> Sample:
     one = read(lambda row: [("0", ids)], Names(decoders=[decoder]))
     return replace(told(one, (), output="", rows_of="held-out"), why=("at random",))
 
@@ -400,4 +400,4 @@ def test_equal_rows_with_other_labels_are_shown_where_a_finding_speaks_of_them()
 def test_sources_are_known() -> None:
     sampler = Sampler()
     offered(sampler, classified())
-    assert {one.source for one, _ in sampler.chosen()} == {Source.LOSS}
+    assert {one.source for one, _ in sampler.chosen()} == {PairSource.LOSS}

@@ -14,7 +14,7 @@ from trainwright.rules.optimizer.rates import (
     negligible_learning_rate,
     set_rate,
 )
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
@@ -123,7 +123,7 @@ def test_an_argument_is_found_at_its_place_in_the_call(tmp_path):
 
     script = tmp_path / "train.py"
     script.write_text("a = Optimizer(p, 0.5)\nb = Optimizer(p, lr=0.5)\nc = Optimizer(*p)\n")
-    seen, found = Seen(), []
+    seen, found = BuiltObjects(), []
     for line in (1, 2, 3):
         built = Optimizer(None)
         place = Place("train.py", line)

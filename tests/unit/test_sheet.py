@@ -18,8 +18,8 @@ from trainwright.rehearsal.record import (
     Best,
     Drawn,
     Ended,
-    Kept,
-    Kind,
+    KeptWeights,
+    LabelKind,
     Loaded,
     Number,
     Output,
@@ -35,9 +35,9 @@ from trainwright.report import json as as_json
 from trainwright.report.curves import blocks, lines
 from trainwright.review._sheet import sheet_of
 
-DIGITS = Output(Kind.CLASSES, 3)
-PRICES = Output(Kind.NUMBERS, 2)
-TOKENS = Output(Kind.CLASSES, 2000)
+DIGITS = Output(LabelKind.CLASSES, 3)
+PRICES = Output(LabelKind.NUMBERS, 2)
+TOKENS = Output(LabelKind.CLASSES, 2000)
 
 
 def classified(rng: np.random.Generator, rows: int, update: int, *, trains: bool, data: int, skill: float) -> Answers:
@@ -74,7 +74,9 @@ def classifier() -> Record:
                  noisy_calls=4, where=Place("train.py", 41))
         )  # fmt: skip
         record.kept.append(
-            Kept(update=update, weights=update, how="saved", path="best.pt", tensors=6, where=Place("train.py", 44))
+            KeptWeights(
+                update=update, weights=update, how="saved", path="best.pt", tensors=6, where=Place("train.py", 44)
+            )
         )
     record.loaded = [
         Loaded(update=1000, model=1, before=1000, after=300, missing=0, tensors=6, where=Place("train.py", 50))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from trainwright.rehearsal.record import Kind, Output, Pass, Record, Source
+from trainwright.rehearsal.record import LabelKind, Output, PairSource, Pass, Record
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.numbers import numbers_in
-from trainwright.rehearsal.watch.state import MOST_HELD, Held, storage_of
+from trainwright.rehearsal.watch.state import MOST_HELD, HeldTensor, storage_of
 from trainwright.rehearsal.watch.torch import TorchWatch
 from watched import watched
 
@@ -219,7 +219,7 @@ for step in range(5):
             p.grad = None
         right = (model(x).argmax(1) == y).float().mean()
 """
-TWO = Output(Kind.CLASSES, 2)
+TWO = Output(LabelKind.CLASSES, 2)
 
 
 @pytest.fixture(scope="module")
@@ -281,8 +281,8 @@ def test_rows_that_loaders_draw(loop: tuple[Record, str]) -> None:
     numbers = np.concatenate([one.numbers for one in trained[:10]])
     assert sorted(numbers.tolist()) == list(range(200))
     assert len(record.trained_keys) == 200 and set(record.trained_keys.values()) == {4}
-    assert sum(record.trained_labels[Output(Kind.CLASSES, 3)].classes.values()) == 800
-    inputs, labels, _ = record.trained_rows[Output(Kind.CLASSES, 3)]
+    assert sum(record.trained_labels[Output(LabelKind.CLASSES, 3)].classes.values()) == 800
+    inputs, labels, _ = record.trained_rows[Output(LabelKind.CLASSES, 3)]
     assert inputs.shape == (200, 6)
     assert np.array_equal(labels, (inputs[:, 0] > 0).astype(int) + (inputs[:, 1] > 0.5))
 
@@ -297,7 +297,7 @@ def test_passes_have_a_begin_a_set_and_weights(loop: tuple[Record, str]) -> None
     assert not any(one.noisy_calls for one in record.passes)
     evaluated = [one for one in record.answers if not one.trains]
     assert [one.evaluation for one in evaluated] == [n for n in (1, 2, 3, 4) for _ in range(4)]
-    assert {one.source for one in evaluated} == {Source.LOSS}  # the comparison shows the same once more
+    assert {one.source for one in evaluated} == {PairSource.LOSS}  # the comparison shows the same once more
     assert np.concatenate([one.numbers for one in evaluated[:4]]).tolist() == list(range(40))
     assert not {*evaluated[0].keys.tolist()} & {*record.trained_keys}
 
@@ -353,8 +353,8 @@ def test_parameters_and_probes(loop: tuple[Record, str]) -> None:
 
 def test_several_outputs_of_the_same_shape(cases: Record) -> None:
     assert not cases.watcher_errors
-    assert TWO in cases.trained_labels and Output(Kind.CLASSES, 2, 1) in cases.trained_labels
-    by_comparison = [one for one in cases.answers if one.source == Source.COMPARISON]
+    assert TWO in cases.trained_labels and Output(LabelKind.CLASSES, 2, 1) in cases.trained_labels
+    by_comparison = [one for one in cases.answers if one.source == PairSource.COMPARISON]
     assert [len(one.labels) for one in by_comparison] == [16] * 4
     assert {one.output.number for one in by_comparison} == {1}
     assert {one.evaluation for one in by_comparison} == {1}
@@ -362,7 +362,7 @@ def test_several_outputs_of_the_same_shape(cases: Record) -> None:
 
 def test_an_evaluation_with_gradients(cases: Record) -> None:
     """Nobody calls backward on it."""
-    answers = [one for one in cases.answers if one.output == TWO and not one.trains and one.source == Source.LOSS]
+    answers = [one for one in cases.answers if one.output == TWO and not one.trains and one.source == PairSource.LOSS]
     assert len(answers) == 1 and answers[0].update == 12
     assert (answers[0].guesses == answers[0].labels).mean() < 0.5
 
@@ -373,7 +373,7 @@ def test_mixed_rows(cases: Record) -> None:
 
 def test_a_loss_waits_for_its_own_backward(cases: Record) -> None:
     for width in (5, 6):
-        assert [one.trains for one in cases.answers if one.output == Output(Kind.CLASSES, width)] == [True] * 3
+        assert [one.trains for one in cases.answers if one.output == Output(LabelKind.CLASSES, width)] == [True] * 3
 
 
 def test_updates_by_hand() -> None:
@@ -397,7 +397,7 @@ def test_wide_rows_are_read_all_over() -> None:
     """The first numbers of a picture are its border."""
     record, _ = watched(WIDE)
     (output,) = record.trained_labels
-    assert output == Output(Kind.BINARY, 64)
+    assert output == Output(LabelKind.BINARY, 64)
     shares = np.asarray(record.trained_labels[output].total) / record.trained_labels[output].count
     assert shares[0] == 0 and 0.3 < shares[16:48].mean() < 0.7
     assert all(one.labels.shape[1] == 64 and one.labels[:, 16:48].any() for one in record.answers)
@@ -416,8 +416,10 @@ def test_what_no_optimizer_holds(cases: Record) -> None:
 def test_a_loss_that_is_not_finite_and_differences(cases: Record) -> None:
     (found,) = [update for update, loss in cases.losses if math.isnan(loss)]
     assert found == 14 + 11
-    differences = [one for one in cases.answers if one.source == Source.DIFFERENCE]
-    assert len(differences) == 12 and all(one.trains and one.output == Output(Kind.NUMBERS, 1) for one in differences)
+    differences = [one for one in cases.answers if one.source == PairSource.DIFFERENCE]
+    assert len(differences) == 12 and all(
+        one.trains and one.output == Output(LabelKind.NUMBERS, 1) for one in differences
+    )
 
 
 def test_trainings_of_several_optimizers(cases: Record) -> None:
@@ -535,7 +537,7 @@ def test_what_another_watcher_knows_of_its_models_remains() -> None:
 def test_memory_that_is_used_again_is_not_taken_for_what_it_held() -> None:
     memory = np.zeros(MOST_HELD + 1, np.float32)
     large = torch.from_numpy(memory)  # too large to be held: the answers of a language model soon fill the memory
-    held = Held.of(large)
+    held = HeldTensor.of(large)
     assert held.storage == storage_of(large) == storage_of(large[5:].view(-1, 4))
     del large
     assert held.storage != storage_of(torch.from_numpy(memory))

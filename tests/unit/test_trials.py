@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainwright.adapters.base import Run
+from trainwright.adapters.base import ShortRun
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
 from trainwright.look.tried import Trials
@@ -77,7 +77,7 @@ def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
 
     def answer(item):
         predictions = (1, 1, 0, 1) if item.changes else (0, 0, 0, 0)
-        return Run(losses=(0.9 if item.changes else 1.0,) * 8, predictions=predictions, labels=(0, 0, 0, 1))
+        return ShortRun(losses=(0.9 if item.changes else 1.0,) * 8, predictions=predictions, labels=(0, 0, 0, 1))
 
     outcome = made(trial, answer)
     assert outcome.before == (pytest.approx(before),) and outcome.after == (pytest.approx(after),)
@@ -86,7 +86,7 @@ def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
 
 def test_a_run_without_predictions_is_judged_by_nothing():
     trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call), seeds=1, judged_by=WRONG_SHARE_A_CLASS)
-    assert not made(trial, lambda item: Run(losses=(0.9,) * 16)).clearly_better
+    assert not made(trial, lambda item: ShortRun(losses=(0.9,) * 16)).clearly_better
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_arms_that_agree_to_the_last_bit_say_that_the_change_did_not_reach_the_t
     without, with_change, batches, reached
 ):
     trial = Trial(change=Repair("change it", Seam.OPTIMIZER, lambda call: call), steps=4, batches=batches, seeds=1)
-    outcome = made(trial, lambda item: Run(losses=with_change if item.changes else without))
+    outcome = made(trial, lambda item: ShortRun(losses=with_change if item.changes else without))
     assert outcome.without_effect is not reached

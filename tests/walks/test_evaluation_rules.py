@@ -15,7 +15,7 @@ from trainwright.rules.evaluation.best_metric import undirected_metric, unknown_
 from trainwright.rules.evaluation.metric_functions import crashing_metrics, metrics_on_logits, mismatched_metric
 from trainwright.rules.evaluation.metric_shapes import argmax_of_one_column, broadcast_metric
 from trainwright.rules.evaluation.passes import retained_logits
-from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
+from trainwright.stages.evaluation import EvaluationFacts, SubstitutePredictions, Watcher
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 from walking import walk
@@ -131,7 +131,7 @@ def test_predictions_are_kept_up_to_half_of_the_memory() -> None:
 def test_the_best_metric_is_one_that_is_returned_in_its_direction(metric, greater, sets, speaks) -> None:
     evaluation = EvaluationFacts(
         best_metric=metric, best_greater=greater, metrics={"eval_loss": 1.1, "eval_accuracy": 0.4, "eval_runtime": 1.0},
-        returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}, set_names=sets,
+        returned={"accuracy": 0.4}, metrics_when={SubstitutePredictions.PERFECT: {"accuracy": 1.0}}, set_names=sets,
     )  # fmt: skip
     family = (unknown_best_metric, wrong_metric_direction)
     assert any(list(rule.function(SETUP, evaluation)) for rule in family) == speaks
@@ -150,7 +150,7 @@ def test_a_callback_watches_a_metric_that_is_logged_in_its_direction(metric, wat
     told = {"kind": "EarlyStopping", "purpose": "stop the training", "position": 0, **watcher}
     evaluation = EvaluationFacts(
         watchers=(Watcher(metric=metric, **told),), logged=("accuracy", "loss", "val_accuracy", "val_loss", "val_own"),
-        returned={"accuracy": 0.4, "own": 0.2}, metrics_when={Given.PERFECT: {"accuracy": 1.0}},
+        returned={"accuracy": 0.4, "own": 0.2}, metrics_when={SubstitutePredictions.PERFECT: {"accuracy": 1.0}},
     )  # fmt: skip
     family = (unknown_best_metric, wrong_metric_direction, undirected_metric)
     found = [f for rule in family for f in rule.function(SETUP, evaluation)]
@@ -174,7 +174,7 @@ def test_a_direction_that_was_given_by_its_position_is_changed_there() -> None:
         where=Place("train.py", 1),
     )  # fmt: skip
     evaluation = EvaluationFacts(
-        watchers=(watcher,), returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}
+        watchers=(watcher,), returned={"accuracy": 0.4}, metrics_when={SubstitutePredictions.PERFECT: {"accuracy": 1.0}}
     )
     (found,) = wrong_metric_direction.function(SETUP, evaluation)
     source = 'stop = EarlyStopping("val_accuracy", 0, 5, 0, {})\n'

@@ -194,12 +194,12 @@ def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
 
     from trainwright.adapters.keras.optimizer import resolved
     from trainwright.adapters.keras.setup import arguments
-    from trainwright.seams.listening.seen import Construction, Seen
+    from trainwright.seams.listening.seen import BuiltObjects, Construction
 
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
     given = {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
     model.compile(**given)
-    seen = Seen()
+    seen = BuiltObjects()
     place = trainwright.core.finding.Place("script.py", 1)
     seen.compiled[model] = Construction(
         name="compile", frame_file="script.py", line=1, place=place, keywords=frozenset(given), given=given
@@ -403,7 +403,7 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     from trainwright.adapters.keras.forward_probes import probes_of
     from trainwright.adapters.keras.input.fit_data import fit_data
     from trainwright.adapters.keras.training import FitCall, FitTraining
-    from trainwright.seams.listening.seen import Seen
+    from trainwright.seams.listening.seen import BuiltObjects
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
     late = keras.layers.Dense(2, kernel_initializer="zeros")(inputs["late"])
@@ -413,7 +413,7 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     model.compile("sgd", "mse")
     rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
     given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
-    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), fit_data(given), Seen())
+    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), fit_data(given), BuiltObjects())
     before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
     with fit.ready(0):
         assert probes_of(fit, fit.take(1, seed=0), None)["ignored_inputs"] == ("unused",)

@@ -13,7 +13,7 @@ from trainwright.stages.overfit import Hits
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """A request for steps from the initial weights that cycle through the same batches; the answer is a Run."""
+    """A request for steps from the initial weights that cycle through the same batches; the answer is a ShortRun."""
 
     steps: int
     batches: int
@@ -24,7 +24,7 @@ class Train:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class ShortRun:
     """The record of a short run: one loss per step, the first before any update."""
 
     losses: tuple[float, ...] = ()
@@ -59,7 +59,7 @@ class ActiveRepairs:
         return [*self.kept, *self.tried]
 
 
-class Record(Protocol):
+class StepResult(Protocol):
     """The result of one step."""
 
     failure: Failure | None
@@ -67,7 +67,7 @@ class Record(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated:
+class EvaluatedBatch:
     """A batch in evaluation mode."""
 
     loss: float
@@ -76,7 +76,7 @@ class Evaluated:
     """Predicted and true classes of its rows, if its labels say; otherwise its loss calls may."""
 
 
-class Training(Protocol):
+class StepTaker(Protocol):
     """A training that can take steps with repairs in force; it defines what a batch is."""
 
     active: ActiveRepairs
@@ -96,8 +96,8 @@ class Training(Protocol):
     def build_optimizer(self) -> None:
         """Build the optimizer as training does, with the repairs in force."""
 
-    def take_step(self, batch: Any, number: int) -> Record:
+    def take_step(self, batch: Any, number: int) -> StepResult:
         """Take one step with its update; the record includes an exception that it raised."""
 
-    def look(self, batch: Any) -> Evaluated | None:
+    def look(self, batch: Any) -> EvaluatedBatch | None:
         """The batch in evaluation mode, without an update; None if that raised."""

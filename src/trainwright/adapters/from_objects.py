@@ -47,7 +47,7 @@ MOST_EPOCHS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class ObjectsTraining:
     """A training of objects, as it is run where they may change."""
 
     framework: str
@@ -57,7 +57,7 @@ class Training:
     """The objects that it changes."""
 
 
-def of_trainer(trainer: Any, frame: FrameType) -> Training:
+def of_trainer(trainer: Any, frame: FrameType) -> ObjectsTraining:
     """The training of a Hugging Face Trainer."""
 
     def run(is_over: Callable[[], bool]) -> None:
@@ -69,14 +69,18 @@ def of_trainer(trainer: Any, frame: FrameType) -> Training:
         with watched_names(frame.f_globals):
             at_line_of(_train, frame)(trainer)
 
-    return Training(framework="transformers", run=run, owners=[trainer, trainer.model, trainer.args, trainer.state])
+    return ObjectsTraining(
+        framework="transformers", run=run, owners=[trainer, trainer.model, trainer.args, trainer.state]
+    )
 
 
 def _train(trainer: Any) -> None:
     trainer.train()
 
 
-def of_lightning(module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType) -> Training:
+def of_lightning(
+    module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType
+) -> ObjectsTraining:
     """The training of a LightningModule; without the user's trainer, Trainer defaults apply."""
     given = {"train_dataloaders": loader, "val_dataloaders": evaluation_loader, "datamodule": datamodule}
 
@@ -88,14 +92,14 @@ def of_lightning(module: Any, loader: Any, evaluation_loader: Any, datamodule: A
         with _unheard(), watched_names(frame.f_globals):
             at_line_of(_fit, frame)(_silent_trainer(module), module, given)
 
-    return Training(framework="lightning", run=run, owners=[o for o in (module, datamodule) if o is not None])
+    return ObjectsTraining(framework="lightning", run=run, owners=[o for o in (module, datamodule) if o is not None])
 
 
 def _fit(trainer: Any, module: Any, given: Mapping[str, Any]) -> None:
     trainer.fit(module, **given)
 
 
-def of_keras(model: Any, given: Mapping[str, Any], frame: FrameType) -> Training:
+def of_keras(model: Any, given: Mapping[str, Any], frame: FrameType) -> ObjectsTraining:
     """The training of a compiled Keras model with fit's arguments; without epochs, as many as there is time for."""
 
     def run(is_over: Callable[[], bool]) -> None:
@@ -105,7 +109,7 @@ def of_keras(model: Any, given: Mapping[str, Any], frame: FrameType) -> Training
         with watched_names(frame.f_globals):
             at_line_of(_fit_model, frame)(model, given if "epochs" in given else {**given, "epochs": MOST_EPOCHS})
 
-    return Training(framework="keras", run=run, owners=[model])
+    return ObjectsTraining(framework="keras", run=run, owners=[model])
 
 
 def _fit_model(model: Any, given: Mapping[str, Any]) -> None:
@@ -114,7 +118,7 @@ def _fit_model(model: Any, given: Mapping[str, Any]) -> None:
 
 def of_parts(
     frame: FrameType, *, model: Any, loader: Any, evaluation_loader: Any, loss: Any, optimizer: Any, scheduler: Any
-) -> Training:
+) -> ObjectsTraining:
     """The training of a model, data, loss and optimizer passed separately."""
     schedulers = [scheduler] if scheduler is not None else []
 
@@ -137,7 +141,7 @@ def of_parts(
                 is_over,
             )
 
-    return Training(framework="torch", run=run, owners=[model, optimizer, *schedulers])
+    return ObjectsTraining(framework="torch", run=run, owners=[model, optimizer, *schedulers])
 
 
 def _loaders(*loaders: Any) -> list[Any]:

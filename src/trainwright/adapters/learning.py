@@ -45,7 +45,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed:
+class ForwardPass:
     """One batch along its forward pass."""
 
     given: Mapping[str, np.ndarray]
@@ -66,7 +66,7 @@ class Trained(Protocol):
     def count_rows(self, batch: Any) -> int:
         """How many rows a batch has; 0: it has none."""
 
-    def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
+    def passed(self, batch: Any, chosen: frozenset[int] | None) -> ForwardPass | None:
         """The rows of a batch along its forward pass in evaluation mode, with what the loss is given.
 
         Args:
@@ -170,9 +170,9 @@ def _information(learner: Trained, batches: Sequence[Any], seconds: float) -> In
     return replace(found, stations=tuple(_stations(passes, targets)))
 
 
-def _passes(learner: Trained, batches: Sequence[Any], seconds: float) -> list[Passed]:
+def _passes(learner: Trained, batches: Sequence[Any], seconds: float) -> list[ForwardPass]:
     started, chosen = now(), None
-    passes: list[Passed] = []
+    passes: list[ForwardPass] = []
     rows = 0
     for batch in batches:
         one = learner.passed(batch, chosen)
@@ -195,7 +195,7 @@ def _spread(count: int) -> frozenset[int]:
     return frozenset(round(i * (count - 1) / (MOST_STATIONS - 1)) for i in range(MOST_STATIONS))
 
 
-def _targets(passes: Sequence[Passed]) -> Targets | None:
+def _targets(passes: Sequence[ForwardPass]) -> Targets | None:
     """What the loss is given for each row; None if it is given more or less than one target a row."""
     functions, aims = {p.losses[-1].function for p in passes}, [p.losses[-1].aims for p in passes]
     rows = [len(next(iter(p.given.values()))) for p in passes]
@@ -206,7 +206,7 @@ def _targets(passes: Sequence[Passed]) -> Targets | None:
     return targets_for(np.concatenate(aims)[:MOST_ROWS], classes=functions.isdisjoint(DISTANCES))
 
 
-def _given(passes: Sequence[Passed], targets: Targets) -> dict[str, list[np.ndarray]]:
+def _given(passes: Sequence[ForwardPass], targets: Targets) -> dict[str, list[np.ndarray]]:
     """The rows of the model's inputs, without what is equal to the targets."""
     rows = len(targets.columns)
     found = {}
@@ -218,12 +218,12 @@ def _given(passes: Sequence[Passed], targets: Targets) -> dict[str, list[np.ndar
     return found
 
 
-def _is_target(one: Passed, name: str) -> bool:
+def _is_target(one: ForwardPass, name: str) -> bool:
     given, targets = one.given[name], one.losses[-1].targets
     return given.size == targets.size and bool(np.array_equal(given.reshape(-1), targets.reshape(-1)))
 
 
-def _stations(passes: Sequence[Passed], targets: Targets) -> Iterator[Station]:
+def _stations(passes: Sequence[ForwardPass], targets: Targets) -> Iterator[Station]:
     for results in zip(*(p.results for p in passes)):
         kept = [r.values for r in results if r.values is not None]
         if len(kept) == len(passes) and len({v.shape[1:] for v in kept}) == 1:

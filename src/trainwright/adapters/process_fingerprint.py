@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.seams.listening.seen import BuiltObjects, quiet
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
 from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
@@ -26,7 +26,7 @@ HASHED_ROWS = 16
 HASHED_NUMBERS = 64
 
 
-def loop_rank(frame: FrameType, seen: Seen, position: Position) -> RankFacts:
+def loop_rank(frame: FrameType, seen: BuiltObjects, position: Position) -> RankFacts:
     """The facts of a process that makes its first update, by the frame that makes it."""
     loader = drawn_loader()
     weights = [p for optimizer in seen.optimizers for group in optimizer.param_groups for p in group["params"]]

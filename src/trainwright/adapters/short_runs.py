@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from trainwright.adapters.base import Evaluated, Run, Train, Training
+from trainwright.adapters.base import EvaluatedBatch, ShortRun, StepTaker, Train
 from trainwright.core import Repair
 from trainwright.core.trial import LOSS, Outcome, Trial
 from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
@@ -37,7 +37,7 @@ def rate_share(step: int, warmup: int) -> float:
     return min(1.0, (step + 1) / (rise + 1))
 
 
-def train(training: Training, request: Train) -> Run:
+def train(training: StepTaker, request: Train) -> ShortRun:
     """Take steps over the same batches in turn, from the initial weights; then restore the weights."""
     training.reset()
     losses: list[float] = []
@@ -56,7 +56,7 @@ def train(training: Training, request: Train) -> Run:
                 if record.loss is None and losses:
                     break  # the loop ended itself: a `break` at a number of steps
                 if record.loss is None:  # gradients without a backward pass: torch.func, or written by hand
-                    return Run(skipped=NO_LOSS)
+                    return ShortRun(skipped=NO_LOSS)
                 losses.append(record.loss)
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (request.steps - step - 1)
@@ -67,7 +67,7 @@ def train(training: Training, request: Train) -> Run:
     finally:
         training.active.tried = []
         training.reset()
-    return Run(
+    return ShortRun(
         losses=tuple(losses),
         rows=sum(training.rows_of(b) for b in chosen),
         failure=failure,
@@ -76,9 +76,9 @@ def train(training: Training, request: Train) -> Run:
     )
 
 
-def _measure_end(training: Training, batches: Sequence[Any]) -> dict[str, Any]:
-    """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction, as fields of `Run`."""
-    looks: list[Evaluated] = []
+def _measure_end(training: StepTaker, batches: Sequence[Any]) -> dict[str, Any]:
+    """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction, as fields of `ShortRun`."""
+    looks: list[EvaluatedBatch] = []
     for batch in batches:
         look = training.look(batch)
         if look is None:
@@ -98,7 +98,7 @@ def _measure_end(training: Training, batches: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def _find_answers(look: Evaluated) -> tuple[list[int], list[int]]:
+def _find_answers(look: EvaluatedBatch) -> tuple[list[int], list[int]]:
     """Predicted and true classes: from the batch's labels, otherwise from the targets of its only loss call."""
     return look.losses[0].answers if not look.answers[0] and len(look.losses) == 1 else look.answers
 
@@ -113,7 +113,7 @@ def _is_lost(losses: Sequence[float]) -> bool:
     return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0
 
 
-def overfit_facts(run: Run) -> OverfitFacts:
+def overfit_facts(run: ShortRun) -> OverfitFacts:
     """The facts of steps on one batch."""
     return measure_overfit(
         run.losses,
@@ -133,7 +133,7 @@ def cut_off(trial: Trial) -> Outcome:
     return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
 
 
-def outcome_of(trial: Trial, steps: int, before: Sequence[Run], after: Sequence[Run]) -> Outcome:
+def outcome_of(trial: Trial, steps: int, before: Sequence[ShortRun], after: Sequence[ShortRun]) -> Outcome:
     """The outcome of a trial, from its runs without and with the change."""
     if any(run.skipped for run in (*before, *after)):
         return cut_off(trial)
@@ -157,7 +157,7 @@ def key_of(trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
     return key if trial.judged_by == LOSS else (*key, trial.steps)
 
 
-def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:
+def _agree(before: Sequence[ShortRun], after: Sequence[ShortRun], batches: int) -> bool:
     """Whether a change did nothing: both arms are the same to the last bit, although the loss of a batch moves.
 
     A loss that stays as it was is the same with any change, of a model that gets no gradient, for example.
@@ -166,18 +166,18 @@ def _agree(before: Sequence[Run], after: Sequence[Run], batches: int) -> bool:
     return moved and all((b.losses, b.predictions) == (a.losses, a.predictions) for b, a in zip(before, after))
 
 
-def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:
+def _constants(before: Sequence[ShortRun], after: Sequence[ShortRun]) -> tuple[float, ...]:
     """The loss of a constant prediction on each seed's rows, from either arm; empty if one is unknown."""
     known = [a.constant if b.constant is None else b.constant for b, a in zip(before, after)]
     return tuple(c for c in known if c is not None) if None not in known else ()
 
 
-def covers(run: Run | None, steps: int) -> bool:
+def covers(run: ShortRun | None, steps: int) -> bool:
     """Whether a run that was already made has the first steps of one that is asked for."""
     return run is not None and (run.failure is not None or bool(run.skipped) or len(run.losses) >= steps)
 
 
-def _value(run: Run, steps: int, trial: Trial) -> float:
+def _value(run: ShortRun, steps: int, trial: Trial) -> float:
     """The number by which a run is judged; NaN if it failed or has no such number."""
     if trial.judged_by == LOSS:
         return mean_end(run, steps)
@@ -188,7 +188,7 @@ def _value(run: Run, steps: int, trial: Trial) -> float:
     return fmean(shares)
 
 
-def mean_end(run: Run, steps: int) -> float:
+def mean_end(run: ShortRun, steps: int) -> float:
     """The mean loss over the last quarter of the first steps; NaN if it failed or any of them is."""
     losses = run.losses[:steps]
     if (run.failure is not None and len(losses) < steps) or not losses:

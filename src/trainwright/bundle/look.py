@@ -32,12 +32,12 @@ def look(request: dict[str, Any]) -> dict[str, dict[str, str]]:
     from trainwright.seams.intercept import install
     from trainwright.seams.isolation.harmless_run import aside
     from trainwright.seams.isolation.offline import offline
-    from trainwright.seams.isolation.tally import Tally
+    from trainwright.seams.isolation.tally import KeptAway
     from trainwright.seams.listening.seen import told as telling
     from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.seams.scripts.running import starting
 
-    script, tally = str(Path(request["script"]).resolve()), Tally()
+    script, tally = str(Path(request["script"]).resolve()), KeptAway()
     install()
     with (
         standing_in({script: request["text"]} if request["text"] else {}),

@@ -32,7 +32,7 @@ RUN_SECONDS, START_SECONDS = 20.0, 90.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class SameFinding:
     """What a candidate must show again."""
 
     rule: str = ""
@@ -53,15 +53,17 @@ class Seen:
         return raised is not None and raised.type == self.error and _alike(raised.message, self.message)
 
 
-def seen_in(report: Report) -> Seen | None:
+def seen_in(report: Report) -> SameFinding | None:
     """What a report names first: the finding, otherwise the exception; None if it names neither."""
     begins = (report.begins,) if report.begins else ()
     first = report.first_cause
     if first is not None:
-        return Seen(rule=first.name, places=(*((first.where,) if first.where else ()), *begins), stage=first.stage)
+        return SameFinding(
+            rule=first.name, places=(*((first.where,) if first.where else ()), *begins), stage=first.stage
+        )
     if report.failure is not None:
         where = (report.failure.where,) if report.failure.where else ()
-        return Seen(error=report.failure.type, message=report.failure.message, places=(*where, *begins))
+        return SameFinding(error=report.failure.type, message=report.failure.message, places=(*where, *begins))
     return None
 
 
@@ -71,7 +73,7 @@ class Search:
 
     script: Path
     arguments: Sequence[str]
-    seen: Seen
+    seen: SameFinding
     seconds: float
     say: Callable[[str], None]
     redact: Callable[[str], str] = str

@@ -22,8 +22,9 @@ from trainwright.core.trial import Outcome, Trial
 from trainwright.core.verdict import Shown, Verdict
 
 __all__ = [
-    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Fate", "Finding", "Fix", "LibraryWarning", "NamedRows", "Number",
-    "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword", "RenameFunction",
-    "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword", "Severity",
-    "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair", "role_of_split", "rule",
+    "WALKED", "Call", "Diagnosis", "Edit", "Facts", "Failure", "Fate", "Finding", "Fix", "LibraryWarning", "NamedRows",
+    "Number", "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword",
+    "RenameFunction", "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword",
+    "Severity", "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair",
+    "role_of_split", "rule",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ Statement = ast.Assign | ast.AugAssign
 
 
 @dataclass(eq=False)
-class Tally:
+class CountingStatement:
     """A statement that gets a number of evaluated batches, and its variable."""
 
     statement: Statement
@@ -75,10 +75,10 @@ class Tallies:
     """The statements that get what a model's answers came to."""
 
     def __init__(self) -> None:
-        self._found: dict[Statement, Tally] = {}
+        self._found: dict[Statement, CountingStatement] = {}
 
     @property
-    def each(self) -> Sequence[Tally]:
+    def each(self) -> Sequence[CountingStatement]:
         """In their order."""
         return [*self._found.values()]
 
@@ -94,14 +94,14 @@ class Tallies:
             frame = frame.f_back
 
 
-def _begin(statement: Statement, frame: FrameType) -> Tally:
+def _begin(statement: Statement, frame: FrameType) -> CountingStatement:
     loops, owner, file = loops_at(frame, statement.lineno), code_node(frame.f_code), frame.f_code.co_filename
     found: list[WrittenQuotient] = []
     if loops and owner is not None and isinstance(loops[0].node, ast.For):
         found = list(quotients_of(loops[0].node, list(own_nodes(owner)), _scope(frame)))
     around = loops[-1].node if loops else None
     name, begun_at = _origin(_target(statement), frame)
-    return Tally(
+    return CountingStatement(
         statement=statement,
         file=file,
         name=name,

@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 
 from trainwright.adapters.torch import forward_probes
-from trainwright.adapters.torch.called_model import Probe, label_name, rows_of
+from trainwright.adapters.torch.called_model import CalledModel, label_name, rows_of
 from trainwright.adapters.torch.gradients import cuts_of_their_step, gradients_now, graph_facts, share_of_loss
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.optimizer import update_growth
@@ -75,7 +75,7 @@ def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None
     if is_alone:
         rows, size = length(getattr(loader, "dataset", None)), getattr(loader, "batch_size", None)
         left = rows % size if rows and size and not loader.drop_last else 0
-        measured.probe = Probe(
+        measured.probe = CalledModel(
             model=look.roots[0],
             inputs=dict(look.inputs),
             vocabulary=vocabulary_of(model),
@@ -149,7 +149,7 @@ def _measure_influence(facts: Held, measured: Measured) -> None:
         change(facts, LossFacts, unchanged_by_weights=is_unchanged)
 
 
-def _replay_loss(record: StepRecord, probe: Probe) -> float | None:
+def _replay_loss(record: StepRecord, probe: CalledModel) -> float | None:
     """The loss of the recorded calls, made again: the model's own, or its scores in the recorded loss call."""
     output = probe.call(probe.inputs, training=True, seed=1)
     own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import ActiveRepairs, Evaluated
+from trainwright.adapters.base import ActiveRepairs, EvaluatedBatch
 from trainwright.adapters.torch.called_model import label_name, rows_of
 from trainwright.adapters.torch.constant import JudgedLosses, answers_to
 from trainwright.adapters.torch.optimizer import peak_rates
@@ -283,7 +283,7 @@ class Replay:
             group["lr"] = rate
         return record
 
-    def look(self, tape: Tape) -> Evaluated | None:
+    def look(self, tape: Tape) -> EvaluatedBatch | None:
         """The batch in evaluation mode; None if that raised."""
         for module in self._model.modules():
             module.training = False
@@ -292,7 +292,7 @@ class Replay:
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
-        return Evaluated(
+        return EvaluatedBatch(
             loss=float(loss), losses=losses.calls, answers=answers_to(tape.targets, observer.record.scores)
         )
 

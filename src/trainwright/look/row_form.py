@@ -48,7 +48,7 @@ def names_of_items(columns: Mapping[str, torch.Tensor], view: Mapping[str, Any])
 
 
 @dataclass(frozen=True)
-class Cut:
+class CoarserLabels:
     """Labels that the step makes coarser for its loss: cut to integers, or several values made one."""
 
     position: str
@@ -81,7 +81,9 @@ class Cut:
         return np.asarray([self.becomes.get(float(v), v) for v in values], dtype=np.int64)
 
 
-def find_cut(columns: Mapping[str, torch.Tensor], key: str | None, labels: Any, taken: Mapping[str, str]) -> Cut | None:
+def find_cut(
+    columns: Mapping[str, torch.Tensor], key: str | None, labels: Any, taken: Mapping[str, str]
+) -> CoarserLabels | None:
     """The labels of a batch, if the loss gets them coarser; of positions whose values are known by another name, none is."""
     if key is None or not isinstance(labels, torch.Tensor) or labels.is_floating_point() or key in taken.values():
         return None
@@ -89,12 +91,12 @@ def find_cut(columns: Mapping[str, torch.Tensor], key: str | None, labels: Any, 
         if position in taken or value.numel() != labels.numel():
             continue
         if value.is_floating_point() and is_equal(value.trunc(), labels):
-            return Cut(position, key, None)
+            return CoarserLabels(position, key, None)
         pairs = list(zip(value.reshape(-1).tolist(), labels.reshape(-1).tolist()))
         becomes = {float(one): int(other) for one, other in pairs}
         is_mapped = all(becomes[float(one)] == int(other) for one, other in pairs)
         if is_mapped and 2 <= len(becomes) <= len(pairs) / _EACH_SEEN and len(set(becomes.values())) < len(becomes):
-            return Cut(position, key, becomes)
+            return CoarserLabels(position, key, becomes)
     return None
 
 

@@ -24,8 +24,8 @@ from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
 from trainwright.look.row_form import find_cut, find_mispaired, is_equal, names_of_items, rename_columns
-from trainwright.look.sliced_rows import Evaluated, Sliced, find_arrays, find_evaluated, set_of
-from trainwright.look.state import Given, Look, Sets, Trainings
+from trainwright.look.sliced_rows import LoaderlessPass, Sliced, find_arrays, find_evaluated, set_of
+from trainwright.look.state import GivenBatch, Look, Sets, Trainings
 from trainwright.probes.splits.labels import batch_order
 from trainwright.seams.failures.blame import is_own, passed_on
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -82,11 +82,11 @@ def note_sets(look: Look, looking: Trainings) -> None:
     )
 
 
-def _give_rows(sliced: Sliced) -> Given:
+def _give_rows(sliced: Sliced) -> GivenBatch:
     """The rows of the first batch that were looked up in the arrays, as a loader of them would give them."""
     rows = set_of(sliced.columns, sliced)
     columns = {str(number): rows.tensors[number][list(sliced.at)].clone() for number in range(len(sliced.columns))}
-    return Given(columns=columns, is_mapping=False, numbers=sliced.at, data=rows, loader=None)
+    return GivenBatch(columns=columns, is_mapping=False, numbers=sliced.at, data=rows, loader=None)
 
 
 def places_of_held(loader: Any) -> dict[str, Place]:
@@ -183,7 +183,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
         facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
 
 
-def _find_evaluated(sets: Sets) -> Evaluated | None:
+def _find_evaluated(sets: Sets) -> LoaderlessPass | None:
     """The rows that a training without a loader is evaluated on, which are added to its sets."""
     if sets.sliced is None or sets.watched is None:
         return None
@@ -206,7 +206,7 @@ def _read(name: str, data: Any, sets: Sets) -> Split | None:
     return sets.cut.apply(split) if sets.cut is not None else split
 
 
-def _is_changed(given: Given) -> bool:
+def _is_changed(given: GivenBatch) -> bool:
     """Whether a set gives other rows for the first batch than it gave then, although it gives the same ones each time."""
     if not given.numbers or length(given.data) is None:
         return False

@@ -28,7 +28,7 @@ class Sliced:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated:
+class LoaderlessPass:
     """Rows that the model has answered without gradients and without a loader, in one pass."""
 
     rows: np.ndarray
@@ -73,7 +73,9 @@ def _list_sources(rows: torch.Tensor, scope: Mapping[str, Any]) -> Iterator[tupl
                 yield value, at
 
 
-def find_evaluated(passes: Sequence[Evaluated], sliced: Sliced, key: str, scope: Mapping[str, Any]) -> Evaluated | None:
+def find_evaluated(
+    passes: Sequence[LoaderlessPass], sliced: Sliced, key: str, scope: Mapping[str, Any]
+) -> LoaderlessPass | None:
     """The first evaluation of rows like those of training that no step was made with, unless the script calls them so."""
     inputs = [array for name, array in sliced.columns.items() if name != key]
     labels = sliced.columns[key]

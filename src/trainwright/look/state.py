@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.called_model import CalledModel
 from trainwright.core import Facts, Place
 from trainwright.look.called import LiveOptimizers, is_same
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.replay import Replay
-from trainwright.look.row_form import Cut
-from trainwright.look.sliced_rows import Evaluated, Sliced
+from trainwright.look.row_form import CoarserLabels
+from trainwright.look.sliced_rows import LoaderlessPass, Sliced
 from trainwright.seams.torch.all_pairs import Pairing
-from trainwright.seams.torch.gates import Gates, Passed
+from trainwright.seams.torch.gates import GateLog, Gates
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import Mispaired
 
@@ -40,14 +40,14 @@ class Phase(IntEnum):
 class Measured:
     """What is kept of the first step."""
 
-    passed: Passed
+    passed: GateLog
     record: StepRecord
     optimizers: list[Any]
     view: dict[str, Any]
     """The batch as the model and the loss were given it."""
     key: str | None
     """The name of its labels in the view."""
-    probe: Probe | None = None
+    probe: CalledModel | None = None
     gradients: dict[str, Any] = field(default_factory=dict)
     """As the first step used them."""
     suspects: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class GivenBatch:
     """A batch that a loader has given."""
 
     columns: Mapping[str, torch.Tensor]
@@ -73,10 +73,10 @@ class Given:
 class Watched(Protocol):
     """What the run's watchers know."""
 
-    def list_given(self) -> Sequence[Given]:
+    def list_given(self) -> Sequence[GivenBatch]:
         """The batches that loaders have given last, the last one first."""
 
-    def list_evaluated(self, training: int) -> Sequence[Evaluated]:
+    def list_evaluated(self, training: int) -> Sequence[LoaderlessPass]:
         """What a training's model has answered without gradients and without a loader."""
 
     def list_labels(self, training: int) -> Sequence[np.ndarray]:
@@ -98,11 +98,11 @@ class Sets:
     """The training's lines, by their roles."""
     batch_size: int = 0
     drops_last: bool = False
-    given: Given | None = None
+    given: GivenBatch | None = None
     """The batch of the first step."""
     placed: Mapping[str, str] = field(default_factory=dict)
     """The name in the step of each column of the batch."""
-    cut: Cut | None = None
+    cut: CoarserLabels | None = None
     kind: Any
     """The training's, a `LoopTraining` (`of_loop.py`)."""
     mispaired: Mispaired | None = None
@@ -215,7 +215,7 @@ class Look:
         return self.observer.record
 
     @property
-    def passed(self) -> Passed:
+    def passed(self) -> GateLog:
         """What reached the gates in the first update."""
         assert self.gates is not None
         return self.measured.passed if self.measured is not None else self.gates.passed

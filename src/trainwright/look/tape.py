@@ -23,7 +23,7 @@ MOST_CALLS, MOST_KEPT_VALUES = 256, 4_000_000
 
 
 @dataclass(frozen=True)
-class Made:
+class TapeTensor:
     """The tensor that a call of the tape has made, by its number."""
 
     number: int
@@ -105,7 +105,7 @@ class Tape:
     def _replace(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if (known := self._numbers.get(id(value))) is not None:
-                return Made(known[1])
+                return TapeTensor(known[1])
             self._kept[id(value)] = value
             self.is_whole &= value.is_leaf or not value.requires_grad  # or of a call that was not seen
             return value
@@ -117,7 +117,7 @@ class Tape:
 
 
 def _put_in(value: Any, made: Mapping[int, torch.Tensor]) -> Any:
-    if isinstance(value, Made):
+    if isinstance(value, TapeTensor):
         return made[value.number]
     if type(value) is dict:
         return {key: _put_in(one, made) for key, one in value.items()}

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Evaluated
+from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.data.odd_rows import Items, RowStep, Step
-from trainwright.adapters.learning import Judged, Passed, Trained
+from trainwright.adapters.learning import ForwardPass, Judged, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
 from trainwright.adapters.torch.constant import JudgedLosses
@@ -73,14 +73,14 @@ class TrainerLearner(Trained):
     def count_rows(self, batch: Any) -> int:
         return _count_rows(batch)
 
-    def passed(self, batch: Any, chosen: frozenset[int] | None) -> Passed | None:
+    def passed(self, batch: Any, chosen: frozenset[int] | None) -> ForwardPass | None:
         record = PassRecord(self.model, _count_rows(batch), sketch, chosen)
         if not record.rows:
             return None
         judged = self._judged(batch, record.watching())
         if judged is None or not record.complete:
             return None
-        return Passed(given=record.given, results=record.results, losses=judged.calls)
+        return ForwardPass(given=record.given, results=record.results, losses=judged.calls)
 
     def judged(self, batch: Any) -> Judged | None:
         return self._judged(batch, contextlib.nullcontext())
@@ -94,7 +94,7 @@ class TrainerLearner(Trained):
         """The name of a batch's labels."""
         return next((name for name in [*self.trainer.label_names, "labels", "label"] if name in batch), None)
 
-    def look(self, batch: Mapping[str, Any]) -> Evaluated | None:
+    def look(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
         """A batch's loss and answers, without updates; None if that raised."""
         trainer, loss = self.trainer, math.nan
         model = trainer.model
@@ -108,10 +108,10 @@ class TrainerLearner(Trained):
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
         if record.failure is not None:
             return None
-        return Evaluated(loss=loss, losses=seen.calls)
+        return EvaluatedBatch(loss=loss, losses=seen.calls)
 
 
-def _calls_of(look: Evaluated) -> Judged:
+def _calls_of(look: EvaluatedBatch) -> Judged:
     """The loss calls that make up a batch's loss."""
     alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
     return Judged(look.loss, alone[-1:] or look.losses)  # others may be of an evaluation within the step

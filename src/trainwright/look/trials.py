@@ -7,7 +7,7 @@ from time import thread_time
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run, Train
+from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.core.repair import Repair
 from trainwright.look.facts import change
@@ -58,7 +58,7 @@ def _trials_of(replay: Replay, until: float) -> Trials:
     def can_try(batches: int, changes: tuple[Repair, ...]) -> bool:
         return len(replay.tapes) >= batches and all(change.seam in OFFERED for change in changes)
 
-    def train(request: Train) -> Run:
+    def train(request: Train) -> ShortRun:
         return short_runs.train(replay, request)
 
     return Trials(train, can_try, replay.step_seconds, until)

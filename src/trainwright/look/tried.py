@@ -7,7 +7,7 @@ from time import thread_time
 from typing import Any
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run, Train
+from trainwright.adapters.base import ShortRun, Train
 from trainwright.core import Rule
 from trainwright.core.repair import Repair
 from trainwright.core.trial import Outcome, Trial
@@ -33,7 +33,7 @@ class Trials:
 
     def __init__(
         self,
-        train: Callable[[Train], Run],
+        train: Callable[[Train], ShortRun],
         can_try: Callable[[int, tuple[Repair, ...]], bool],
         step_seconds: float,
         until: float,
@@ -42,7 +42,7 @@ class Trials:
         self.outcomes: Outcomes = {}
         self._train, self._can_try, self._step_seconds = train, can_try, step_seconds
         self._until, self._clock = until, clock
-        self._runs: dict[Any, Run] = {}
+        self._runs: dict[Any, ShortRun] = {}
 
     def memorize(self) -> OverfitFacts | None:
         """Steps on one batch; None where only a few could be afforded."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.guess import Guess
-from trainwright.stages.evaluation import Given
+from trainwright.stages.evaluation import SubstitutePredictions
 from trainwright.timing import now
 
 # A score that is unambiguous relative to zero or, after a sigmoid or softmax, to one half.
@@ -35,54 +35,67 @@ CLIPPED = 1e-6
 _OF_SURENESS = re.compile(r"loss|nll|entropy|perplexity|brier|calibration|\bece\b")
 
 
-def others(predictions: Any, labels: Any) -> dict[Given, Any]:
+def others(predictions: Any, labels: Any) -> dict[SubstitutePredictions, Any]:
     """Substitutes for the predictions, which are one array or a tuple of several outputs, each (N, …)."""
     scores = predictions[0] if isinstance(predictions, tuple) and predictions else predictions
-    found: dict[Given, Any] = {}
+    found: dict[SubstitutePredictions, Any] = {}
     if not _are_known(scores, labels, MOST_SCORES):
         return found
     if isinstance(predictions, tuple):
-        found[Given.FIRST_OUTPUT] = scores
+        found[SubstitutePredictions.FIRST_OUTPUT] = scores
     if scores.shape[:-1] == labels.shape and scores.shape[-1] > 1:
         found |= _of_classes(scores, labels)
     elif scores.size == labels.size:
         found |= _of_values(scores, labels)
     if isinstance(predictions, tuple):
-        for given in (Given.PERFECT, Given.INVERTED, Given.PERFECT_TWO_COLUMNS, Given.TWO_COLUMNS):
+        for given in (
+            SubstitutePredictions.PERFECT,
+            SubstitutePredictions.INVERTED,
+            SubstitutePredictions.PERFECT_TWO_COLUMNS,
+            SubstitutePredictions.TWO_COLUMNS,
+        ):
             if given in found:
                 found[given] = (found[given], *predictions[1:])
     return found
 
 
-def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
+def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[SubstitutePredictions, Any]:
     """Perfect scores (…, C) for class labels (…)."""
-    found: dict[Given, Any] = {Given.CLASSES: scores.argmax(-1)}
+    found: dict[SubstitutePredictions, Any] = {SubstitutePredictions.CLASSES: scores.argmax(-1)}
     live = labels[labels != IGNORED]
     if labels.dtype.kind == "f" or not live.size or live.min() < 0 or live.max() >= scores.shape[-1]:
         return found
     classes = np.where(labels == IGNORED, 0, labels)
     perfect = np.full(scores.shape, -SURE, dtype=np.float32)
     np.put_along_axis(perfect, classes[..., None], SURE, axis=-1)
-    return {**found, Given.PERFECT: perfect, Given.INVERTED: -perfect, Given.PERFECT_CLASSES: classes}
+    return {
+        **found,
+        SubstitutePredictions.PERFECT: perfect,
+        SubstitutePredictions.INVERTED: -perfect,
+        SubstitutePredictions.PERFECT_CLASSES: classes,
+    }
 
 
-def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
+def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[SubstitutePredictions, Any]:
     """One score per label: a regression, one output for two classes, or several labels per row."""
     truth = labels.astype(np.float32)
     binary = bool(np.isin(labels, (0, 1)).all())
     if binary and not (scores.min() >= 0 and scores.max() <= 1):
         truth = np.where(labels == 1, SURE, -SURE).astype(np.float32)
     slight = SLIGHT * float(truth.std()) * np.where(np.arange(truth.size) % 2, 1, -1).reshape(truth.shape)
-    found: dict[Given, Any] = {
-        Given.ALIGNED: scores.reshape(labels.shape),
-        Given.PERFECT: truth.reshape(scores.shape),
-        Given.PERFECT_ALIGNED: truth,
-        Given.NEAR_ALIGNED: (truth + slight).astype(np.float32),
-        Given.INVERTED: -truth.reshape(scores.shape),
+    found: dict[SubstitutePredictions, Any] = {
+        SubstitutePredictions.ALIGNED: scores.reshape(labels.shape),
+        SubstitutePredictions.PERFECT: truth.reshape(scores.shape),
+        SubstitutePredictions.PERFECT_ALIGNED: truth,
+        SubstitutePredictions.NEAR_ALIGNED: (truth + slight).astype(np.float32),
+        SubstitutePredictions.INVERTED: -truth.reshape(scores.shape),
     }
     if scores.ndim == 2 and scores.shape[1] == 1 and binary:
         middle = 0.5 if truth.max() <= 1 else 0.0
-        for given, column in ((Given.TWO_COLUMNS, scores), (Given.PERFECT_TWO_COLUMNS, found[Given.PERFECT])):
+        for given, column in (
+            (SubstitutePredictions.TWO_COLUMNS, scores),
+            (SubstitutePredictions.PERFECT_TWO_COLUMNS, found[SubstitutePredictions.PERFECT]),
+        ):
             found[given] = np.concatenate([np.full_like(column, middle), column], axis=1)
     return found
 

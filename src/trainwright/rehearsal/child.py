@@ -23,7 +23,7 @@ from pathlib import Path
 
 from trainwright.rehearsal.landlock import forbid_writes
 from trainwright.rehearsal.request import KERNEL, REFUSED, Request, Work
-from trainwright.rehearsal.sandbox import Refused, Sandbox, enter_sandbox, part_files
+from trainwright.rehearsal.sandbox import IsolationRefused, Sandbox, enter_sandbox, part_files
 
 
 def main(file: str, work: Work | None = None) -> None:
@@ -39,7 +39,7 @@ def main(file: str, work: Work | None = None) -> None:
     if request.isolation == KERNEL:
         try:
             sandbox = enter_sandbox(request.scratch, kept)
-        except Refused as error:
+        except IsolationRefused as error:
             print(f"trainwright: {error}", file=sys.stderr)
             sys.exit(REFUSED)
     else:

@@ -12,7 +12,7 @@ from trainwright.errors import ScriptLeft, UnsupportedVersion
 from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
 from trainwright.look.ending import measure_end
 from trainwright.look.kinds import kind_of
-from trainwright.rehearsal.ranks import Compared, compared_by_children, work_as_rank
+from trainwright.rehearsal.ranks import RankNotes, compared_by_children, work_as_rank
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
 
@@ -30,7 +30,7 @@ class Listening:
     repaired_training = 1
     misuse = ""
     """Which framework is too old for a check."""
-    compared = Compared()
+    compared = RankNotes()
     """What processes that the script has started begin to train with."""
     _is_required = False
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.rehearsal.readable import Decoder, Names
+from trainwright.rehearsal.readable import Names, TokenDecoder
 from trainwright.seams.source.places import is_users
 
 # Objects that are looked at, how deep, and entries of a list or mapping; trainings at whose begin that is done.
@@ -110,7 +110,7 @@ def _note_words(names: Names, name: str, words: list[Any]) -> None:
     elif _OF_CLASSES.search(name) or name == "names":
         names.add_classes(words)
     elif len(words) >= FEWEST_WORDS:
-        names.decoders.append(Decoder.of_words(words))
+        names.decoders.append(TokenDecoder.of_words(words))
 
 
 def _note_mapping(names: Names, name: str, value: Mapping[Any, Any]) -> bool:
@@ -131,27 +131,29 @@ def _note_mapping(names: Names, name: str, value: Mapping[Any, Any]) -> bool:
             if not all(map(_DEFAULT.fullmatch, words)):
                 names.add_classes(words)
         elif size >= FEWEST_WORDS:
-            names.decoders.append(Decoder.of_words(words))
+            names.decoders.append(TokenDecoder.of_words(words))
     return True
 
 
-def _decoder(value: Any) -> Decoder | None:
+def _decoder(value: Any) -> TokenDecoder | None:
     """A tokenizer, by what its class can do."""
     kind = type(value)
     if hasattr(kind, "convert_ids_to_tokens") and hasattr(kind, "all_special_ids"):
-        return Decoder(
+        return TokenDecoder(
             decode=lambda ids: value.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False),
             size=len(value),
             special=frozenset(value.all_special_ids),
             padding=value.pad_token_id,
         )
     if hasattr(kind, "id_to_token") and hasattr(kind, "get_vocab_size"):
-        return Decoder(decode=lambda ids: value.decode(ids, skip_special_tokens=False), size=value.get_vocab_size())
+        return TokenDecoder(
+            decode=lambda ids: value.decode(ids, skip_special_tokens=False), size=value.get_vocab_size()
+        )
     if hasattr(kind, "IdToPiece") and hasattr(kind, "GetPieceSize"):
-        return Decoder(decode=lambda ids: value.Decode(ids), size=value.GetPieceSize())
+        return TokenDecoder(decode=lambda ids: value.Decode(ids), size=value.GetPieceSize())
     if hasattr(kind, "decode_single_token_bytes") and hasattr(kind, "n_vocab"):
-        return Decoder(decode=value.decode, size=value.n_vocab)
+        return TokenDecoder(decode=value.decode, size=value.n_vocab)
     if hasattr(kind, "get_vocabulary"):
         words = [str(word) for word in value.get_vocabulary()]
-        return Decoder.of_words(words) if len(words) >= FEWEST_WORDS else None
+        return TokenDecoder.of_words(words) if len(words) >= FEWEST_WORDS else None
     return None

@@ -109,7 +109,7 @@ class RankListening:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class RankNotes:
     """What the first of several processes tells of all of them."""
 
     looks: list[Looked] = field(default_factory=list)
@@ -136,19 +136,19 @@ def work_as_rank(work: Callable[[], Any], measure: Callable[[Exception], Any]) -
         if here is None or not here.rank:
             listening.looks = [Looked(0, measure(error), is_end=True)]
     if listening.looks:
-        compared = Compared(looks=listening.looks, remarks=listening.remarks, failure=failure)
+        compared = RankNotes(looks=listening.looks, remarks=listening.remarks, failure=failure)
         said = base64.b64encode(pickle.dumps(compared)).decode()
         Exchange(os.getppid()).put(_COMPARED, {"said": said})
     os._exit(0)  # past the handlers of the script that was copied
 
 
-def compared_by_children() -> Compared | None:
+def compared_by_children() -> RankNotes | None:
     """What the first of the processes that this one has started has told, if it has."""
     exchange = Exchange(os.getpid())
     if (kept := exchange.get(_COMPARED)) is None:
         return None
     exchange.clear()
-    found: Compared = pickle.loads(base64.b64decode(kept["said"]))  # by a fork of this process
+    found: RankNotes = pickle.loads(base64.b64decode(kept["said"]))  # by a fork of this process
     return found
 
 

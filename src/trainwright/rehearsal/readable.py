@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import MASKED, ORDINARY, PADDING, SPECIAL, SamplePart, Span
-from trainwright.rehearsal.record import Floats, Kind, Output, Sampled
+from trainwright.rehearsal.record import Floats, LabelKind, Output, Sampled
 from trainwright.rehearsal.sampling import FEW, Arrays, read_places
 
 # Characters of a text, columns of a table, points of a line and lines of a series that are shown.
@@ -37,7 +37,7 @@ _OUTSIDE = 0.05
 
 
 @dataclass(kw_only=True)
-class Decoder:
+class TokenDecoder:
     """Turns token ids into text."""
 
     decode: Callable[[list[int]], str]
@@ -47,7 +47,7 @@ class Decoder:
     words: tuple[str, ...] = ()
 
     @classmethod
-    def of_words(cls, words: Sequence[str]) -> Decoder:
+    def of_words(cls, words: Sequence[str]) -> TokenDecoder:
         """By a list of words; single characters are joined without spaces."""
         short = sum(len(word) == 1 for word in words) > 0.8 * len(words)
         known = tuple(words)
@@ -64,7 +64,7 @@ class Decoder:
 class Names:
     """What the script's variables say of its numbers."""
 
-    decoders: list[Decoder] = field(default_factory=list)
+    decoders: list[TokenDecoder] = field(default_factory=list)
     classes: list[tuple[str, ...]] = field(default_factory=list)
     columns: list[tuple[str, ...]] = field(default_factory=list)
     normalizations: list[tuple[Floats, Floats]] = field(default_factory=list)
@@ -79,18 +79,18 @@ class Names:
 
     def classes_of(self, output: Output) -> tuple[str, ...]:
         """The names of an output's classes; empty: they are not known, or not for sure."""
-        count = 2 if output.kind == Kind.BINARY and output.width == 1 else output.width
-        return () if output.kind == Kind.NUMBERS else _only(self.classes, count)
+        count = 2 if output.kind == LabelKind.BINARY and output.width == 1 else output.width
+        return () if output.kind == LabelKind.NUMBERS else _only(self.classes, count)
 
     def words_of(self, output: Output) -> tuple[str, ...]:
         """The words that an output chooses from, one of a list of so many; empty: the same."""
-        return _only([one.words for one in self.decoders], output.width) if output.kind == Kind.CLASSES else ()
+        return _only([one.words for one in self.decoders], output.width) if output.kind == LabelKind.CLASSES else ()
 
     def columns_of(self, width: int) -> tuple[str, ...]:
         """The names of so many columns; the same."""
         return _only(self.columns, width)
 
-    def decoder(self, highest: int) -> Decoder | None:
+    def decoder(self, highest: int) -> TokenDecoder | None:
         """What turns ids up to this one into text: a tokenizer before a list of words, the largest of these."""
         fit = [one for one in self.decoders if one.size > highest]
         return next((one for one in reversed(fit) if not one.words), max(fit, key=lambda one: one.size, default=None))
@@ -108,7 +108,7 @@ def read_all(samples: list[tuple[Sampled, Arrays]], names: Names) -> list[Sample
     return [_read(sample, inputs, names, names.decoder(highest)) for sample, inputs in samples]
 
 
-def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: Decoder | None) -> Sampled:
+def _read(sample: Sampled, inputs: Arrays, names: Names, decoder: TokenDecoder | None) -> Sampled:
     tokens = tokens_of(inputs)
     several = len({array.shape for _, array in inputs if array.dtype.kind == "f"}) > 1
     parts = []
@@ -179,7 +179,11 @@ def _is_shifted(sample: Sampled, good: NDArray[np.bool_], tokens: NDArray[Any]) 
 
 
 def _text(
-    name: str, ids: NDArray[Any], mask: NDArray[Any] | None, counts: NDArray[np.bool_] | None, decoder: Decoder | None
+    name: str,
+    ids: NDArray[Any],
+    mask: NDArray[Any] | None,
+    counts: NDArray[np.bool_] | None,
+    decoder: TokenDecoder | None,
 ) -> SamplePart:
     kinds = []
     for place, token in enumerate(ids.tolist()):
@@ -208,11 +212,11 @@ def _text(
     return SamplePart(name=name, form="text", note=", ".join([*notes, *([cut] if cut else [])]), spans=shown)
 
 
-def _decoded(ids: list[int], decoder: Decoder | None) -> str:
+def _decoded(ids: list[int], decoder: TokenDecoder | None) -> str:
     return " ".join(map(str, ids)) + " " if decoder is None else decoder.decode(ids)
 
 
-def _padding(ids: list[int], decoder: Decoder | None) -> str:
+def _padding(ids: list[int], decoder: TokenDecoder | None) -> str:
     return f" {_decoded(ids[:1], decoder).strip()}{f' × {len(ids):,}' if len(ids) > 1 else ''} "
 
 
@@ -265,10 +269,10 @@ def _thinned(values: Floats) -> tuple[float, ...]:
     return tuple(float(one) for part in parts for one in (part.min(), part.max()))
 
 
-def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: Decoder | None) -> tuple[Span, ...]:
+def _target(sample: Sampled, tokens: Arrays, names: Names, decoder: TokenDecoder | None) -> tuple[Span, ...]:
     """The labels that count, of a row that has many: as text where they are tokens, otherwise by name."""
     labels = sample.labels
-    if sample.output.kind != Kind.CLASSES or len(labels) < 2:
+    if sample.output.kind != LabelKind.CLASSES or len(labels) < 2:
         return ()
     good = labels[(labels != sample.ignored) & (labels >= 0)].astype(np.int64)
     classes = names.classes_of(sample.output)

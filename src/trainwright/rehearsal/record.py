@@ -24,7 +24,7 @@ Integers = NDArray[np.integer[Any]]
 SAMPLED_WIDTH, TOKEN_GROUPS = 64, 512
 
 
-class Kind(StrEnum):
+class LabelKind(StrEnum):
     """What the labels of an output are."""
 
     CLASSES = "classes"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     """One or several numbers a row."""
 
 
-class Source(StrEnum):
+class PairSource(StrEnum):
     """How outputs and their labels were seen together; the surest first."""
 
     LOSS = "loss"
@@ -56,7 +56,7 @@ class Source(StrEnum):
 class Output:
     """One output of the model, with labels of its own."""
 
-    kind: Kind
+    kind: LabelKind
     width: int
     """How many classes, or how many numbers a row."""
     number: int = 0
@@ -64,7 +64,7 @@ class Output:
 
     def __str__(self) -> str:
         numbers = "number" if self.width == 1 else "or more numbers" if self.width >= SAMPLED_WIDTH else "numbers"
-        unit = {Kind.CLASSES: "classes", Kind.NUMBERS: numbers, Kind.BINARY: "yes or no"}[self.kind]
+        unit = {LabelKind.CLASSES: "classes", LabelKind.NUMBERS: numbers, LabelKind.BINARY: "yes or no"}[self.kind]
         return f"{self.width} {unit}" + (f", output {self.number + 1}" if self.number else "")
 
 
@@ -101,7 +101,7 @@ class Answers:
     """The number of the evaluation pass, in `Record.passes`."""
     data: int = 0
     """The set that the rows come from; 0: unknown."""
-    source: Source = Source.LOSS
+    source: PairSource = PairSource.LOSS
     loss: float | None = None
     """The value of the loss, where it is a plain mean over the rows."""
     is_noisy: bool = False
@@ -155,7 +155,7 @@ class Number:
 
 
 @dataclass(kw_only=True)
-class Kept:
+class KeptWeights:
     """Weights that were saved to a file or copied."""
 
     update: int
@@ -277,7 +277,7 @@ class Best:
 
 
 @dataclass(kw_only=True)
-class Probe:
+class InputProbe:
     """What a change of a model's inputs does to its answers, tried after the run in evaluation mode."""
 
     model: int
@@ -297,7 +297,7 @@ class Sampled:
     trains: bool
     data: int
     model: int
-    source: Source
+    source: PairSource
     number: int | None
     inputs: list[tuple[str, NDArray[Any]]]
     """As the model received them; empty once they are `parts`."""
@@ -347,11 +347,11 @@ class Record(Facts):
     numbers: list[Number] = field(default_factory=list)
     guesses: dict[str, Guess] = field(default_factory=dict)
     """What guessing gives by the script's own metric functions, under the names of `numbers`."""
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[KeptWeights] = field(default_factory=list)
     loaded: list[Loaded] = field(default_factory=list)
     best: list[Best] = field(default_factory=list)
     parameters: list[Parameter] = field(default_factory=list)
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[InputProbe] = field(default_factory=list)
     warnings: list[LibraryWarning] = field(default_factory=list)
     ended: Ended = field(default_factory=Ended)
     earlier: list[Ended] = field(default_factory=list)

@@ -23,7 +23,7 @@ from trainwright.rehearsal.record import (
     Drawn,
     Floats,
     Integers,
-    Kind,
+    LabelKind,
     Number,
     Output,
     Pass,
@@ -230,7 +230,7 @@ class Recorder:
     def count_labels(self, output: Output, labels: NDArray[Any]) -> None:
         """Count the labels of a training call: all of its rows, not only those that are kept."""
         counts = self.record.trained_labels.setdefault(output, TrainedLabels())
-        if output.kind == Kind.CLASSES:
+        if output.kind == LabelKind.CLASSES:
             values, times = np.unique(labels, return_counts=True)
             counts.classes.update(dict(zip(values.tolist(), times.tolist())))
             return
@@ -277,7 +277,7 @@ class Recorder:
             if key in drawn or len(drawn) < MOST_KEYS:
                 drawn[key] = drawn.get(key, 0) + 1
                 first.setdefault(key, self.record.updates)
-            if output.kind == Kind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
+            if output.kind == LabelKind.CLASSES and (key in torn or len(torn) < MOST_KEYS):
                 torn.setdefault(key, Counter())[int(labels[index])] += 1
             if inputs is not None and key not in rows and len(rows) < MOST_TRAINED_ROWS:
                 rows[key] = inputs[index], labels[index]
@@ -325,9 +325,9 @@ def asks_for_rows(argnums: int | Collection[int], args: Sequence[Any], leaves: C
 
 def _number_soft_labels(record: Record) -> None:
     """Make numbers of the outputs whose labels lie between no and yes: of the evaluation's, if there are any."""
-    for output in sorted({one.output for one in record.answers if one.output.kind == Kind.BINARY}):
+    for output in sorted({one.output for one in record.answers if one.output.kind == LabelKind.BINARY}):
         if _is_soft(record, output):
-            _rename(record, output, _free(record, Output(Kind.NUMBERS, output.width, output.number)))
+            _rename(record, output, _free(record, Output(LabelKind.NUMBERS, output.width, output.number)))
 
 
 def _is_soft(record: Record, output: Output) -> bool:

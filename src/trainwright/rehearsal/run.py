@@ -24,7 +24,7 @@ from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
-from trainwright.rehearsal.ranks import Compared, RankListening
+from trainwright.rehearsal.ranks import RankListening, RankNotes
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_rows import Ended
 from trainwright.rehearsal.recorder import Recorder
@@ -41,7 +41,7 @@ from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import aside
 from trainwright.seams.isolation.offline import offline
 from trainwright.seams.isolation.refused import is_refusal
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.listening.hearing import Hearing, heard_by
 from trainwright.seams.listening.seen import told
 from trainwright.seams.processes import Exchange
@@ -77,7 +77,7 @@ def run_script(
         progress: the descriptor of the file in which the run tells how far it is.
         work: is run in the script's place.
     """
-    tally, recorder, limits = Tally(), Recorder(), Limits(request.seconds)
+    tally, recorder, limits = KeptAway(), Recorder(), Limits(request.seconds)
     recorder.record.isolation = request.isolation
     telling = _Telling(recorder, limits, progress)
     _limit_updates(recorder, limits, telling, work.most_updates if work is not None else None)
@@ -121,7 +121,7 @@ def run_script(
         seen.imported = list_imported(environment) if work is None else None
         if rank is not None:
             rank.note_failure(left[1])
-        compared = Compared(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
+        compared = RankNotes(looks=rank.looks, remarks=rank.remarks) if rank is not None else LISTENING.compared
         _note_compared(seen, compared)
         telling.tell()
         if sandbox is not None:
@@ -146,7 +146,7 @@ def _put_repairs_in_force(request: Request) -> None:
         LISTENING.repaired_training = wanted[0].looked.training
 
 
-def _note_compared(seen: Record, compared: Compared) -> None:
+def _note_compared(seen: Record, compared: RankNotes) -> None:
     """Note what the processes of a training begin with, as far as they differ."""
     seen.looks, seen.remarks = [*seen.looks, *compared.looks], (*seen.remarks, *compared.remarks)
     seen.ended.failure = seen.ended.failure or compared.failure
@@ -178,7 +178,7 @@ def _starting(request: Request, recorder: Recorder, work: Work | None) -> contex
     return contextlib.nullcontext(start)
 
 
-def _run_attempts(request: Request, recorder: Recorder, tally: Tally, work: Work | None) -> Any:
+def _run_attempts(request: Request, recorder: Recorder, tally: KeptAway, work: Work | None) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(forced=request.device == "cpu")
     with (
@@ -213,7 +213,7 @@ def _run_once(start: Callable[[], Any], recorder: Recorder) -> tuple[Any, BaseEx
         sys.stdout = before
 
 
-def _note_end(error: BaseException | None, recorder: Recorder, tally: Tally) -> None:
+def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) -> None:
     ended = recorder.record.ended
     ended.update = recorder.record.updates
     if isinstance(error, ScriptLeft):  # of a training with several processes all is said
@@ -244,7 +244,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: Tally) -> 
         ended.failure = failure_told(error)
 
 
-def _withheld(error: BaseException, record: Record, tally: Tally) -> str:
+def _withheld(error: BaseException, record: Record, tally: KeptAway) -> str:
     """What an exception wants that a check keeps from the script; empty: nothing."""
     if record.trainings and _wants_network(error):
         return "it wants another machine, which a rehearsal does not reach once training has begun"

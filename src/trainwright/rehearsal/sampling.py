@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Sampled, Source
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, PairSource, Sampled
 
 # How many rows are kept for each reason.
 CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3, TORN: 2}
@@ -27,7 +27,7 @@ FEWEST_ROWS = 32
 # Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`).
 FEW = 4
 # The output of a row of which no answer is known.
-UNKNOWN = Output(Kind.NUMBERS, 0)
+UNKNOWN = Output(LabelKind.NUMBERS, 0)
 _GOLDEN = 0x9E3779B97F4A7C15
 
 Arrays = list[tuple[str, NDArray[Any]]]
@@ -192,12 +192,12 @@ def _reasons(
         order = (answers.keys[first] & 0xFFFFFFFF) + answers.labels[first].reshape(len(first), -1)[:, 0] / 1000
         found[TORN] = np.where(offer.torn[first], order, -np.inf)
     labels = answers.labels[first].reshape(len(first), -1)
-    if answers.output.kind == Kind.BINARY and 1 < answers.output.width <= MOST_CLASSES and not many:
+    if answers.output.kind == LabelKind.BINARY and 1 < answers.output.width <= MOST_CLASSES and not many:
         for number, on in enumerate((labels > 0.5).T):
             if on.any() and number not in known.classes:
                 found[f"{OF_CLASS} {number}"] = np.where(on, 0.0, -np.inf)
             known.classes[number] += int(on.sum())
-    elif answers.output.kind != Kind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
+    elif answers.output.kind != LabelKind.NUMBERS and answers.output.width <= MOST_CLASSES and not many:
         labels = labels[:, 0]
         for label, count in zip(*(one.tolist() for one in np.unique(labels, return_counts=True)), strict=True):
             if int(label) not in known.classes:
@@ -208,11 +208,11 @@ def _reasons(
 
 def _losses(answers: Answers) -> Floats | None:
     """A loss for each answer, by what its kind means."""
-    if answers.output.kind == Kind.CLASSES or answers.values is None:
+    if answers.output.kind == LabelKind.CLASSES or answers.values is None:
         return answers.log_losses
     labels = answers.labels.reshape(len(answers.labels), -1).astype(np.float64)
     values = answers.values.reshape(labels.shape).astype(np.float64)
-    if answers.output.kind == Kind.BINARY:
+    if answers.output.kind == LabelKind.BINARY:
         sure = np.clip(np.where(labels > 0.5, values, 1 - values), 1e-7, 1.0)
         return np.asarray(-np.log(sure).mean(1))
     return np.asarray(((labels - values) ** 2).mean(1))
@@ -251,7 +251,7 @@ def _broken(number: int | None) -> Sampled:
         trains=True,
         data=0,
         model=0,
-        source=Source.LOADER,
+        source=PairSource.LOADER,
         number=number,
         inputs=[],
         labels=np.zeros(0),

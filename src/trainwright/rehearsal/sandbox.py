@@ -34,7 +34,7 @@ _VIRTUAL = {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue"
             "bpf", "pstore", "configfs", "fusectl", "hugetlbfs", "binfmt_misc", "autofs", "rpc_pipefs"}  # fmt: skip
 
 
-class Refused(OSError):
+class IsolationRefused(OSError):
     """The kernel does not grant the isolation here."""
 
 
@@ -67,12 +67,12 @@ def enter_sandbox(scratch: Path, kept: Sequence[Path] = ()) -> Sandbox:
         kept: folders in which what is written lasts.
 
     Raises:
-        Refused: if the kernel does not grant it; the process must then end, since it may be half isolated.
+        IsolationRefused: if the kernel does not grant it; the process must then end, since it may be half isolated.
     """
     if not sys.platform.startswith("linux"):
-        raise Refused("there are no namespaces outside Linux")
+        raise IsolationRefused("there are no namespaces outside Linux")
     if threading.active_count() > 1:
-        raise Refused("a process of several threads cannot be isolated")
+        raise IsolationRefused("a process of several threads cannot be isolated")
     here = Path.cwd()
     folders = list(_writable_folders())
     try:
@@ -84,7 +84,7 @@ def enter_sandbox(scratch: Path, kept: Sequence[Path] = ()) -> Sandbox:
             _mount(f"/proc/self/fd/{original}", str(folder), None, _BIND, None)
             os.close(original)
     except OSError as error:
-        raise Refused(error.errno, f"isolation by the kernel: {error}") from error
+        raise IsolationRefused(error.errno, f"isolation by the kernel: {error}") from error
     os.chdir(here)  # the same path, in the overlay now
     return sandbox
 
@@ -128,7 +128,7 @@ def cut_network() -> None:
     """From now on, this thread and what it starts know no other machine.
 
     Raises:
-        Refused: if the process is not isolated.
+        IsolationRefused: if the process is not isolated.
     """
     _check(_library().unshare(_NEWNET), "a network of its own")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -145,7 +145,7 @@ def _library() -> ctypes.CDLL:
 def _check(result: int, what: str) -> None:
     if result:
         number = ctypes.get_errno()
-        raise Refused(number, f"{what}: {os.strerror(number)}")
+        raise IsolationRefused(number, f"{what}: {os.strerror(number)}")
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None) -> None:
@@ -178,7 +178,7 @@ def _lay_overlays(folders: Sequence[Path], scratch: Path) -> Sandbox:
         options = f"lowerdir=/proc/self/fd/{lower},upperdir=/proc/self/fd/{written},workdir=/proc/self/fd/{work}"
         try:
             _mount("overlay", str(folder), "overlay", 0, f"userxattr,{options}")
-        except Refused:  # kernels before 5.11, whose overlays need no such option but privileges
+        except IsolationRefused:  # kernels before 5.11, whose overlays need no such option but privileges
             _mount("overlay", str(folder), "overlay", 0, options)
         os.close(work)
         os.close(lower)
@@ -199,7 +199,7 @@ def _without_mounts(folder: Path, mounts: Sequence[Path]) -> Iterator[Path]:
     """A folder; one in which something is mounted cannot lie below an overlay for an ordinary user, but its members can.
 
     Raises:
-        Refused: if the user may write into such a folder itself.
+        IsolationRefused: if the user may write into such a folder itself.
     """
     if folder.is_symlink() or not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         return
@@ -207,7 +207,7 @@ def _without_mounts(folder: Path, mounts: Sequence[Path]) -> Iterator[Path]:
         yield folder
         return
     if os.access(folder, os.W_OK):
-        raise Refused(f"{folder} can be written to and holds mounts")
+        raise IsolationRefused(f"{folder} can be written to and holds mounts")
     for one in sorted(folder.iterdir()):
         if one not in mounts:
             yield from _without_mounts(one, mounts)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trainwright.core import Finding
 from trainwright.core.sample import OF_CLASS, TORN, WORST, Sample
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Kind, Output, Sampled
+from trainwright.rehearsal.record import SAMPLED_WIDTH, LabelKind, Output, Sampled
 
 # Rows of one set and output that are shown, and sets.
 MOST_SAMPLES, MOST_SETS = 8, 4
@@ -51,7 +51,7 @@ def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> 
         rows_of: `held-out` or `training`.
     """
     label, answer, right = _label_and_answer(one, numbered(names, one.output))
-    yes = one.values is not None and one.output.kind == Kind.BINARY and one.output.width == 1
+    yes = one.values is not None and one.output.kind == LabelKind.BINARY and one.output.width == 1
     probability = one.certainty
     if yes and one.values is not None:
         probability = float(max(one.values[0], 1 - one.values[0]))
@@ -73,22 +73,22 @@ def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> 
 
 def numbered(names: tuple[str, ...], output: Output) -> dict[int, str]:
     """The classes that have a name, beside their number."""
-    if output.kind == Kind.BINARY and output.width > 1:
+    if output.kind == LabelKind.BINARY and output.width > 1:
         return dict(enumerate(names))
     return {number: f"{number} ({name})" for number, name in enumerate(names)}
 
 
 def _label_and_answer(one: Sampled, names: dict[int, str]) -> tuple[str, str, bool | None]:
-    if one.output.kind == Kind.CLASSES and len(one.labels) > 1:
+    if one.output.kind == LabelKind.CLASSES and len(one.labels) > 1:
         counted = "" if one.right is None else f"{one.right[0]:,} of {one.right[1]:,} labels right"
         return "", counted, None
     if not len(one.labels):
         return "", "", None
-    if one.output.kind == Kind.CLASSES:
+    if one.output.kind == LabelKind.CLASSES:
         label, guess = int(one.labels[0]), one.guess
         answer = "" if guess is None else names.get(guess, str(guess))
         return names.get(label, str(label)), answer, None if guess is None else guess == label
-    if one.output.kind == Kind.BINARY:
+    if one.output.kind == LabelKind.BINARY:
         labels, answers = one.labels > 0.5, None if one.values is None else one.values > 0.5
         if answers is None or labels.shape != answers.shape:
             return _yes(labels, names), "", None

@@ -252,7 +252,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class StageRow:
     """A row of the table of stages."""
 
     label: str
@@ -261,7 +261,7 @@ class Row:
     why: str
 
 
-def rows(stages: Iterable[StageRun]) -> list[Row]:
+def rows(stages: Iterable[StageRun]) -> list[StageRow]:
     """The stages, one per row; neighboring stages that were not measured for the same reason share a row."""
     parts: list[list[StageRun]] = []
     for run in stages:
@@ -273,14 +273,14 @@ def rows(stages: Iterable[StageRun]) -> list[Row]:
     return [_row(part) for part in parts]
 
 
-def _row(part: Sequence[StageRun]) -> Row:
+def _row(part: Sequence[StageRun]) -> StageRow:
     first, last = part[0], part[-1]
     label = f"{int(first.stage)} {first.stage.label}"
     if first is not last:
         label = f"{int(first.stage)}-{int(last.stage)} {first.stage.label} to {last.stage.label}"
     seconds = sum(run.seconds for run in part)
     time = f"{seconds:.1f} s" if seconds >= 0.05 else ""
-    return Row(label=label, status=first.status, time=time, why=first.why)
+    return StageRow(label=label, status=first.status, time=time, why=first.why)
 
 
 def kept_away(report: Report) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Record, Source
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, PairSource, Record
 from trainwright.review._numbers import Series
-from trainwright.review._rows import Rows
+from trainwright.review._rows import AnsweredRows
 
 # A score is told apart from that of the set from this difference on, and is the mean of the batches up to this one.
 APART, EQUAL = 0.03, 0.005
@@ -25,12 +25,12 @@ class BatchMean:
     """A score that the script reports, beside that of the same rows together."""
 
     series: Series
-    rows: Rows
+    rows: AnsweredRows
     of_set: float
     batches: int
 
 
-def batch_means(record: Record, series: list[Series], held: list[Rows]) -> Iterator[BatchMean]:
+def batch_means(record: Record, series: list[Series], held: list[AnsweredRows]) -> Iterator[BatchMean]:
     """The reported scores that are the mean of the scores of batches, and not the score of the set."""
     for one in series:
         measure = next((name for name, words in _NAMES.items() if words.search(one.words)), None)
@@ -44,9 +44,9 @@ def batch_means(record: Record, series: list[Series], held: list[Rows]) -> Itera
                 yield BatchMean(series=one, rows=rows, of_set=found[-1] or 0.0, batches=len(rows.calls))
 
 
-def _is_read(rows: Rows) -> bool:
+def _is_read(rows: AnsweredRows) -> bool:
     """Whether each row has one class, or one answer of yes or no."""
-    if rows.output.kind == Kind.BINARY:
+    if rows.output.kind == LabelKind.BINARY:
         return rows.output.width == 1 and rows.values is not None
     return rows.guesses is not None and rows.output.width <= MOST_CLASSES
 
@@ -64,7 +64,7 @@ def _looks(series: Series) -> list[tuple[int, float]]:
     return looks[-LOOKS:] if looks and looks[-1][0] == series.updates[-1] else []
 
 
-def _calls(record: Record, rows: Rows, update: int) -> list[Answers]:
+def _calls(record: Record, rows: AnsweredRows, update: int) -> list[Answers]:
     first = rows.calls[0]
     own = first.output, first.model, first.data, first.source, update
     return [
@@ -103,11 +103,15 @@ def _scores(measure: str, labels: Integers, guesses: Integers, classes: Integers
     return np.array([*each, *joined, right.sum() / max(1.0, had.sum())])
 
 
-def accuracy_apart(record: Record, one: Series, rows: Rows) -> tuple[float, bool] | None:
+def accuracy_apart(record: Record, one: Series, rows: AnsweredRows) -> tuple[float, bool] | None:
     """The accuracy of the last whole pass over these rows, and whether what was reported is that of all passes together; None:
     not all rows of the last passes are known, or one of the accuracies that a set has was reported."""
     # Beside a loss, answers are not yet what a threshold or a vote makes of them.
-    if rows.source not in (Source.COMPARISON, Source.METRIC) or not _is_read(rows) or rows.update != one.updates[-1]:
+    if (
+        rows.source not in (PairSource.COMPARISON, PairSource.METRIC)
+        or not _is_read(rows)
+        or rows.update != one.updates[-1]
+    ):
         return None
     passes = [(value, _calls(record, rows, update)) for update, value in zip(one.updates, one.values)]
     last = passes[-LOOKS:]

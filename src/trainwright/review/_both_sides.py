@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.probes.ridge import squared_distances
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Record
-from trainwright.review._rows import Rows
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Record
+from trainwright.review._rows import AnsweredRows
 
 # Values of a run, of which so many differ, and runs of a row that are looked up: those whose hash says so, wherever they lie.
 RUN, DIFFERENT, RUNS_OF_ROW = 4, 3, 64
@@ -158,13 +158,13 @@ class Shared(NamedTuple):
     """The same without the rows of their own group."""
 
 
-def shared_groups(record: Record, rows: Rows) -> Iterator[Shared]:
+def shared_groups(record: Record, rows: AnsweredRows) -> Iterator[Shared]:
     """The columns of groups that carry the label from training to evaluated rows."""
     stored = record.trained_rows.get(rows.output)
     if (
         stored is None
-        or rows.output.kind == Kind.NUMBERS
-        or (rows.output.kind == Kind.BINARY and rows.output.width > 1)
+        or rows.output.kind == LabelKind.NUMBERS
+        or (rows.output.kind == LabelKind.BINARY and rows.output.width > 1)
     ):
         return
     inputs, labels, keys = stored
@@ -199,7 +199,7 @@ def _named(call: Answers) -> Iterator[tuple[tuple[Any, Any], int, int]]:
 
 
 def _judge(name: str, train: _Grouped, test: _Grouped) -> Shared | None:
-    """Rows, their labels and groups."""
+    """AnsweredRows, their labels and groups."""
     (known, known_labels, known_groups), (rows, labels, groups) = train, test
     label_of = dict(zip(known_groups.tolist(), known_labels.tolist(), strict=True))
     _, counts = np.unique(list(label_of.values()), return_counts=True)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.probes.ridge import ridge, squared_distances
-from trainwright.rehearsal.record import Answers, Floats, Integers, Kind, Output, Record
-from trainwright.review._rows import Rows, had_its_chance, mixes_rows
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, Record
+from trainwright.review._rows import AnsweredRows, had_its_chance, mixes_rows
 from trainwright.review._scores import errors_of
 
 # Clearly better: this many standard errors, by so much, and by such a share of what the model leaves; by accuracy and by mean
@@ -56,7 +56,7 @@ class _Scored:
     perfect: float
 
 
-def better_learner(record: Record, rows: Rows) -> Learner | None:
+def better_learner(record: Record, rows: AnsweredRows) -> Learner | None:
     """The simple learner that is clearly better than the model; None if there is none, or nothing to compare."""
     output = rows.output
     is_earlier = bool(record.trainings) and rows.update <= record.trainings[-1].begins
@@ -69,19 +69,19 @@ def better_learner(record: Record, rows: Rows) -> Learner | None:
         theirs, control = _score(output, truth, answers), _score(output, labels, left_out)
         share = FROZEN_ROOM_SHARE if _is_mostly_frozen(record) else ROOM_SHARE
         if _is_clearly_better(theirs, mine, share) and float(control.plain.mean()) >= float(mine.plain.mean()) + GAIN:
-            shift = 1.0 if output.kind == Kind.NUMBERS else 0.0
+            shift = 1.0 if output.kind == LabelKind.NUMBERS else 0.0
             return Learner(
                 name=name,
                 value=float(theirs.plain.mean()) + shift,
                 model=float(mine.plain.mean()) + shift,
                 rows=len(truth),
                 trained=len(labels),
-                measure="R2" if output.kind == Kind.NUMBERS else "accuracy",
+                measure="R2" if output.kind == LabelKind.NUMBERS else "accuracy",
             )
     return None
 
 
-def simple_scores(record: Record, rows: Rows) -> dict[str, float]:
+def simple_scores(record: Record, rows: AnsweredRows) -> dict[str, float]:
     """What the better of the simple learners reaches on evaluated rows, by the name of the score; empty: it was not tried."""
     output, found = rows.output, _tables(record, rows)
     if found is None:
@@ -89,9 +89,9 @@ def simple_scores(record: Record, rows: Rows) -> dict[str, float]:
     train, labels, test, truth, _ = found
     scored = [_score(output, truth, answers) for _, answers, _ in _answers(output, train, labels, test)]
     best = max(scored, key=lambda one: float(one.plain.mean()))
-    if output.kind == Kind.NUMBERS:
+    if output.kind == LabelKind.NUMBERS:
         return {"R2": 1 + float(best.plain.mean())}
-    balanced = {"mean recall": float(best.balanced.mean())} if output.kind == Kind.CLASSES else {}
+    balanced = {"mean recall": float(best.balanced.mean())} if output.kind == LabelKind.CLASSES else {}
     return {"accuracy": float(best.plain.mean()), **balanced}
 
 
@@ -100,7 +100,7 @@ def left_out_scores(output: Output, rows: Floats, labels: NDArray[Any]) -> list[
     prepared = _prepare(rows, rows[:1])
     if prepared is None:
         return []
-    shift = 1.0 if output.kind == Kind.NUMBERS else 0.0
+    shift = 1.0 if output.kind == LabelKind.NUMBERS else 0.0
     return [
         _score(output, labels, left_out).plain + shift
         for _, _, left_out in _answers(output, prepared[0], labels, prepared[1])
@@ -127,10 +127,12 @@ def _is_clearly_better(theirs: _Scored, mine: _Scored, share: float) -> bool:
     return True
 
 
-def _tables(record: Record, rows: Rows) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any], NDArray[Any]] | None:
+def _tables(
+    record: Record, rows: AnsweredRows
+) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any], NDArray[Any]] | None:
     """Inputs and labels of training rows; inputs, labels and the model's answers of evaluated ones."""
     output, stored = rows.output, record.trained_rows.get(rows.output)
-    too_wide = output.width > (MOST_CLASSES if output.kind == Kind.CLASSES else MOST_NUMBERS)
+    too_wide = output.width > (MOST_CLASSES if output.kind == LabelKind.CLASSES else MOST_NUMBERS)
     if stored is None or too_wide or rows.trains or mixes_rows(record):
         return None
     inputs, labels, keys = stored
@@ -169,12 +171,12 @@ def _prepare(train: Floats, test: Floats) -> tuple[Floats, Floats] | None:
 
 
 def _score(output: Output, truth: NDArray[Any], answers: NDArray[Any]) -> _Scored:
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         right = (answers == truth).astype(np.float64)
         classes, inverse, counts = np.unique(truth, return_inverse=True, return_counts=True)
         return _Scored(plain=right, balanced=right * (len(truth) / len(classes) / counts)[inverse], perfect=1.0)
     wide, given = truth.reshape(len(truth), -1), answers.reshape(len(truth), -1)
-    if output.kind == Kind.BINARY:
+    if output.kind == LabelKind.BINARY:
         yes = wide > 0.5
         share = np.clip(yes.mean(0), 1e-3, 1 - 1e-3)
         each = np.where(yes, 0.5 / share, 0.5 / (1 - share))
@@ -189,7 +191,7 @@ def _answers(
     output: Output, train: Floats, labels: NDArray[Any], test: Floats
 ) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
     """Each learner's answers for the evaluated rows, and for each training row without itself."""
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         classes = np.unique(labels)
         target = (labels[:, None] == classes[None]).astype(np.float64)
     else:

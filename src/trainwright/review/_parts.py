@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainwright.rehearsal.record import Answers, Record, Source, Training
+from trainwright.rehearsal.record import Answers, PairSource, Record, Training
 from trainwright.review._rows import (
     SHORTLY,
-    Rows,
+    AnsweredRows,
     had_its_chance,
     held_out_rows,
     mixes_rows,
@@ -31,8 +31,8 @@ FEWEST_STILL = 10
 class Part:
     """A part that is left behind, and the one that is furthest ahead."""
 
-    rows: Rows
-    ahead: Rows
+    rows: AnsweredRows
+    ahead: AnsweredRows
     evaluations: Sequence[Answers]
     """The evaluation calls of the record."""
 
@@ -42,12 +42,12 @@ class Part:
         rows, ahead = (self._name(one) for one in (self.rows, self.ahead))
         return f"{tell(_best(self.rows), rows)}, while {tell(_best(self.ahead), ahead)}"
 
-    def _name(self, rows: Rows) -> str:
+    def _name(self, rows: AnsweredRows) -> str:
         """The rows, and what tells them apart from the others."""
         of = f" (its output of {rows.output})" if self.rows.output != self.ahead.output else ""
         return f"{rows.named}{of}" if of or rows.trains else f"{rows.named} (evaluated {self._tell_pass(rows)})"
 
-    def _tell_pass(self, rows: Rows) -> str:
+    def _tell_pass(self, rows: AnsweredRows) -> str:
         other = self.ahead if rows is self.rows else self.rows
         if rows.where is not None and rows.where != other.where:
             return f"at {rows.where}"
@@ -87,10 +87,10 @@ def parts_behind(record: Record, training: Training | None = None) -> list[Part]
     return [Part(rows=one, ahead=ahead, evaluations=calls) for one in behind]
 
 
-_ASKED = (Source.LOSS, Source.FIT)
+_ASKED = (PairSource.LOSS, PairSource.FIT)
 
 
-def _is_behind(one: Rows, every: list[Rows]) -> bool:
+def _is_behind(one: AnsweredRows, every: list[AnsweredRows]) -> bool:
     """Whether it was measured at the end, on enough rows, and goes no part of the way."""
     if one.update < SHORTLY * max(other.update for other in every):
         return False
@@ -98,12 +98,12 @@ def _is_behind(one: Rows, every: list[Rows]) -> bool:
     return is_enough and _way(one) < (UNSURE if one.at_constant else BEHIND)
 
 
-def _way(rows: Rows) -> float:
+def _way(rows: AnsweredRows) -> float:
     """The share of the way from the constant answer to a perfect one that the best measure goes."""
     return _best(rows).room
 
 
-def _best(rows: Rows) -> Score:
+def _best(rows: AnsweredRows) -> Score:
     return max((one for one in rows.scores if one.name != BESIDE), key=lambda one: one.room)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trainwright.core.sheet import PROFILE, Row
 from trainwright.probes.ridge import ridge
-from trainwright.rehearsal.record import Floats, Integers, Kind, Output, Record
+from trainwright.rehearsal.record import Floats, Integers, LabelKind, Output, Record
 from trainwright.rehearsal.record_rows import RawRows
 from trainwright.review._learner import (
     ERRORS,
@@ -25,7 +25,7 @@ from trainwright.review._learner import (
     left_out_scores,
     standardised,
 )
-from trainwright.review._rows import Rows, evaluated_rows, mixes_rows, trained_rows
+from trainwright.review._rows import AnsweredRows, evaluated_rows, mixes_rows, trained_rows
 from trainwright.review._scores import errors_of
 
 # A column repeats the label if one of them alone tells so much of the other.
@@ -65,7 +65,7 @@ def profiles(record: Record) -> tuple[Row, ...]:
 
 
 def _is_readable(output: Output) -> bool:
-    return output.width <= (MOST_CLASSES if output.kind == Kind.CLASSES else 1)
+    return output.width <= (MOST_CLASSES if output.kind == LabelKind.CLASSES else 1)
 
 
 def _join(record: Record, raw: RawRows, output: Output) -> _Joined | None:
@@ -109,9 +109,9 @@ def _filled(values: Floats) -> Floats:
     return filled
 
 
-def _profile(rows: Rows, joined: _Joined) -> Row | None:
+def _profile(rows: AnsweredRows, joined: _Joined) -> Row | None:
     output, labels = rows.output, joined.labels
-    measure = "R2" if output.kind == Kind.NUMBERS else "accuracy"
+    measure = "R2" if output.kind == LabelKind.NUMBERS else "accuracy"
     model = rows.score(measure)
     target = _target(output, labels)
     if model is None or (rows.learned and 1 - model.value < GAIN):
@@ -122,7 +122,7 @@ def _profile(rows: Rows, joined: _Joined) -> Row | None:
     counted = {name: values for name, values in joined.raw.items() if name not in repeats}
     if not counted:
         return None
-    constant = 0.0 if output.kind == Kind.NUMBERS else float(target.mean(0).max())
+    constant = 0.0 if output.kind == LabelKind.NUMBERS else float(target.mean(0).max())
     received = _best(output, [joined.received], labels)
     alone = np.concatenate(list(counted.values()), 1)
     raw = _best(output, [alone, _beside(alone, joined.received)], labels)
@@ -155,9 +155,9 @@ def _profile(rows: Rows, joined: _Joined) -> Row | None:
 def _target(output: Output, labels: NDArray[Any]) -> Floats:
     """Labels as numbers: a column for each class."""
     flat = labels.reshape(-1)
-    if output.kind == Kind.NUMBERS:
+    if output.kind == LabelKind.NUMBERS:
         return flat[:, None].astype(np.float64)
-    flat = flat > 0.5 if output.kind == Kind.BINARY else flat
+    flat = flat > 0.5 if output.kind == LabelKind.BINARY else flat
     wide: Floats = (flat[:, None] == np.unique(flat)[None]).astype(np.float64)
     return wide
 
@@ -182,7 +182,7 @@ def _repeats(output: Output, values: Floats, target: Floats) -> bool:
     code = _code(values)
     if _told(code, target) >= REPEATS:
         return True
-    label = target[:, 0] if output.kind == Kind.NUMBERS else target.argmax(1).astype(np.float64)
+    label = target[:, 0] if output.kind == LabelKind.NUMBERS else target.argmax(1).astype(np.float64)
     return _told(label, values) >= REPEATS
 
 

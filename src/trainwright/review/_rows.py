@@ -16,10 +16,10 @@ from trainwright.rehearsal.record import (
     Answers,
     Floats,
     Integers,
-    Kind,
+    LabelKind,
     Output,
+    PairSource,
     Record,
-    Source,
     TrainedLabels,
     Training,
 )
@@ -46,7 +46,7 @@ MIXED_CALLS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class AnsweredRows:
     """Rows of one output with what the model answered."""
 
     output: Output
@@ -68,7 +68,7 @@ class Rows:
         return self.calls[0].model
 
     @property
-    def source(self) -> Source:
+    def source(self) -> PairSource:
         """How answers and labels were seen together."""
         return self.calls[0].source
 
@@ -116,7 +116,7 @@ class Rows:
         return tell(self.best, self.named)
 
 
-def trained_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[Rows]:
+def trained_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[AnsweredRows]:
     """The last rows of training, of each output; the most first. Scored: those that can tell answers apart."""
     found = []
     for output, calls in _by_output(record, True, training).items():
@@ -127,7 +127,7 @@ def trained_rows(record: Record, training: Training | None = None, *, scored: bo
     return sorted((one for one in found if one.scores or not scored), key=lambda one: -len(one.labels))
 
 
-def latest(record: Record, rows: Rows, fewest: int) -> Rows:
+def latest(record: Record, rows: AnsweredRows, fewest: int) -> AnsweredRows:
     """The last of them, so many at least: a model that still learns is what it is at the end."""
     chosen: list[Answers] = []
     for one in reversed(rows.calls):
@@ -137,50 +137,50 @@ def latest(record: Record, rows: Rows, fewest: int) -> Rows:
     return _join(record, chosen)
 
 
-def evaluated_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[Rows]:
+def evaluated_rows(record: Record, training: Training | None = None, *, scored: bool = True) -> list[AnsweredRows]:
     """The rows of the last evaluation of each output and set; those of trained models, and the most, first."""
-    found: list[Rows] = []
+    found: list[AnsweredRows] = []
     for output, calls in _by_output(record, False, training).items():
         if not _are_made(output, calls):
             found += [_truest([_join(record, last) for last in ways]) for ways in _last_passes(calls)]
     found = [one for one in found if one.scores or not scored]
     # A difference is one of an answer and its label only where training has such labels.
-    found = [one for one in found if one.source != Source.DIFFERENCE or one.trained is not None]
+    found = [one for one in found if one.source != PairSource.DIFFERENCE or one.trained is not None]
     trained = trained_models(record)
     known = [one for one in found if one.model in trained]
     chosen = [one for one in found if one.output not in {o.output for o in known} or one in known]
     return sorted(chosen, key=lambda one: (-one.update, -len(one.labels)))
 
 
-def held_out_rows(record: Record, training: Training | None = None) -> list[Rows]:
+def held_out_rows(record: Record, training: Training | None = None) -> list[AnsweredRows]:
     """Those of them that were not trained on."""
     return [one for one in evaluated_rows(record, training) if one.is_held_out]
 
 
-def rows_of_pass(record: Record, number: int) -> list[Rows]:
+def rows_of_pass(record: Record, number: int) -> list[AnsweredRows]:
     """The rows of one evaluation pass, of each output."""
     found = _by_output(record, False, None).values()
     joined = [_join(record, calls) for of in found if (calls := [one for one in of if one.evaluation == number])]
     return [one for one in joined if one.scores]
 
 
-def answers_in_two_ways(record: Record) -> Iterator[tuple[Rows, Rows]]:
+def answers_in_two_ways(record: Record) -> Iterator[tuple[AnsweredRows, AnsweredRows]]:
     """The rows of the last evaluation of each set whose answers met labels in two ways: of which one agrees, one does not."""
     for output, calls in _by_output(record, False, None).items():
-        for ways in _last_passes(calls) if output.kind != Kind.NUMBERS and not _are_made(output, calls) else ():
+        for ways in _last_passes(calls) if output.kind != LabelKind.NUMBERS and not _are_made(output, calls) else ():
             joined = [_join(record, last) for last in ways]
             truest = _truest(joined)
             others = [one for one in joined if one is not truest and _agrees_more(truest, one)]
             yield from ((truest, one) for one in others if _are_same_answers(truest, one))
 
 
-def _truest(ways: list[Rows]) -> Rows:
+def _truest(ways: list[AnsweredRows]) -> AnsweredRows:
     """The surest of several ways in which the same answers met labels, unless another one agrees far better: in another
     order of rows nothing agrees, and by chance nothing does."""
     return next((one for one in ways[1:] if _agrees_more(one, ways[0])), ways[0])
 
 
-def _are_same_answers(one: Rows, other: Rows) -> bool:
+def _are_same_answers(one: AnsweredRows, other: AnsweredRows) -> bool:
     """Whether each class is answered about as often in both: in another order of rows they are the same answers."""
     if one.guesses is None or other.guesses is None:
         return one.output == other.output
@@ -189,28 +189,28 @@ def _are_same_answers(one: Rows, other: Rows) -> bool:
     return float(np.abs(mine - theirs).sum()) / 2 < OTHER_ANSWERS
 
 
-def _agrees_more(one: Rows, other: Rows) -> bool:
+def _agrees_more(one: AnsweredRows, other: AnsweredRows) -> bool:
     """Whether the labels of one way are hit far more often than those of the other, on enough rows."""
     mine, theirs = one.score("accuracy"), other.score("accuracy")
-    if mine is None or theirs is None or one.output.kind == Kind.NUMBERS:
+    if mine is None or theirs is None or one.output.kind == LabelKind.NUMBERS:
         return False
     count = min(len(one.labels), len(other.labels))
     return count >= FEWEST_IN_ORDER and mine.value - theirs.value > max(IN_ORDER, IN_ORDER_ERRORS / (2 * count**0.5))
 
 
-def stands(record: Record, rows: Rows) -> bool:
+def stands(record: Record, rows: AnsweredRows) -> bool:
     """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
     values = _losses(record, rows)
     third = len(values) // 3
     return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
 
 
-def is_falling(record: Record, rows: Rows) -> bool:
+def is_falling(record: Record, rows: AnsweredRows) -> bool:
     """Whether it is seen to fall there: the model is still another one after each update."""
     return bool(_losses(record, rows)) and not stands(record, rows)
 
 
-def _losses(record: Record, rows: Rows) -> list[float]:
+def _losses(record: Record, rows: AnsweredRows) -> list[float]:
     """The losses of this output in the second half of the training that came before these rows."""
     begins = max((one.begins for one in record.trainings if one.begins < rows.update), default=0)
     ends = min((one.begins for one in record.trainings if one.begins >= rows.update), default=record.updates)
@@ -285,11 +285,11 @@ def made_outputs(record: Record) -> set[Output]:
 def _are_made(output: Output, calls: Sequence[Answers]) -> bool:
     """Whether the labels are made and no rows': one class a call (real against made), or each row its own class."""
     several = [one for one in calls if len(one.labels) > 1]
-    if output.kind == Kind.NUMBERS or not several:
+    if output.kind == LabelKind.NUMBERS or not several:
         return False
     if len(several) > 1 and all(len(np.unique(one.labels)) < 2 for one in several):
         return True
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         return all(len(np.unique(one.labels)) == len(one.labels) == max(one.total, output.width) for one in several)
     return False
 
@@ -303,7 +303,7 @@ def _last_passes(calls: list[Answers]) -> Iterator[list[list[Answers]]]:
     for one, name in zip(calls, names, strict=True):
         groups.setdefault((one.model, one.data, name if times[name] > 1 else ""), []).append(one)
     for of_set in groups.values():
-        yield [_last_pass(same) for source in Source if (same := [one for one in of_set if one.source == source])]
+        yield [_last_pass(same) for source in PairSource if (same := [one for one in of_set if one.source == source])]
 
 
 def _last_pass(calls: list[Answers]) -> list[Answers]:
@@ -355,13 +355,13 @@ def _chosen(one: Answers, rows: NDArray[np.bool_]) -> Answers:
     return replace(one, **arrays)
 
 
-def _join(record: Record, calls: Sequence[Answers]) -> Rows:
+def _join(record: Record, calls: Sequence[Answers]) -> AnsweredRows:
     calls = _without_repeated(calls)
     first = calls[0]
     place = next((p.where for p in record.passes if p.number == calls[-1].evaluation), None)
     if first.trains:
         place = next((t.where for t in reversed(record.trainings) if t.begins <= calls[-1].update), None)
-    return Rows(
+    return AnsweredRows(
         output=first.output,
         update=calls[-1].update,
         labels=np.concatenate([one.labels for one in calls]),

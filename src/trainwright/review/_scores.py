@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import Floats, Integers, Kind, Output, TrainedLabels
+from trainwright.rehearsal.record import Floats, Integers, LabelKind, Output, TrainedLabels
 
 # A gain is shown by more standard errors and a larger share of the room than these; none is seen below the others. Measured on
 # 139 sound and 97 faulty scripts: a gain of 0.001 was at 9 standard errors, so it needs a size as well.
@@ -67,13 +67,13 @@ def scores_of(
     """
     if len(labels) < FEWEST_ROWS:
         return []
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         return [] if guesses is None else _of_classes(output, labels, guesses, log_losses, trained)
     if values is None or not np.isfinite(values).all():
         return []
     wide = labels.reshape(len(labels), -1).astype(np.float64)
     given = values.reshape(len(wide), -1).astype(np.float64)
-    return (_of_binary if output.kind == Kind.BINARY else _of_numbers)(wide, given, trained)
+    return (_of_binary if output.kind == LabelKind.BINARY else _of_numbers)(wide, given, trained)
 
 
 def errors_of(differences: Floats) -> float:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core.sheet import CLASSES, HELD_OUT, OUTPUTS, SCORES, TRAINING, Row
-from trainwright.rehearsal.record import Floats, Kind, Output, Record, TrainedLabels
+from trainwright.rehearsal.record import Floats, LabelKind, Output, Record, TrainedLabels
 from trainwright.review._learner import simple_scores
-from trainwright.review._rows import Rows, evaluated_rows, trained_rows
+from trainwright.review._rows import AnsweredRows, evaluated_rows, trained_rows
 from trainwright.review._scores import Score
 from trainwright.review._sheet_samples import decided, names_of
 
@@ -35,7 +35,7 @@ SIMPLE_GAIN, SIMPLE_ROOM = 0.2, 0.45
 EARLY = 0.1
 
 
-def _seen(record: Record) -> list[tuple[Rows, str]]:
+def _seen(record: Record) -> list[tuple[AnsweredRows, str]]:
     """The last answers of all outputs on all sets, with what tells them apart; held-out rows first, the most rows first."""
     evaluated = evaluated_rows(record, scored=False)
     every = [*evaluated, *trained_rows(record, scored=False)]
@@ -56,7 +56,7 @@ def scores(record: Record) -> tuple[Row, ...]:
     return tuple(score for rows, of in _seen(record) for score in _scores_of(record, rows, of))
 
 
-def _scores_of(record: Record, rows: Rows, of: str) -> list[Row]:
+def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
     first = {score.name: score.value for score in _first(record, rows)}
     simple = simple_scores(record, rows)
     last = {score.name: score.value for score in rows.scores}
@@ -84,7 +84,7 @@ def _scores_of(record: Record, rows: Rows, of: str) -> list[Row]:
     ]
 
 
-def _first(record: Record, rows: Rows) -> list[Score]:
+def _first(record: Record, rows: AnsweredRows) -> list[Score]:
     """The scores of the first evaluation of the same set, or of the first training calls; none if these are the last."""
     last = rows.calls[0]
     calls = [
@@ -116,15 +116,15 @@ def class_rows(record: Record) -> tuple[Row, ...]:
     )
 
 
-def _of_each_output(record: Record) -> list[Rows]:
+def _of_each_output(record: Record) -> list[AnsweredRows]:
     """The rows of each output that come first."""
-    shown: dict[Output, Rows] = {}
+    shown: dict[Output, AnsweredRows] = {}
     for rows, _ in _seen(record):
         shown.setdefault(rows.output, rows)
     return list(shown.values())
 
 
-def _class_rows(rows: Rows, of: str, named: tuple[str, ...]) -> list[Row]:
+def _class_rows(rows: AnsweredRows, of: str, named: tuple[str, ...]) -> list[Row]:
     found = decided(rows)
     if found is None:
         return []
@@ -141,7 +141,7 @@ def _class_rows(rows: Rows, of: str, named: tuple[str, ...]) -> list[Row]:
 def _drawn(output: Output, trained: TrainedLabels | None) -> Counter[int] | None:
     if trained is None:
         return None
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         return trained.classes
     yes = 0 if trained.total is None else round(float(trained.total.sum()))
     return Counter({0: trained.count - yes, 1: yes})
@@ -184,11 +184,11 @@ def output_rows(record: Record) -> tuple[Row, ...]:
     return tuple(row for rows in _of_each_output(record) for row in _output_rows(rows))
 
 
-def _output_rows(rows: Rows) -> list[Row]:
+def _output_rows(rows: AnsweredRows) -> list[Row]:
     drawn = 0 if rows.trained is None else rows.trained.count or rows.trained.classes.total()
     name = str(rows.output)
     row = partial(OUTPUTS.row, source=str(rows.source), drawn=drawn, evaluated=len(rows.labels))
-    if rows.output.kind == Kind.CLASSES:
+    if rows.output.kind == LabelKind.CLASSES:
         answered = None if rows.guesses is None else len(np.unique(rows.guesses))
         labelled = len(np.unique(rows.labels))
         mark = "always the same answer" if answered == 1 and labelled > 1 else ""

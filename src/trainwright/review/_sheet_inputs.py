@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainwright.core.sheet import HELD_OUT, INPUTS, TRAINING, Row
-from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Record, Source
+from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, PairSource, Record
 
 # Columns that are shown one by one: those of a picture are not.
 MOST_COLUMNS = 20
@@ -28,7 +28,7 @@ def columns(record: Record) -> tuple[Row, ...]:
         one.inputs.astype(np.float64)
         for one in record.answers
         if not one.trains and one.inputs is not None and one.inputs.shape[1:] == training.shape[1:]
-        if one.source != Source.DIFFERENCE  # states that a policy meets are no set
+        if one.source != PairSource.DIFFERENCE  # states that a policy meets are no set
     ]
     others = np.concatenate(held) if held else training[:0]
     width, counts = training.shape[1], (len(training), len(others))

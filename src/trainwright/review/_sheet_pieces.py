@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from trainwright.core.sheet import DRAWN, EITHER, HELD_OUT, PIECES, TRAINING, WEIGHTS, Row
-from trainwright.rehearsal.record import Best, Drawn, Kept, Loaded, Parameter, Pass, Record
+from trainwright.rehearsal.record import Best, Drawn, KeptWeights, Loaded, Parameter, Pass, Record
 from trainwright.review.partial_data import leaves_rows_out
 
 # Steps of an optimizer before weights that never moved, or have no gradient, stand out: a warm-up may begin at a rate of 0.
@@ -17,7 +17,7 @@ LEAST_STEPS = 10
 # this share of the updates is a teacher (both from the prototype of the review).
 LEAST_PASSES, LEAST_SPAN, TEACHER_SHARE = 3, 10, 0.3
 
-S = TypeVar("S", Pass, Kept, Loaded)
+S = TypeVar("S", Pass, KeptWeights, Loaded)
 
 
 def layer(seen: Parameter) -> Row:
@@ -116,7 +116,7 @@ def _kept(record: Record) -> list[Row]:
     return rows
 
 
-def _is_still(group: Sequence[Kept | Pass]) -> bool:
+def _is_still(group: Sequence[KeptWeights | Pass]) -> bool:
     """Whether the weights are the same each time, over enough updates."""
     span = group[-1].update - group[0].update
     return len(group) >= LEAST_PASSES and span >= LEAST_SPAN and len({one.weights for one in group}) == 1

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from trainwright.core import Finding
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
-from trainwright.rehearsal.record import Kind, Output, Record, Sampled, Source
+from trainwright.rehearsal.record import LabelKind, Output, PairSource, Record, Sampled
 from trainwright.rehearsal.told import MOST_SETS, numbered, ordered, told
-from trainwright.review._rows import Rows, evaluated_rows, made_outputs
+from trainwright.review._rows import AnsweredRows, evaluated_rows, made_outputs
 from trainwright.review._scores import are_probabilities
 
 # Classes of a table of confusions.
@@ -30,11 +30,11 @@ def samples(record: Record, findings: Sequence[Finding] = ()) -> tuple[Sample, .
     surest: dict[Any, int] = {}
     for (output, trains, data, model), of_set in groups.items():
         shape = output.kind, output.width, trains, data, model
-        surest[shape] = min(surest.get(shape, len(Source)), list(Source).index(of_set[0].source))
+        surest[shape] = min(surest.get(shape, len(PairSource)), list(PairSource).index(of_set[0].source))
     groups = {
         of: of_set
         for of, of_set in groups.items()
-        if list(Source).index(of_set[0].source) == surest[(of[0].kind, of[0].width, *of[1:])]
+        if list(PairSource).index(of_set[0].source) == surest[(of[0].kind, of[0].width, *of[1:])]
     }
     several = len({output for output, _, _, _ in groups if output.width}) > 1
     found = []
@@ -75,16 +75,16 @@ def generated(record: Record) -> tuple[GeneratedText, ...]:
 
 def names_of(output: Output, known: Sequence[int], named: tuple[str, ...]) -> dict[int, str]:
     """What these classes are called: by their names, where the script has some."""
-    usual = {0: "no", 1: "yes"} if output.kind == Kind.BINARY else {one: str(one) for one in known}
+    usual = {0: "no", 1: "yes"} if output.kind == LabelKind.BINARY else {one: str(one) for one in known}
     return usual | numbered(named, output)
 
 
-def decided(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def decided(rows: AnsweredRows) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Labels and answers as classes; None: there are none."""
     output, values = rows.output, rows.values
-    if output.kind == Kind.CLASSES and rows.guesses is not None:
+    if output.kind == LabelKind.CLASSES and rows.guesses is not None:
         return rows.labels, rows.guesses
-    if output.kind == Kind.BINARY and output.width == 1 and values is not None and are_probabilities(values):
+    if output.kind == LabelKind.BINARY and output.width == 1 and values is not None and are_probabilities(values):
         return (rows.labels.reshape(-1) > 0.5).astype(int), (values.reshape(-1) > 0.5).astype(int)
     return None
 
@@ -98,7 +98,7 @@ def confused_rows(record: Record) -> tuple[ConfusedRow, ...]:
     return ()
 
 
-def _confused(record: Record, rows: Rows) -> tuple[ConfusedRow, ...]:
+def _confused(record: Record, rows: AnsweredRows) -> tuple[ConfusedRow, ...]:
     found = decided(rows)
     if found is None:
         return ()

@@ -14,7 +14,7 @@ from trainwright.review._numbers import Series, own_score, series_of_training
 from trainwright.review._one_batch import OneBatch, one_batch
 from trainwright.review._parts import parts_behind, still_trainings
 from trainwright.review._rows import (
-    Rows,
+    AnsweredRows,
     evaluated_rows,
     had_its_chance,
     held_out_rows,
@@ -154,7 +154,7 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     return _not_shown(record, training, held, after)
 
 
-def _sure(rows: Rows) -> str:
+def _sure(rows: AnsweredRows) -> str:
     """That answers are right more often than a constant, and yet so sure of the wrong ones that their log loss is worse."""
     loss = rows.score("log loss")
     if loss is None or loss.errors > -OVERCONFIDENT or loss.value <= loss.constant:
@@ -162,14 +162,14 @@ def _sure(rows: Rows) -> str:
     return f"; it is sure of its wrong answers: their log loss is {loss.value:.3g}, above the constant's {loss.constant:.3g}"
 
 
-def _is_by_chance(record: Record, training: Training | None, held: Rows) -> bool:
+def _is_by_chance(record: Record, training: Training | None, held: AnsweredRows) -> bool:
     """Whether a small gain on held-out rows, of several measures, stands beside none on as many rows of training."""
     same = [one for one in trained_rows(record, training) if one.output == held.output]
     is_small = max(one.errors for one in held.scores) < CLEAR_ERRORS
     return is_small and bool(same) and all(one.at_constant and len(one.labels) >= FEWEST_TRAINED for one in same)
 
 
-def _flat(record: Record, training: Training | None) -> Rows | None:
+def _flat(record: Record, training: Training | None) -> AnsweredRows | None:
     """Rows at the constant answer at the end of one training of several."""
     if training is None or not had_its_chance(record, training):
         return None
@@ -183,7 +183,7 @@ def _flat(record: Record, training: Training | None) -> Rows | None:
     return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
 
 
-def _not_shown(record: Record, training: Training | None, held: list[Rows], after: str) -> Verdict:
+def _not_shown(record: Record, training: Training | None, held: list[AnsweredRows], after: str) -> Verdict:
     cut = "" if had_its_chance(record, training) else "; it was ended before its plan was run"
     if held:
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {held[0].told}{cut}{_own(record, training)}")

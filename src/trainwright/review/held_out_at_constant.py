@@ -17,12 +17,20 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.core.thresholds import DOMINATES, OUTWEIGHS
-from trainwright.rehearsal.record import Kind, Record, Source
+from trainwright.rehearsal.record import LabelKind, PairSource, Record
 from trainwright.review._learner import better_learner, simple_scores
 from trainwright.review._one_batch import is_one_chosen
-from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, held_out_rows, seen, trained_rows, updates_of
+from trainwright.review._rows import (
+    AnsweredRows,
+    evaluated_rows,
+    had_its_chance,
+    held_out_rows,
+    seen,
+    trained_rows,
+    updates_of,
+)
 
-# Rows, held out and of training: nothing was wrong on 139 sound scripts.
+# AnsweredRows, held out and of training: nothing was wrong on 139 sound scripts.
 FEWEST_HELD_OUT, FEWEST_TRAINED = 30, 100
 # Standard errors below a constant answer.
 BELOW = -4.0
@@ -62,7 +70,7 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
     )
 
 
-def _numbered(record: Record, rows: Rows) -> str:
+def _numbered(record: Record, rows: AnsweredRows) -> str:
     """What is far below a constant answer, though training rows are right, was learned under other numbers."""
     score = rows.score("accuracy")
     if not rows.is_held_out or score is None or score.errors > BELOW:
@@ -71,7 +79,7 @@ def _numbered(record: Record, rows: Rows) -> str:
     return f"; {trained.told}: are the classes of both sets numbered alike?" if trained is not None else ""
 
 
-def rows_at_constant(record: Record) -> Rows | None:
+def rows_at_constant(record: Record) -> AnsweredRows | None:
     """The rows on which a run that had its chance is no better than a constant answer; None: there are none such."""
     if not had_its_chance(record) or updates_of(record) < FEWEST_UPDATES or is_one_chosen(record):
         return None
@@ -80,17 +88,19 @@ def rows_at_constant(record: Record) -> Rows | None:
     if held:
         if any(one.learned for one in held):
             return None
-        flat = [one for one in held if one.at_constant and one.trained is not None and one.source != Source.DIFFERENCE]
+        flat = [
+            one for one in held if one.at_constant and one.trained is not None and one.source != PairSource.DIFFERENCE
+        ]
         return next((one for one in flat if len(one.labels) >= FEWEST_HELD_OUT), None)
     if evaluated_rows(record, last):
         return None
-    trained = [one for one in trained_rows(record) if one.output.kind == Kind.CLASSES]
+    trained = [one for one in trained_rows(record) if one.output.kind == LabelKind.CLASSES]
     if any(one.learned for one in trained):
         return None
     return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
 
 
-def _advice(record: Record, rows: Rows, *, is_learnable: bool) -> str:
+def _advice(record: Record, rows: AnsweredRows, *, is_learnable: bool) -> str:
     """The first of what can explain it that was measured; otherwise where to look.
 
     Args:
@@ -114,13 +124,13 @@ def _advice(record: Record, rows: Rows, *, is_learnable: bool) -> str:
     return f"{same}find what keeps inputs, labels and weights apart: a mask, wrong rows, a detached part, other weights"
 
 
-def _is_constant(rows: Rows) -> bool:
+def _is_constant(rows: AnsweredRows) -> bool:
     return rows.guesses is not None and len(np.unique(rows.guesses)) == 1 and len(np.unique(rows.labels)) > 1
 
 
-def _dominant(rows: Rows) -> str:
+def _dominant(rows: AnsweredRows) -> str:
     """The class that most labels of training are, in words; empty: there is none."""
-    counts = rows.trained.classes if rows.trained is not None and rows.output.kind == Kind.CLASSES else {}
+    counts = rows.trained.classes if rows.trained is not None and rows.output.kind == LabelKind.CLASSES else {}
     total = sum(counts.values())
     if len(counts) < 2 or max(counts.values()) < DOMINATES * total:
         return ""
@@ -146,7 +156,7 @@ def _outweighed(record: Record) -> str:
     return f"the loss that is minimized is {np.median(totals):,.4g}, that of the labels only {np.median(own):.4g}"
 
 
-def _is_untold(record: Record, rows: Rows) -> bool:
+def _is_untold(record: Record, rows: AnsweredRows) -> bool:
     """Whether a simple learner was tried on the same rows, and learned no more than a constant answer has."""
     tried = simple_scores(record, rows)
     constants = {one.name: one.constant for one in rows.scores}

@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Kind, Record, Source
+from trainwright.rehearsal.record import LabelKind, PairSource, Record
 from trainwright.review._accumulation import batches_of, windows_of
 from trainwright.review._batch_means import accuracy_apart, batch_means
 from trainwright.review._numbers import Series, series_of
 from trainwright.review._rows import (
-    Rows,
+    AnsweredRows,
     answers_in_two_ways,
     evaluated_rows,
     held_out_rows,
@@ -104,7 +104,7 @@ def _two_ways(record: Record) -> Finding | None:
     return None
 
 
-def _mean_of_batches(record: Record, series: list[Series], held: list[Rows]) -> Finding | None:
+def _mean_of_batches(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
     """A score that is no mean over batches, and was averaged over them."""
     for one in batch_means(record, series, held):
         said, count = one.series.values[-1], len(one.rows.labels)
@@ -120,10 +120,10 @@ def _mean_of_batches(record: Record, series: list[Series], held: list[Rows]) -> 
 
 
 _GIVEN = {
-    Source.METRIC: "the metric",
-    Source.COMPARISON: "the comparison",
-    Source.LOSS: "the loss",
-    Source.LOADER: "the loader's batch",
+    PairSource.METRIC: "the metric",
+    PairSource.COMPARISON: "the comparison",
+    PairSource.LOSS: "the loss",
+    PairSource.LOADER: "the loader's batch",
 }
 
 
@@ -153,11 +153,16 @@ def _multiplied(record: Record, since: int) -> Finding | None:
     return None
 
 
-def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
+def _guessing(record: Record, trained: list[AnsweredRows]) -> Finding | None:
     for rows in trained:
         accuracy = rows.score("accuracy")
         losses = np.array([one.loss for one in rows.calls if one.loss is not None])
-        if rows.output.kind != Kind.CLASSES or accuracy is None or not len(losses) or len(rows.labels) <= FEWEST_ROWS:
+        if (
+            rows.output.kind != LabelKind.CLASSES
+            or accuracy is None
+            or not len(losses)
+            or len(rows.labels) <= FEWEST_ROWS
+        ):
             continue
         counts = np.array(list(rows.trained.classes.values()) if rows.trained else [1.0], dtype=np.float64)
         entropy = float(-(counts / counts.sum() * np.log(counts / counts.sum())).sum())
@@ -178,7 +183,7 @@ def _guessing(record: Record, trained: list[Rows]) -> Finding | None:
     return None
 
 
-def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | None:
+def _above(record: Record, held: list[AnsweredRows], trained: list[AnsweredRows]) -> Finding | None:
     if mixes_rows(record):
         return None
     for rows in held:
@@ -188,7 +193,7 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
         of_training = latest(record, of_training, LATEST_ROWS)
         if of_training.update < (1 - STALE) * rows.update:
             continue
-        name = "R2" if rows.output.kind == Kind.NUMBERS else "accuracy"
+        name = "R2" if rows.output.kind == LabelKind.NUMBERS else "accuracy"
         high, low = rows.score(name), of_training.score(name)
         if high is None or low is None or not rows.learned or (name == "R2" and high.value < LEAST_R2):
             continue
@@ -210,9 +215,9 @@ def _above(record: Record, held: list[Rows], trained: list[Rows]) -> Finding | N
     return None
 
 
-def _off(record: Record, series: list[Series], trained: list[Rows]) -> Finding | None:
+def _off(record: Record, series: list[Series], trained: list[AnsweredRows]) -> Finding | None:
     """A held-out accuracy, as a value, that agrees with no rows of that moment."""
-    rows = [one for one in (*evaluated_rows(record), *trained) if one.output.kind != Kind.NUMBERS]
+    rows = [one for one in (*evaluated_rows(record), *trained) if one.output.kind != LabelKind.NUMBERS]
     for one in series:
         update, said = one.updates[-1], one.values[-1]
         here = [r for r in rows if not r.trains and r.update == update]
@@ -233,7 +238,7 @@ def _off(record: Record, series: list[Series], trained: list[Rows]) -> Finding |
     return None
 
 
-def _apart(record: Record, series: list[Series], held: list[Rows]) -> Finding | None:
+def _apart(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
     """A held-out accuracy that is none of those that the rows of its pass have, each time."""
     for one in series:
         if not (one.is_typed and one.is_accuracy and one.is_held_out and max(one.values) <= 1):
@@ -255,9 +260,11 @@ def _apart(record: Record, series: list[Series], held: list[Rows]) -> Finding | 
     return None
 
 
-def _nothing(series: list[Series], rows: list[Rows]) -> Finding | None:
+def _nothing(series: list[Series], rows: list[AnsweredRows]) -> Finding | None:
     """A score of what is generated or found that is nothing, beside answers that are right."""
-    right = [one for one in rows if one.learned and one.output.kind == Kind.CLASSES and len(one.labels) > FEWEST_ROWS]
+    right = [
+        one for one in rows if one.learned and one.output.kind == LabelKind.CLASSES and len(one.labels) > FEWEST_ROWS
+    ]
     agreement = max((s.value for one in right for s in one.scores if s.name == "accuracy"), default=0.0)
     recall = max((s.value for one in right for s in one.scores if s.name == "mean recall"), default=0.0)
     for one in series:
@@ -275,7 +282,7 @@ def _nothing(series: list[Series], rows: list[Rows]) -> Finding | None:
     return None
 
 
-def _below(series: list[Series], held: list[Rows]) -> Finding | None:
+def _below(series: list[Series], held: list[AnsweredRows]) -> Finding | None:
     for rows in held:
         score = rows.score("AUC")
         if score is not None and len(rows.labels) >= FEWEST_RANKED:

@@ -18,7 +18,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Loaded, Pass, Record
 from trainwright.review._numbers import series_of
-from trainwright.review._rows import Rows, evaluated_rows, rows_of_pass
+from trainwright.review._rows import AnsweredRows, evaluated_rows, rows_of_pass
 
 # Scored passes, and the updates between the first and the last of them: on 236 scripts none was wrong.
 FEWEST_PASSES, FEWEST_UPDATES = 3, 10
@@ -112,7 +112,7 @@ def _lost_on_loading(record: Record) -> Iterator[Finding]:
             return
 
 
-def _is_lost(rows: Rows, loaded: Loaded, weights: dict[int, float]) -> bool:
+def _is_lost(rows: AnsweredRows, loaded: Loaded, weights: dict[int, float]) -> bool:
     """Whether these rows were answered by the loaded model as it was loaded, and like a constant."""
     evaluation = rows.calls[0].evaluation
     is_loaded = rows.model == loaded.model and evaluation is not None and weights.get(evaluation) == loaded.after

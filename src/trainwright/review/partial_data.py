@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, Kind, Record
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, LabelKind, Record
 from trainwright.review._accumulation import batches_of, unapplied
 from trainwright.review._one_batch import FEWEST_UPDATES, one_batch
 from trainwright.review._rows import trained_rows
@@ -101,10 +101,10 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
     for output, labels in record.trained_labels.items():
         if output not in evaluated and not labels.classes.keys() - {0}:
             continue  # made: the first of several candidates is right, as in contrastive losses, or all rows are real
-        if output.kind == Kind.CLASSES and output.width > 1:
+        if output.kind == LabelKind.CLASSES and output.width > 1:
             total, kinds = sum(labels.classes.values()), len(labels.classes)
             which = f"class {next(iter(labels.classes), 0)}"
-        elif output.kind == Kind.BINARY and output.width < SAMPLED_WIDTH and labels.total is not None:
+        elif output.kind == LabelKind.BINARY and output.width < SAMPLED_WIDTH and labels.total is not None:
             total, share = labels.count, labels.total / max(1, labels.count)
             kinds = 1 if bool((share <= 0).all() or (share >= 1).all()) else 2
             which = "yes" if bool((share >= 1).all()) else "no"
@@ -123,7 +123,7 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
 
 def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
     for output, labels in record.trained_labels.items():
-        if output.kind != Kind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES:
+        if output.kind != LabelKind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES:
             continue
         if not any(one.output == output for one in trained_rows(record)):
             continue  # labels that are made

@@ -22,7 +22,7 @@ from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.probes.ridge import squared_distances, standardised
 from trainwright.rehearsal.record import Floats, Record
 from trainwright.review._both_sides import count_between, shared_groups, shared_shares
-from trainwright.review._rows import Rows, evaluated_rows, held_out_rows
+from trainwright.review._rows import AnsweredRows, evaluated_rows, held_out_rows
 
 # Near: this share of the usual distance to the nearest row. So many of the evaluated rows are, and three times as many as among
 # the training rows themselves.
@@ -51,7 +51,7 @@ def rows_measured_twice(record: Record) -> Iterator[Finding]:
     yield from [again] if again is not None else groups[:1] or _neighbours(sets)
 
 
-def _both_sides(record: Record, rows: Rows) -> tuple[Floats, Floats] | None:
+def _both_sides(record: Record, rows: AnsweredRows) -> tuple[Floats, Floats] | None:
     """Rows that were trained on, and evaluated ones beside them; None: they are not known, or rows of several trainings."""
     stored = record.trained_rows.get(rows.output)
     inputs = [one.inputs for one in rows.calls if one.inputs is not None]
@@ -61,7 +61,7 @@ def _both_sides(record: Record, rows: Rows) -> tuple[Floats, Floats] | None:
     return stored[0], np.concatenate(inputs)[:MOST_ROWS]
 
 
-def _neighbours(sets: list[tuple[Rows, Floats, Floats]]) -> list[Finding]:
+def _neighbours(sets: list[tuple[AnsweredRows, Floats, Floats]]) -> list[Finding]:
     """Evaluated rows that lie nearer to training rows than those to each other."""
     found: list[Finding] = []
     for rows, train, test in sets:
@@ -87,7 +87,7 @@ def _neighbours(sets: list[tuple[Rows, Floats, Floats]]) -> list[Finding]:
     return found[:1]
 
 
-def _copies(record: Record, rows: Rows) -> Finding | None:
+def _copies(record: Record, rows: AnsweredRows) -> Finding | None:
     """Some of the evaluated rows are training rows, value by value; where nearly all are, it is a pass over training rows."""
     stored = record.trained_rows.get(rows.output)
     keys = [key for one in rows.calls if one.keys is not None for key in one.keys.tolist()]
@@ -117,7 +117,7 @@ def _copies(record: Record, rows: Rows) -> Finding | None:
     )
 
 
-def _windows(rows: Rows, train: Floats, test: Floats) -> Finding | None:
+def _windows(rows: AnsweredRows, train: Floats, test: Floats) -> Finding | None:
     """Many evaluated rows share values, shifted, with training rows on both sides: where time divides the sets, those at the
     border do with one side."""
     test = test[:MOST_WINDOWS]
@@ -139,7 +139,7 @@ def _windows(rows: Rows, train: Floats, test: Floats) -> Finding | None:
     )
 
 
-def _between(rows: Rows, train: Floats, test: Floats) -> Finding | None:
+def _between(rows: AnsweredRows, train: Floats, test: Floats) -> Finding | None:
     """Some evaluated rows lie on the straight line between two training rows."""
     if test.shape[1] < FEWEST_COLUMNS or not (np.isfinite(train).all() and np.isfinite(test).all()):
         return None
@@ -156,7 +156,7 @@ def _between(rows: Rows, train: Floats, test: Floats) -> Finding | None:
     )
 
 
-def _groups(record: Record, rows: Rows) -> Iterator[Finding]:
+def _groups(record: Record, rows: AnsweredRows) -> Iterator[Finding]:
     """The label of evaluated rows is known from training rows of the same group."""
     for one in shared_groups(record, rows):
         yield Finding(

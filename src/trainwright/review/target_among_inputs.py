@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.rehearsal.record import Floats, Kind, Output, Record
+from trainwright.rehearsal.record import Floats, LabelKind, Output, Record
 from trainwright.review._rows import evaluated_rows
 
 FEWEST_ROWS, FEWEST_COLUMNS, MOST_COLUMNS = 100, 3, 400
@@ -40,7 +40,7 @@ def target_among_inputs(record: Record) -> Iterator[Finding]:
             continue  # tokens and categories: a word may well tell the label
         column = _column(output, inputs.astype(np.float64), labels)
         if column is not None:
-            what = "the target but for its scale" if output.kind == Kind.NUMBERS else "enough to tell the label"
+            what = "the target but for its scale" if output.kind == LabelKind.NUMBERS else "enough to tell the label"
             yield Finding(
                 message=f"input {column + 1} of {wide} is {what}, in all {len(inputs):,} training rows that were compared",
                 measured={"input": column + 1, "inputs": wide, "rows": len(inputs)},
@@ -53,9 +53,9 @@ def target_among_inputs(record: Record) -> Iterator[Finding]:
 
 def _is_too_good(record: Record, output: Output) -> bool:
     for rows in evaluated_rows(record):
-        score = rows.score("R2" if output.kind == Kind.NUMBERS else "accuracy")
+        score = rows.score("R2" if output.kind == LabelKind.NUMBERS else "accuracy")
         if rows.output == output and score is not None and rows.learned:
-            if score.value >= (TOO_GOOD_R2 if output.kind == Kind.NUMBERS else TOO_GOOD):
+            if score.value >= (TOO_GOOD_R2 if output.kind == LabelKind.NUMBERS else TOO_GOOD):
                 return True
     return False
 
@@ -67,7 +67,7 @@ def _column(output: Output, inputs: Floats, labels: NDArray[Any]) -> int | None:
     for number, column in enumerate(inputs.T):
         if np.ptp(column) == 0:
             continue
-        if output.kind == Kind.NUMBERS:
+        if output.kind == LabelKind.NUMBERS:
             if 1 - abs(float(np.corrcoef(column, wide[:, 0])[0, 1])) < EQUAL:
                 return number
         elif wide.shape[1] == 1 and _tells(column, wide[:, 0]):

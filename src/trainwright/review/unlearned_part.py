@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
-from trainwright.rehearsal.record import Kind, Record
+from trainwright.rehearsal.record import LabelKind, Record
 from trainwright.review._parts import Part, parts_behind
-from trainwright.review._rows import Rows, evaluated_rows, had_its_chance, mixes_rows, trained_rows, updates_of
+from trainwright.review._rows import AnsweredRows, evaluated_rows, had_its_chance, mixes_rows, trained_rows, updates_of
 from trainwright.review._scores import area, errors_of, standard
 
 # More are a vocabulary: rare tokens are never answered in sound language models.
@@ -71,15 +71,15 @@ def _remedy(part: Part) -> str:
     return f"{order}look at how the rows of this set are prepared, beside those of the other: scale, columns, tokens, labels"
 
 
-def _check(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
-    if rows.output.kind == Kind.CLASSES:
+def _check(rows: AnsweredRows) -> tuple[str, dict[str, float | int | str]] | None:
+    if rows.output.kind == LabelKind.CLASSES:
         return _class(rows) if rows.output.width <= MOST_CLASSES else None
     if rows.values is None or not 2 <= rows.values.shape[1] <= MOST_OUTPUTS:
         return None
-    return _number(rows) if rows.output.kind == Kind.NUMBERS else _yes_or_no(rows)
+    return _number(rows) if rows.output.kind == LabelKind.NUMBERS else _yes_or_no(rows)
 
 
-def _class(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
+def _class(rows: AnsweredRows) -> tuple[str, dict[str, float | int | str]] | None:
     assert rows.guesses is not None
     accuracy = float((rows.guesses == rows.labels).mean())
     classes, counts = np.unique(rows.labels, return_counts=True)
@@ -120,13 +120,13 @@ def _class(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
     return None
 
 
-def _lowest_other(rows: Rows, classes: list[int], left_out: set[int]) -> float:
+def _lowest_other(rows: AnsweredRows, classes: list[int], left_out: set[int]) -> float:
     assert rows.guesses is not None
     found = [float((rows.guesses[rows.labels == c] == c).mean()) for c in classes if c not in left_out]
     return min(found, default=1.0)
 
 
-def _number(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
+def _number(rows: AnsweredRows) -> tuple[str, dict[str, float | int | str]] | None:
     assert rows.values is not None
     labels = rows.labels.reshape(len(rows.labels), -1).astype(np.float64)
     mean, deviation, varies = standard(labels, rows.trained)
@@ -148,7 +148,7 @@ def _number(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
     return None
 
 
-def _yes_or_no(rows: Rows) -> tuple[str, dict[str, float | int | str]] | None:
+def _yes_or_no(rows: AnsweredRows) -> tuple[str, dict[str, float | int | str]] | None:
     assert rows.values is not None
     yes = rows.labels.reshape(len(rows.labels), -1) > 0.5
     areas = {one: found for one in range(yes.shape[1]) if (found := area(yes[:, one], rows.values[:, one]))}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
-from trainwright.rehearsal.record import Kind, Record
+from trainwright.rehearsal.record import LabelKind, Record
 from trainwright.review._rows import evaluated_rows, had_its_chance
 
 # More are a vocabulary, in which rare tokens are normal.
@@ -25,7 +25,7 @@ def untrained_class(record: Record) -> Iterator[Finding]:
     if not had_its_chance(record):
         return
     for rows in evaluated_rows(record):
-        if rows.output.kind != Kind.CLASSES or rows.output.width > MOST_CLASSES or not rows.trained:
+        if rows.output.kind != LabelKind.CLASSES or rows.output.width > MOST_CLASSES or not rows.trained:
             continue
         counts = Counter(rows.labels.tolist())
         least = max(FEWEST_ROWS, LEAST_SHARE * len(rows.labels))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Call, Repair, Seam
-from trainwright.stages import EvaluationFacts, Given
+from trainwright.stages import EvaluationFacts, SubstitutePredictions
 
 # Parts of a metric's name that say where and when it was measured.
 _WHERE_AND_WHEN = ("val", "valid", "validation", "train", "training", "test", "eval", "dev", "epoch", "step", "avg",
@@ -36,7 +36,7 @@ def shapes(evaluation: EvaluationFacts) -> str:
 
 def insensitive(evaluation: EvaluationFacts) -> bool:
     """Whether the metrics are the same for perfect predictions, their opposite and the model's predictions."""
-    perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
+    perfect, inverted = evaluation.when(SubstitutePredictions.PERFECT), evaluation.when(SubstitutePredictions.INVERTED)
     return bool(perfect) and same(perfect, inverted) and same(perfect, evaluation.returned)
 
 

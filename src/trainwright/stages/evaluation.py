@@ -11,7 +11,7 @@ from trainwright.core.guess import Guess
 from trainwright.stages.tensor import TensorFacts
 
 
-class Given(StrEnum):
+class SubstitutePredictions(StrEnum):
     """Substitutes for the predictions that are passed to a metric function to test it.
 
     Perfect predictions are made from the labels, in the shape of the real predictions.
@@ -184,7 +184,7 @@ class EvaluationFacts(Facts):
     """Under the framework's names (eval_loss, eval_accuracy)."""
     returned: Mapping[str, float] = field(default_factory=dict)
     """The metric function's results, under its own names."""
-    metrics_when: Mapping[Given, Mapping[str, float] | str] = field(default_factory=dict)
+    metrics_when: Mapping[SubstitutePredictions, Mapping[str, float] | str] = field(default_factory=dict)
     """The metric function's results for substitutes; a string is the exception it raised."""
     guesses: Mapping[str, Guess] = field(default_factory=dict)
     """What guessing gives by the same function, under its own names; empty if that is not known."""
@@ -236,7 +236,7 @@ class EvaluationFacts(Facts):
     quotients: tuple[Quotient, ...] = ()
     reshuffled: Reshuffled | None = None
 
-    def when(self, given: Given) -> Mapping[str, float]:
+    def when(self, given: SubstitutePredictions) -> Mapping[str, float]:
         """The metric function's results for this substitute; empty if it was not called or raised."""
         answer = self.metrics_when.get(given, {})
         return {} if isinstance(answer, str) else answer

@@ -12,7 +12,7 @@ from rich.console import Console
 from trainwright_lm.config import checked, load_recipe, recipe_from
 
 if TYPE_CHECKING:
-    from trainwright_lm.training.train import Outcome
+    from trainwright_lm.training.train import TrainingOutcome
 
 
 def train(
@@ -69,7 +69,7 @@ def train(
     return _ended(train_run(open_data(data), out, chosen, resume=resume))
 
 
-def _ended(outcome: Outcome) -> int:
+def _ended(outcome: TrainingOutcome) -> int:
     """Say how the training ended, and return the exit status."""
     from trainwright_lm.training.live import duration
 

@@ -47,7 +47,7 @@ _OPEN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class GatherState:
     """The state of the gathering."""
 
     source: int = 0
@@ -57,7 +57,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class DocumentRow:
     """A gathered document without its text."""
 
     path: str
@@ -87,7 +87,7 @@ class PieceWriter:
         marks = {"hash": text_hash(document.text), "signature": signature(shingles(document.text)).tobytes()}
         self._rows.append({**asdict(document), "size": size, **marks})
 
-    def write(self, place: Place) -> None:
+    def write(self, place: GatherState) -> None:
         """Write the piece and begin the next one; `place` is the position from which gathering resumes after it."""
         about = {**asdict(place), "funnel": as_json(place.funnel)}
         schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
@@ -112,9 +112,9 @@ class Pieces:
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def place(self) -> Place:
+    def place(self) -> GatherState:
         """The position from which gathering resumes."""
-        return self._place(self.count - 1) if self.count else Place()
+        return self._place(self.count - 1) if self.count else GatherState()
 
     def funnel(self) -> Funnel:
         """The funnel of everything gathered so far."""
@@ -151,11 +151,11 @@ class Pieces:
         row = position - (self._ends[number] - self._sizes[number])
         return str(self._mapped(number)["text"][row].as_py())
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[DocumentRow]:
         """All documents without their texts, in order."""
         for number in range(self.count):
             for values in self._mapped(number).select(["path", "group", "licence", "size"]).to_pylist():
-                yield Row(**values)
+                yield DocumentRow(**values)
 
     def documents(self, chosen: NDArray[np.bool_]) -> Iterator[Document]:
         """The selected documents, in order; `chosen` is indexed by position."""
@@ -172,9 +172,9 @@ class Pieces:
         with pa.memory_map(str(self._files[number])) as stream:
             return pa.ipc.open_file(stream).read_all()
 
-    def _place(self, number: int) -> Place:
+    def _place(self, number: int) -> GatherState:
         about = json.loads(self._mapped(number).schema.metadata[_ABOUT])
-        return Place(**{**about, "cursor": Cursor(**about["cursor"]), "funnel": from_json(about["funnel"])})
+        return GatherState(**{**about, "cursor": Cursor(**about["cursor"]), "funnel": from_json(about["funnel"])})
 
 
 def _fixed(column: pa.ChunkedArray, dtype: Any) -> np.ndarray[Any, Any]:

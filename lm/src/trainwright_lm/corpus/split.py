@@ -43,7 +43,7 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof:
+class SplitProof:
     """What the two splits share, found by examining every document of both."""
 
     near: tuple[int, ...]
@@ -57,7 +57,7 @@ class Proof:
     """Paths of those that stay whose stripped text also occurs in validation."""
 
 
-def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, total: int = 0) -> Proof:
+def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, total: int = 0) -> SplitProof:
     """Compare every training document exactly with every validation document.
 
     Args:
@@ -85,7 +85,7 @@ def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, t
                     near.add(position)
                 done += 1
                 report(min(done / max(total, 1), 1.0), f"{done:,} files compared")
-    return Proof(
+    return SplitProof(
         near=tuple(sorted(near)),
         train_documents=count - len(near),
         validation_documents=held,

@@ -20,9 +20,9 @@ from trainwright_lm.corpus.dedup import KEPT
 from trainwright_lm.corpus.filters import drop_reason
 from trainwright_lm.corpus.funnel import as_json
 from trainwright_lm.corpus.options import PrepareOptions
-from trainwright_lm.corpus.pieces import Pieces, PieceWriter, Place
+from trainwright_lm.corpus.pieces import GatherState, Pieces, PieceWriter
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
-from trainwright_lm.corpus.split import Documents, Proof, validation_groups
+from trainwright_lm.corpus.split import Documents, SplitProof, validation_groups
 from trainwright_lm.documents import Document
 from trainwright_lm.progress import Report, stage
 from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, documents
@@ -87,7 +87,7 @@ def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> N
                 if not reason and 0 < group_limit < taken[document.group] + size:
                     reason = "group-full"
                 if not reason and funnel.kept.bytes + size > limit:
-                    writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
+                    writer.write(GatherState(source=index, cursor=item.after, finished=True, funnel=funnel))
                     return
                 funnel.see(item.bytes, item.content)
                 if reason:
@@ -98,12 +98,12 @@ def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> N
                     taken[document.group] += size
                     writer.add(document, size)
                 if writer.full:
-                    writer.write(Place(source=index, cursor=item.after, funnel=funnel))
+                    writer.write(GatherState(source=index, cursor=item.after, funnel=funnel))
                 if funnel.seen.files % _EVERY == 0:
                     rate = (funnel.seen.bytes - before) / max(time.monotonic() - begun, 1e-9) / 1e6
                     share = max(item.share, funnel.kept.bytes / max(limit, 1))
                     report((index + share) / len(sources), f"{rate:.1f} MB/s, {funnel.kept.files:,} kept")
-        writer.write(Place(source=len(sources), finished=True, funnel=funnel))
+        writer.write(GatherState(source=len(sources), finished=True, funnel=funnel))
 
 
 def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
@@ -228,7 +228,7 @@ def counted(
     }
 
 
-def proven(proofs: Sequence[Proof], threshold: float) -> dict[str, Any]:
+def proven(proofs: Sequence[SplitProof], threshold: float) -> dict[str, Any]:
     """What the proofs of all shards say together, once the near documents that they found are dropped."""
     return {
         "method": "every training document was compared with every validation document",

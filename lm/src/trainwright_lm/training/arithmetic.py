@@ -51,7 +51,7 @@ _MILLISECONDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class TimedTrial:
     """One candidate to time."""
 
     what: Literal["product", "muon", "pass"]
@@ -61,7 +61,7 @@ class Trial:
     """Measure elapsed seconds on this many threads; None: CPU seconds on one thread, unaffected by other processes."""
 
 
-Clock = Callable[[Trial], float]
+Clock = Callable[[TimedTrial], float]
 
 
 def thread_counts() -> list[int]:
@@ -93,7 +93,7 @@ class Stopwatch:
                 windows = max(1, min(windows, int(PASS_OPERATIONS / operations)))
             self._tokens = torch.randint(0, vocabulary_size, (windows, config.context), device=device)
 
-    def __call__(self, trial: Trial) -> float:
+    def __call__(self, trial: TimedTrial) -> float:
         """The seconds of one run; infinite for a format that the device does not support."""
         run: Callable[[str], Any] = {"product": self._product, "muon": self._muon, "pass": self._pass}[trial.what]
         by_processor = trial.threads is None and self._device.type == "cpu"
@@ -143,13 +143,13 @@ def on_threads(count: int) -> Iterator[None]:
 
 def _by_format(clock: Clock, what: Literal["product", "muon", "pass"]) -> dict[str, float]:
     """The best seconds of each format."""
-    taken = _taken(clock, [Trial(what=what, precision=precision) for precision in FORMATS])
+    taken = _taken(clock, [TimedTrial(what=what, precision=precision) for precision in FORMATS])
     return {trial.precision: min(own) for trial, own in taken.items()}
 
 
-def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
+def _taken(clock: Clock, trials: list[TimedTrial]) -> dict[TimedTrial, list[float]]:
     """Each trial's seconds without the warm-up run, interleaved; candidates that have lost are not run again."""
-    taken: dict[Trial, list[float]] = {trial: [] for trial in trials}
+    taken: dict[TimedTrial, list[float]] = {trial: [] for trial in trials}
     for go in range(GOES + 1):
         quickest = min((min(own[1:]) for own in taken.values() if own[1:]), default=math.inf)
         for trial, own in taken.items():
@@ -245,7 +245,7 @@ def _fewest_threads(clock: Clock, seconds: dict[str, float], precision: str) -> 
 
     The median decides, not the best, as training always shares the machine.
     """
-    trials = [Trial(what="pass", precision=precision, threads=count) for count in thread_counts()]
+    trials = [TimedTrial(what="pass", precision=precision, threads=count) for count in thread_counts()]
     taken = {trial.threads or 1: statistics.median(own) for trial, own in _taken(clock, trials).items()}
     seconds.update({f"pass in {precision} on {_threads(count)}": own for count, own in taken.items()})
     told = ", ".join(f"{own * _MILLISECONDS:.0f} ms on {count}" for count, own in taken.items())

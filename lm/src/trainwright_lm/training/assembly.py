@@ -39,7 +39,7 @@ BUDGET_SECONDS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class AssembledTraining:
     """Everything that the training loop uses."""
 
     recipe: Recipe
@@ -80,7 +80,7 @@ def assembled(
     processes: Processes,
     live: Live,
     arithmetic: Arithmetic,
-) -> Training:
+) -> AssembledTraining:
     """The components of a training, new or restored from the checkpoint; the debugger checks new ones first.
 
     Raises:
@@ -109,7 +109,7 @@ def assembled(
     optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
     if held is not None and held.optimizer:
         load_optimizer_tensors(optimizer, held.optimizer)
-    return Training(
+    return AssembledTraining(
         recipe=recipe,
         folder=folder,
         data=data,
@@ -158,7 +158,7 @@ def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
     return model
 
 
-def first_state(training: Training, held: Checkpoint | None) -> State:
+def first_state(training: AssembledTraining, held: Checkpoint | None) -> State:
     """The state from which the loop starts; reports what has changed since the checkpoint."""
     fresh = State(
         update=0,
@@ -209,7 +209,7 @@ def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]
     if errors:
         raise UsageError(
-            f"Training does not start because the debugger found {errors[0].code} "
+            f"AssembledTraining does not start because the debugger found {errors[0].code} "
             f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nFix it, or skip the check with --set run.check=false."
         )
     own = (Stage.EVALUATION, Stage.BASELINE)  # training does its own
@@ -232,7 +232,7 @@ def _failure(why: str, walked: Sequence[StageRun] = ()) -> str:
     seen = ", ".join(run.stage.label for run in walked)
     return (
         f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "
-        f"data or settings. Training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
+        f"data or settings. AssembledTraining begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
     )
 
 

@@ -26,7 +26,7 @@ from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed, is_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided, on_threads
-from trainwright_lm.training.assembly import Training, assembled, first_state, with_vocabulary
+from trainwright_lm.training.assembly import AssembledTraining, assembled, first_state, with_vocabulary
 from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live, Stopping
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
@@ -79,7 +79,7 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TrainingOutcome:
     """How a training ended."""
 
     updates: int
@@ -94,7 +94,7 @@ class Outcome:
     """Ctrl-C's or SIGTERM's number, if any process received it before the last update; otherwise 0."""
 
 
-def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | None = None) -> Outcome:
+def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | None = None) -> TrainingOutcome:
     """Train to the recipe's last update, in one process or all that torchrun started; checkpoints go to the folder.
 
     Args:
@@ -117,7 +117,9 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
             ) from error
 
 
-def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes) -> Outcome:
+def trained(
+    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes
+) -> TrainingOutcome:
     """The same in this process, which is connected to the others."""
     with ExitStack() as stack:
         recipe = with_vocabulary(processes.given(recipe), data)
@@ -154,7 +156,7 @@ def trained(data: PreparedData, folder: Path, recipe: Recipe, resume: bool | Non
             log.close()
 
 
-def train_from(state: State, training: Training, log: logs.Log, stopping: Stopping) -> Outcome:
+def train_from(state: State, training: AssembledTraining, log: logs.Log, stopping: Stopping) -> TrainingOutcome:
     """The training loop, from a state to the last update or a signal."""
     run, plan, processes, live = training.recipe.run, training.plan, training.processes, training.live
     tally = Tally(state, processes)
@@ -178,7 +180,7 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
         tally.go_on()
         if stop:
             break
-    return Outcome(
+    return TrainingOutcome(
         updates=state.update,
         of=plan.updates,
         best_loss=state.best_loss,
@@ -188,7 +190,7 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
     )
 
 
-def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float, Tensor]:
+def take_update(training: AssembledTraining, update: int) -> tuple[Tensor, Tensor | float, Tensor]:
     """Do update `update` (from 0); returns this process's nats, all processes' weight, and the gradients' norm.
 
     The gradient is that of the update's summed nats divided by its total weight, however the update is divided into
@@ -221,7 +223,7 @@ def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float
     return nats, weight, norm
 
 
-def weighed(training: Training, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
+def weighed(training: AssembledTraining, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
     """The weights of this process's windows, and the total weight of the whole update."""
     if not training.key_ids:
         return None, float(training.plan.tokens)
@@ -229,7 +231,7 @@ def weighed(training: Training, inputs_BT: Tensor) -> tuple[Tensor | None, Tenso
     return weights_B, training.processes.total(weights_B.sum(dtype=torch.float64) * inputs_BT.shape[1])
 
 
-def write_line(training: Training, log: logs.Log, tally: Tally, update: int, norm: Tensor) -> None:
+def write_line(training: AssembledTraining, log: logs.Log, tally: Tally, update: int, norm: Tensor) -> None:
     """Write a log line for the updates since the last one, up to and including this one (from 0).
 
     Raises:
@@ -258,7 +260,7 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
         )
 
 
-def evaluated(state: State, training: Training, log: logs.Log) -> State:
+def evaluated(state: State, training: AssembledTraining, log: logs.Log) -> State:
     """The state with the new validation loss, and with the best one so far.
 
     Raises:
@@ -285,7 +287,7 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     return dataclasses.replace(state, best_loss=loss, best_update=state.update) if better else state
 
 
-def write_samples(training: Training, log: logs.Log, update: int) -> None:
+def write_samples(training: AssembledTraining, log: logs.Log, update: int) -> None:
     """Show and log the greedy completion of each prompt; draws no random numbers."""
     model, recipe = training.model, training.recipe
     if training.processes.count > 1 and recipe.run.distributed == "fsdp":
@@ -304,7 +306,7 @@ def write_samples(training: Training, log: logs.Log, update: int) -> None:
     log.write("samples", update, {"texts": texts})
 
 
-def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> State:
+def saved(state: State, training: AssembledTraining, log: logs.Log, tally: Tally) -> State:
     """Write the state as a checkpoint, syncing the log first; returns the state.
 
     Raises:
@@ -347,7 +349,7 @@ def due(every: int, done: int) -> bool:
     return every > 0 and done % every == 0
 
 
-def clipped(training: Training) -> Tensor:
+def clipped(training: AssembledTraining) -> Tensor:
     """The norm of all gradients together, before clipping them to `optimizer.clip`."""
     limit = training.recipe.optimizer.clip or math.inf
     norm: Tensor = nn.utils.clip_grad_norm_(training.model.parameters(), limit)

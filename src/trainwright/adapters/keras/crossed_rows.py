@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from trainwright.adapters.keras.calls import as_tensors, first_array, is_own
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.losses import crosses_rows, is_of_all_pairs
 from trainwright.seams.failures.blame import note_own, tolerated
@@ -20,7 +20,7 @@ from trainwright.tensors.keras import objects as tensors
 MOST_ROWS = 4
 
 
-def crossed_targets(fit: FitTraining, record: StepRecord, batch: Batch) -> CrossedTargets | None:
+def crossed_targets(fit: FitTraining, record: StepRecord, batch: FitBatch) -> CrossedTargets | None:
     """The loss with the rows' targets permuted, with a vector reshaped to a column, and with both.
 
     None if one of Keras's losses was called, which aligns the two, or if the loss does not cross rows.
@@ -46,7 +46,7 @@ def crossed_targets(fit: FitTraining, record: StepRecord, batch: Batch) -> Cross
     return None
 
 
-def paired_loss(fit: FitTraining, record: StepRecord, batch: Batch) -> PairedLoss | None:
+def paired_loss(fit: FitTraining, record: StepRecord, batch: FitBatch) -> PairedLoss | None:
     """The values of the only loss given to compile on a few rows: together, in all pairs, and one by one.
 
     None if it is one of Keras's, if rows have several targets or outputs, or if it does not cross rows. The outputs are

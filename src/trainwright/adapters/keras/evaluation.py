@@ -12,7 +12,7 @@ from trainwright.adapters.keras.backend import number
 from trainwright.adapters.keras.calls import as_tensors, catching
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.nested_values import leaves
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Call, Failure, Seam
 from trainwright.core.finding import Place
@@ -22,7 +22,7 @@ from trainwright.probes.metrics import guessed, others
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, show
-from trainwright.stages import EvaluationFacts, Given, LossCall, TensorFacts
+from trainwright.stages import EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts
 from trainwright.stages.evaluation import Counter
 from trainwright.tensors.keras import objects as tensors
 
@@ -80,12 +80,12 @@ def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
     )
 
 
-def loss_call(fit: FitTraining, trained: Batch) -> LossCall | None:
+def loss_call(fit: FitTraining, trained: FitBatch) -> LossCall | None:
     """How the first validation batch enters the loss, if its targets differ in form from the training targets."""
     held = fit.data.validation
     if held is None or fit.own_step:
         return None
-    batch: Batch | None = None
+    batch: FitBatch | None = None
     with catching(StepRecord()):  # data that raise are reported by the batch stage
         batch = next(iter(held.pool(1)), None)
     if batch is None or _forms(batch) == _forms(trained):
@@ -96,7 +96,7 @@ def loss_call(fit: FitTraining, trained: Batch) -> LossCall | None:
     return next(iter(observer.record.loss_calls), None)
 
 
-def _forms(batch: Batch) -> list[tuple[int, ...]]:
+def _forms(batch: FitBatch) -> list[tuple[int, ...]]:
     return [np.shape(a)[1:] for a in leaves(batch.y)]
 
 
@@ -125,11 +125,11 @@ def _has_metrics(fit: FitTraining) -> bool:
     return bool(given.get("metrics") or given.get("weighted_metrics"))
 
 
-def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[str, float] | str]:
+def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[SubstitutePredictions, dict[str, float] | str]:
     """The metrics for altered inputs to them, for a model with one output and one array of targets."""
     if len(outputs) != 1 or not isinstance(batch.y, np.ndarray):
         return {}
-    found: dict[Given, dict[str, float] | str] = {}
+    found: dict[SubstitutePredictions, dict[str, float] | str] = {}
     for given, predictions in others(tensors.to_numpy(outputs[0]), batch.y).items():
         failure, values = _metrics(fit, batch, as_tensors(predictions), fresh=True)
         found[given] = str(failure) if failure is not None else values

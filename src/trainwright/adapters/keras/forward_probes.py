@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.batch import is_tokens
 from trainwright.adapters.keras.input.nested_values import named, renewed
-from trainwright.adapters.keras.input.one_batch import Batch, X
+from trainwright.adapters.keras.input.one_batch import FitBatch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.forward import (
@@ -41,17 +41,17 @@ class KerasModel:
 
     fit: FitTraining
 
-    def answer(self, inputs: Batch, *, training: bool = False, seed: int = 0) -> np.ndarray | None:
+    def answer(self, inputs: FitBatch, *, training: bool = False, seed: int = 0) -> np.ndarray | None:
         """The first tensor of its output (rows, …); None if it raises."""
         found = self._answered(inputs, training=training, seed=seed)
         return tensors.to_numpy(found[0]) if found else None
 
-    def all_answers(self, inputs: Batch) -> list[np.ndarray]:
+    def all_answers(self, inputs: FitBatch) -> list[np.ndarray]:
         """Every tensor of its output, and the loss."""
         found, loss = self._answered(inputs), self.fit.look_at(inputs)[1]
         return [*(tensors.to_numpy(t) for t in found), *([] if loss is None else [np.asarray(loss)])]
 
-    def _answered(self, inputs: Batch, *, training: bool = False, seed: int = 0) -> list[Any]:
+    def _answered(self, inputs: FitBatch, *, training: bool = False, seed: int = 0) -> list[Any]:
         seed_everything(self.fit.model, seed)
         try:
             answer = self.fit.answer(inputs, training=training)
@@ -63,7 +63,7 @@ class KerasModel:
                 self.fit.reset()
         return [t for t in tensors.leaves(answer) if tensors.is_tensor(t)]
 
-    def chosen(self, inputs: Batch, rows: Sequence[int]) -> Batch:
+    def chosen(self, inputs: FitBatch, rows: Sequence[int]) -> FitBatch:
         """The inputs, with these rows only."""
         count = inputs.rows
 
@@ -72,7 +72,7 @@ class KerasModel:
 
         return replace(inputs, x=keras.tree.map_structure(taken, inputs.x))
 
-    def exchanged(self, inputs: Batch, name: str) -> Batch | None:
+    def exchanged(self, inputs: FitBatch, name: str) -> FitBatch | None:
         """The inputs with one input's rows permuted; None if that changes nothing."""
         values = inputs.x[name]
         turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
@@ -80,7 +80,7 @@ class KerasModel:
             return None
         return replace(inputs, x={**inputs.x, name: turned})
 
-    def halfway(self, inputs: Batch) -> Batch | None:
+    def halfway(self, inputs: FitBatch) -> FitBatch | None:
         """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
         leaves = keras.tree.flatten(inputs.x)
         if inputs.rows < 2 or not all(np.ndim(v) > 1 and np.asarray(v).dtype.kind == "f" for v in leaves):
@@ -100,7 +100,7 @@ class KerasModel:
             self.fit.reset()
 
 
-def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> dict[str, Any]:
+def probes_of(fit: FitTraining, batches: Sequence[FitBatch], targets: Any) -> dict[str, Any]:
     """All probes, each from the initial weights, as fields of the forward pass's facts; none that was not tried.
 
     Args:
@@ -134,7 +134,7 @@ def _differ(one: Any, other: Any) -> bool:
     return any(a.shape != b.shape or not np.array_equal(a, b) for a, b in pairs)
 
 
-def _other_rows(fit: FitTraining, batch: Batch) -> dict[str, Any]:
+def _other_rows(fit: FitTraining, batch: FitBatch) -> dict[str, Any]:
     """Whether the forward pass accepts the last training batch, or another number of rows."""
     last = fit.data.last_batch()
     if last is None or last.rows in (0, batch.rows) or fit.drops_last:
@@ -151,7 +151,7 @@ def _other_rows(fit: FitTraining, batch: Batch) -> dict[str, Any]:
     return {}
 
 
-def next_token_input(batch: Batch, targets: Any) -> str:
+def next_token_input(batch: FitBatch, targets: Any) -> str:
     """The name of the token input whose tokens, shifted by one, are the targets; empty: there is none."""
     if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "iuf":
         return ""
@@ -160,7 +160,7 @@ def next_token_input(batch: Batch, targets: Any) -> str:
 
 
 def future_leak(
-    fit: FitTraining, answer: Callable[[Batch], np.ndarray | None], batch: Batch, name: str
+    fit: FitTraining, answer: Callable[[FitBatch], np.ndarray | None], batch: FitBatch, name: str
 ) -> tuple[float | None, Origin | None]:
     """How much outputs of the first half of the positions depend on tokens of the second, and the first such layer.
 
@@ -171,8 +171,8 @@ def future_leak(
     tokens = dict(named(batch.x, X))[name]
     altered = later_half_changed(tokens)
 
-    def given(ids: np.ndarray) -> Batch:
-        return Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: ids}), y=batch.y)
+    def given(ids: np.ndarray) -> FitBatch:
+        return FitBatch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: ids}), y=batch.y)
 
     leak = changed_by_later_tokens(lambda ids: answer(given(ids)), tokens, altered)
     if leak is None or leak <= LEAKS_BEYOND:
@@ -181,7 +181,7 @@ def future_leak(
     return leak, first_difference(one, other, LEAKS_BEYOND)
 
 
-def _results(fit: FitTraining, batch: Batch, length: int) -> list[Result]:
+def _results(fit: FitTraining, batch: FitBatch, length: int) -> list[Result]:
     """The layers' outputs at the first half of the positions."""
 
     def keep(values: np.ndarray) -> np.ndarray | None:

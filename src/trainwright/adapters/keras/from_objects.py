@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import place_of, show
 from trainwright.seams.source.written import assignment_place, last_name, names_of, syntax_tree
 
 
-def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:
+def note_compiled(seen: BuiltObjects, model: Any, frame: FrameType) -> None:
     """Record the call that compiled a model, and the line that built its optimizer, from the source."""
     file = frame.f_code.co_filename
     config = getattr(getattr(model, "_compile_config", None), "config", {})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.stage import Stage
@@ -99,7 +99,7 @@ def _gradients(
     return found
 
 
-def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batch]) -> GradientFacts:
+def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[FitBatch]) -> GradientFacts:
     """The facts with the results of further steps; no weight is updated.
 
     Args:
@@ -116,7 +116,7 @@ def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batc
     return facts
 
 
-def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
+def _leftover(fit: FitTraining, first: FitBatch, second: FitBatch) -> float | None:
     """How much of the first batch's gradient remains in the second step's if gradients are not cleared in between.
 
     None on backends other than torch, which alone accumulates gradients; also if a step raises, or passes no gradient
@@ -133,7 +133,7 @@ def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
     return share_added(alone, after, before)
 
 
-def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float | None]:
+def _loss_scaling(fit: FitTraining, batch: FitBatch) -> tuple[float | None, float | None]:
     """The initial loss scale, and the relative growth of the gradients when another one is doubled."""
     scale = getattr(fit.model.optimizer, "dynamic_scale", None)
     if scale is None:
@@ -156,7 +156,7 @@ def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
     return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
 
 
-def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
+def _step(fit: FitTraining, batch: FitBatch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
     """The gradients that a step passes to its optimizers, by variable; none if it raises.
 
     Args:

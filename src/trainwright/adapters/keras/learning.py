@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import leaves, named
-from trainwright.adapters.keras.input.one_batch import Batch, X
-from trainwright.adapters.learning import Judged, Passed, Trained
+from trainwright.adapters.keras.input.one_batch import FitBatch, X
+from trainwright.adapters.learning import ForwardPass, Judged, Trained
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.layers import traced
@@ -27,16 +27,18 @@ class FitLearner(Trained):
     def __init__(self, training: FitTraining) -> None:
         self.training = training
 
-    def fresh(self, most: int, seconds: float) -> list[Batch]:
+    def fresh(self, most: int, seconds: float) -> list[FitBatch]:
         return self._read(self.training.data.in_training_order(), seconds, lambda read: len(read) >= most)
 
-    def held_out(self, rows: int, seconds: float) -> list[Batch]:
+    def held_out(self, rows: int, seconds: float) -> list[FitBatch]:
         validation = self.training.data.validation
         held = validation.elements() if validation is not None else iter(())
         return self._read(held, seconds, lambda read: sum(batch.rows for batch in read) >= rows)
 
-    def _read(self, batches: Iterator[Batch], seconds: float, is_enough: Callable[[list[Batch]], bool]) -> list[Batch]:
-        started, read = now(), list[Batch]()
+    def _read(
+        self, batches: Iterator[FitBatch], seconds: float, is_enough: Callable[[list[FitBatch]], bool]
+    ) -> list[FitBatch]:
+        started, read = now(), list[FitBatch]()
         with tolerated():  # data that raise are reported with the batches
             for batch in batches:
                 read.append(self.training.repaired(batch))
@@ -44,11 +46,11 @@ class FitLearner(Trained):
                     break
         return read
 
-    def count_rows(self, batch: Batch) -> int:
+    def count_rows(self, batch: FitBatch) -> int:
         arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]
         return 0 if batch.is_row or any(len(a) != batch.rows for a in arrays) else batch.rows
 
-    def passed(self, batch: Batch, chosen: frozenset[int] | None) -> Passed | None:
+    def passed(self, batch: FitBatch, chosen: frozenset[int] | None) -> ForwardPass | None:
         training, rows = self.training, batch.rows
 
         def keep(values: np.ndarray) -> np.ndarray | None:
@@ -62,8 +64,8 @@ class FitLearner(Trained):
             v.dtype.kind not in "iufb" or not v.ndim or len(v) != rows for v in given.values()
         ):
             return None
-        return Passed(given=given, results=results, losses=judged_loss.calls)
+        return ForwardPass(given=given, results=results, losses=judged_loss.calls)
 
-    def judged(self, batch: Batch) -> Judged | None:
+    def judged(self, batch: FitBatch) -> Judged | None:
         look = self.training.look(batch)
         return Judged(look.loss, look.losses) if look is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Run, Train
+from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
@@ -16,7 +16,7 @@ from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitCall, FitTraining
-from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.seams.listening.seen import BuiltObjects, quiet
 from trainwright.stages import (
     BatchFacts,
     DatasetFacts,
@@ -34,7 +34,7 @@ class FitMeasures:
         planned: the script trains with these arguments; False: they only say what to measure.
     """
 
-    def __init__(self, call: FitCall, data: FitData, seen: Seen, *, planned: bool = True) -> None:
+    def __init__(self, call: FitCall, data: FitData, seen: BuiltObjects, *, planned: bool = True) -> None:
         self._planned = planned
         self.fit_call = call
         self._epochs: EpochFacts | None = None
@@ -113,7 +113,7 @@ class FitMeasures:
         fit.reset()
         return facts
 
-    def train(self, request: Train) -> Run:
+    def train(self, request: Train) -> ShortRun:
         before = self.fit.steps.compiling_seconds
         run = short_runs.train(self.fit, request)
         compiling = self.fit.steps.compiling_seconds - before  # once, for any number of steps and runs

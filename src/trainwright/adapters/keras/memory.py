@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trainwright.adapters.keras.calls import catching
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.seams.devices.memory_owners import accelerators, is_out_of_memory
@@ -20,7 +20,7 @@ from trainwright.stages.forward import MemoryFacts
 from trainwright.tensors.keras import objects as tensors
 
 
-def measure_memory(fit: FitTraining, batch: Batch) -> MemoryFacts:
+def measure_memory(fit: FitTraining, batch: FitBatch) -> MemoryFacts:
     """What takes the memory for this batch, found by trying smaller ones; the weights are restored.
 
     Raises:
@@ -44,11 +44,11 @@ def measure_memory(fit: FitTraining, batch: Batch) -> MemoryFacts:
     )
 
 
-def _cut(batch: Batch, rows: int) -> Batch:
+def _cut(batch: FitBatch, rows: int) -> FitBatch:
     return batch.renewed(tensors.take_rows(batch.view(), rows))
 
 
-def _fits(fit: FitTraining, batch: Batch) -> bool:
+def _fits(fit: FitTraining, batch: FitBatch) -> bool:
     """Whether a step with its update succeeds."""
     with tolerated():  # the step raises it again
         fit.build(batch)
@@ -71,7 +71,7 @@ def _fits(fit: FitTraining, batch: Batch) -> bool:
     return False
 
 
-def _activation_bytes(fit: FitTraining, batch: Batch) -> int:
+def _activation_bytes(fit: FitTraining, batch: FitBatch) -> int:
     """Bytes of the layers' outputs, the least that a step keeps for its backward pass; 0: unknown."""
     if fit.own_step:
         return 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.adapters.keras.schedule import DryRun, is_schedule, rate_of
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.stages import Argument, GroupFacts, OptimizerFacts
@@ -19,7 +19,7 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
 
-def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:
+def resolved(optimizer: Any, seen: BuiltObjects, attribute: str = "optimizer") -> dict[str, Argument]:
     """Every argument of the optimizer, as `<attribute>.<name>`; marked as given if the script wrote it."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if inner is None:
@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
 
 
-def written_arguments(optimizer: Any, seen: Seen) -> frozenset[str]:
+def written_arguments(optimizer: Any, seen: BuiltObjects) -> frozenset[str]:
     """The arguments that the script wrote where it built the optimizer; none if a string names it."""
     built = seen.optimizers.get(optimizer)
     call = _call(built)
@@ -71,7 +71,7 @@ def _call(built: Construction | None) -> ast.Call | None:
     return call_node(built.frame_file, built.line, built.name, end=built.end) if built else None
 
 
-def is_rate_given(optimizer: Any, seen: Seen) -> bool:
+def is_rate_given(optimizer: Any, seen: BuiltObjects) -> bool:
     """Whether the script wrote the rate; False if it is a default."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if "learning_rate" in written_arguments(inner, seen):
@@ -82,7 +82,7 @@ def is_rate_given(optimizer: Any, seen: Seen) -> bool:
     return abs(rate_of(inner) - default.default) > 1e-6 * default.default  # set on the object afterwards
 
 
-def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
+def optimizer_places(optimizer: Any, seen: BuiltObjects) -> dict[str, Place]:
     """The lines that built the optimizer, its rate and its schedule."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     built = seen.optimizers.get(inner)

@@ -18,7 +18,7 @@ from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
@@ -91,11 +91,13 @@ def _size(variable: Any) -> int:
     return int(np.prod(variable.shape)) if variable.shape else 1
 
 
-def _loads_checkpoint(model: Any, seen: Seen) -> bool:
+def _loads_checkpoint(model: Any, seen: BuiltObjects) -> bool:
     return any(layer in seen.loadings for layer in tensors.named_layers(model).values())
 
 
-def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]) -> dict[str, Argument]:
+def arguments(
+    model: Any, given: Mapping[str, Any], seen: BuiltObjects, optimizers: Mapping[str, Any]
+) -> dict[str, Argument]:
     """Every effective hyperparameter of fit, compile, the optimizers and the losses."""
     found: dict[str, Argument] = {}
     for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
@@ -146,14 +148,14 @@ def _losses(loss: Any) -> dict[str, Argument]:
     return found
 
 
-def _callback_places(given: Mapping[str, Any], seen: Seen) -> dict[str, Place]:
+def _callback_places(given: Mapping[str, Any], seen: BuiltObjects) -> dict[str, Place]:
     """The line that built the callback that sets the learning rate."""
     setting = setting_callback(callbacks_of(given))
     built = seen.callbacks.get(setting) if setting is not None else None
     return {"scheduler": built.place} if built is not None else {}
 
 
-def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
+def find_places(model: Any, frame: Any, seen: BuiltObjects) -> dict[str, Place]:
     """The user's lines, by role."""
     compiled = seen.compiled.get(model)
     places = compile_places(compiled)
@@ -221,7 +223,7 @@ def library_name(scope: Mapping[str, Any]) -> str:
     return direct or (f"{other}.keras" if other and version().is_of_tensorflow() else "")
 
 
-def _frozen_at(seen: Seen) -> tuple[Place, ...]:
+def _frozen_at(seen: BuiltObjects) -> tuple[Place, ...]:
     """The lines that froze layers that have weights and are still frozen; the line that froze the most comes first."""
     held = [(la, place) for la, place in seen.frozen_layers.items() if not la.trainable and la.weights]
     return tuple(dict.fromkeys(place for _, place in sorted(held, key=lambda one: -len(one[0].weights))))
@@ -258,7 +260,7 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
 
 
 def ineffective_freezes(
-    model: Any, seen: Seen, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
+    model: Any, seen: BuiltObjects, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
 ) -> tuple[IneffectiveFreeze, ...]:
     """Layers that were frozen after the training step was compiled, and that a step changes nevertheless.
 

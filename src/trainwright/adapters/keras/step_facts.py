@@ -16,7 +16,7 @@ from trainwright.adapters.keras.crossed_rows import crossed_targets, paired_loss
 from trainwright.adapters.keras.evaluation import loss_call
 from trainwright.adapters.keras.forward_probes import probes_of
 from trainwright.adapters.keras.gradients import further_steps, gradient_facts, rebuilt_layers
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.memory import measure_memory
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Place, Stage
@@ -56,7 +56,7 @@ def measure_step(fit: FitTraining) -> StepFacts:
     return forward, loss, gradients
 
 
-def _memory(fit: FitTraining, batch: Batch) -> MemoryFacts | None:
+def _memory(fit: FitTraining, batch: FitBatch) -> MemoryFacts | None:
     try:
         return measure_memory(fit, batch)
     except Exception as error:  # a smaller batch fails for another reason: keep the original failure
@@ -64,7 +64,7 @@ def _memory(fit: FitTraining, batch: Batch) -> MemoryFacts | None:
         return None
 
 
-def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
+def _observed(fit: FitTraining, batch: FitBatch) -> StepRecord:
     """The step's record: layers and losses observed eagerly, then the gradients of the same step."""
     if fit.own_step:
         return fit.step_gradients(batch, fit.observer(detail=True))
@@ -84,7 +84,7 @@ def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
     return record
 
 
-def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
+def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[FitBatch]) -> ForwardFacts:
     """The facts of the forward pass from the observed step and the probes."""
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     output = first_array(record.output)
@@ -192,7 +192,7 @@ def _frozen_at(fit: FitTraining, layers: Mapping[str, Any], path: str) -> Any:
     return next((frozen[la] for la in tensors.layers_around(layers, path) if la in frozen), None)
 
 
-def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts | None:
+def loss_facts(fit: FitTraining, record: StepRecord, batch: FitBatch) -> LossFacts | None:
     """The facts of the loss from the observed step; None if it was not reached."""
     if record.failed_stage == Stage.FORWARD:
         return None
@@ -239,7 +239,9 @@ def _computes_no_loss(fit: FitTraining) -> bool:
     return getattr(model, "loss", None) is None and not by_class and not model.losses
 
 
-def stay_identical(parameters: Sequence[ParameterFacts], fit: FitTraining, batch: Batch) -> tuple[ParameterFacts, ...]:
+def stay_identical(
+    parameters: Sequence[ParameterFacts], fit: FitTraining, batch: FitBatch
+) -> tuple[ParameterFacts, ...]:
     """The facts, with whether equal units stay equal over some steps; the weights are left as the steps made them."""
     suspects = {p.name for p in parameters if p.identical_rows and p.trainable}
     if not suspects:

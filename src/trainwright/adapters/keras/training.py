@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters.base import ActiveRepairs, Evaluated
+from trainwright.adapters.base import ActiveRepairs, EvaluatedBatch
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.backend import Backend, CompiledSteps, backend_of, number, scaling_of
 from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own
@@ -18,7 +18,7 @@ from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
 from trainwright.adapters.keras.input.fit_data import POOLED, FitData
-from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places
 from trainwright.adapters.keras.repairs import Changing, change_parts
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
@@ -27,7 +27,7 @@ from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.keras.watch import Observer
-from trainwright.seams.listening.seen import Construction, Seen, quiet
+from trainwright.seams.listening.seen import BuiltObjects, Construction, quiet
 from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
@@ -50,7 +50,7 @@ class FitTraining:
     A copy is impossible: a subclassed model cannot be rebuilt from outside.
     """
 
-    def __init__(self, call: FitCall, data: FitData, seen: Seen) -> None:
+    def __init__(self, call: FitCall, data: FitData, seen: BuiltObjects) -> None:
         self.fit_call, self.seen = call, seen
         self.model = call.model
         self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
@@ -100,12 +100,12 @@ class FitTraining:
         """Whether the user's class defines its own training step."""
         return is_own(self.model, "train_step")
 
-    def take(self, count: int, *, seed: int) -> list[Batch]:
+    def take(self, count: int, *, seed: int) -> list[FitBatch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
         return [self.repaired(b) for b in batches]
 
-    def repaired(self, batch: Batch) -> Batch:
+    def repaired(self, batch: FitBatch) -> FitBatch:
         """A batch with the permanent repairs applied."""
         for change in [*self.batch_changes, *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH)]:
             batch = batch.renewed(change(batch.view()))
@@ -119,7 +119,7 @@ class FitTraining:
 
         return change
 
-    def changed_pool(self) -> list[Batch] | None:
+    def changed_pool(self) -> list[FitBatch] | None:
         """The first batches as changed by repairs; None if no repair changes them."""
         if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.active.kept):
             return None
@@ -137,7 +137,7 @@ class FitTraining:
         self.reset()
         return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=loss)
 
-    def rows_of(self, batch: Batch) -> int:
+    def rows_of(self, batch: FitBatch) -> int:
         return batch.rows
 
     def reset(self) -> None:
@@ -145,7 +145,7 @@ class FitTraining:
         if self._start is not None:
             self._start.put_back()
 
-    def build(self, batch: Batch) -> None:
+    def build(self, batch: FitBatch) -> None:
         """Let the model create its weights, as its first step would; from then on, `reset` restores them.
 
         Raises:
@@ -166,7 +166,7 @@ class FitTraining:
             fit_optimizer(self.model)
         self._start = KerasState([model])
 
-    def _build_by_step(self, batch: Batch) -> None:
+    def _build_by_step(self, batch: FitBatch) -> None:
         """Build the parts of a model that defines its own step, which need not have an output of its own."""
         if all(layer.built for layer in self.model._flatten_layers()):
             return
@@ -249,7 +249,7 @@ class FitTraining:
         with failing_as(observer.record, Stage.LOSS):
             return version().compute_loss(self.model, x, y, y_pred, weight, training)
 
-    def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
+    def step_gradients(self, batch: FitBatch, observer: Observer) -> StepRecord:
         """Take one step without its update; returns its record with gradients and any exception."""
         record = observer.record
         with observer, catching(record):
@@ -263,7 +263,7 @@ class FitTraining:
                 record.loss, record.trained = number(loss), variables
         return record
 
-    def take_step(self, batch: Batch, number_of_step: int, further: Iterator[Batch] | None = None) -> StepRecord:
+    def take_step(self, batch: FitBatch, number_of_step: int, further: Iterator[FitBatch] | None = None) -> StepRecord:
         """Take one step with its update; the record includes any exception, and the loss of the last batch.
 
         An optimizer that accumulates updates with the last of its batches.
@@ -288,7 +288,7 @@ class FitTraining:
         scale = getattr(self.model.optimizer, "dynamic_scale", None)
         return None if scale is None else float(tensors.value_of(scale))
 
-    def _take_step(self, batch: Batch) -> StepRecord:
+    def _take_step(self, batch: FitBatch) -> StepRecord:
         observer = self.observer(detail=False)
         if self.own_step:
             with observer, catching(observer.record):
@@ -304,7 +304,7 @@ class FitTraining:
                 self.update(record.gradients, record.trained)
         return record
 
-    def _compiled_step(self, batch: Batch) -> StepRecord:
+    def _compiled_step(self, batch: FitBatch) -> StepRecord:
         observer = self.observer(detail=False)
         with observer:
             loss = self.steps.take(
@@ -329,7 +329,7 @@ class FitTraining:
         scaled = [None if g is None else scale(g) for g in gradients]
         self.backend.apply(optimizer, scaled, variables)
 
-    def loss_of(self, batch: Batch) -> float:
+    def loss_of(self, batch: FitBatch) -> float:
         """The loss of a batch from one step at the initial weights, always with the same random numbers.
 
         Raises:
@@ -342,30 +342,30 @@ class FitTraining:
             raise record.error
         return math.nan if record.loss is None else record.loss
 
-    def look(self, batch: Batch) -> Evaluated | None:
+    def look(self, batch: FitBatch) -> EvaluatedBatch | None:
         record, loss = self.look_at(batch)
         if record.failure is not None or loss is None:
             return None
-        return Evaluated(loss=loss, losses=[judged(kept) for kept in record.kept_losses])
+        return EvaluatedBatch(loss=loss, losses=[judged(kept) for kept in record.kept_losses])
 
-    def look_at(self, batch: Batch, *, training: bool = False) -> tuple[StepRecord, Any]:
+    def look_at(self, batch: FitBatch, *, training: bool = False) -> tuple[StepRecord, Any]:
         """The record and loss of the batch without updates, in evaluation mode unless told otherwise."""
         observer = self.observer(detail=False, training=training)
         with observer, catching(observer.record):
             observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=training))
         return observer.record, observer.record.loss
 
-    def answer(self, batch: Batch, *, training: bool = False) -> Any:
+    def answer(self, batch: FitBatch, *, training: bool = False) -> Any:
         """The model's output for a batch, in evaluation or training mode."""
         with self.observer(detail=False, training=training):
             return self._call(batch, training=training)
 
-    def _call(self, batch: Batch, *, training: bool = False) -> Any:
+    def _call(self, batch: FitBatch, *, training: bool = False) -> Any:
         x, _, _ = self.tensors_of(batch)
         x = version().inputs_to_answer(self.model, x)
         return self.model(x, training=training) if version().takes_training(self.model) else self.model(x)
 
-    def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
+    def tensors_of(self, batch: FitBatch) -> tuple[Any, Any, Any]:
         """Inputs, targets and weights as the model receives them, with the repairs under trial."""
         for change in self._tried_changes:
             batch = batch.renewed(change(batch.view()))

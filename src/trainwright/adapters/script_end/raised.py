@@ -11,14 +11,14 @@ from trainwright.adapters.script_end.refused_calls import refused_anywhere
 from trainwright.core import Facts, Failure
 from trainwright.frameworks.error_texts import EMPTY_LIST, FROM_WORKER
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.requirements import versions
 from trainwright.seams.source.places import scopes_of
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.stages.setup import SetupFacts
 
 
-def raised_facts(error: Exception, failure: Failure, seen: Seen | None, known: SetupFacts) -> SetupFacts:
+def raised_facts(error: Exception, failure: Failure, seen: BuiltObjects | None, known: SetupFacts) -> SetupFacts:
     """The setup facts of a script that ended with an exception.
 
     Args:

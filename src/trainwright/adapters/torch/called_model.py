@@ -16,7 +16,7 @@ from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import scores_of
-from trainwright.seams.torch.trace import Made, Trace
+from trainwright.seams.torch.trace import Trace, TracedResult
 from trainwright.tensors.torch import objects as tensors
 
 _LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
@@ -33,7 +33,7 @@ def accepted_names(model: Any) -> tuple[tuple[str, ...], bool]:
 
 
 @dataclass(kw_only=True)
-class Probe:
+class CalledModel:
     """The model and its real inputs, for calling it again with something changed."""
 
     model: nn.Module
@@ -103,7 +103,9 @@ class Probe:
                 for parameter, value in kept:
                     parameter.copy_(value)
 
-    def trace(self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]) -> list[Made]:
+    def trace(
+        self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
+    ) -> list[TracedResult]:
         """Every call's result in evaluation mode, as filtered by `keep`."""
         trace = Trace(keep)
         with trace:

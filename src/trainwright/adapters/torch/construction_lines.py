@@ -12,12 +12,12 @@ from typing import Any
 from torch import nn
 
 from trainwright.core.finding import Place
-from trainwright.seams.listening.seen import Construction, Loading, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction, Loading
 from trainwright.seams.source.places import callers, is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
 
 
-def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
+def note_modules(seen: BuiltObjects, model: nn.Module, frame: FrameType) -> None:
     """Record the lines that built a model and its layers, and whether it came from a checkpoint."""
     built = _construction(model, frame)
     if built is not None:
@@ -39,7 +39,7 @@ def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
 
 
 def note_built(
-    seen: Seen,
+    seen: BuiltObjects,
     frame: FrameType,
     optimizers: Iterable[Any] = (),
     schedules: Iterable[Any] = (),
@@ -60,7 +60,7 @@ def note_built(
                 kept.setdefault(value, built or here)
 
 
-def note_trainer(seen: Seen, trainer: Any, frame: FrameType) -> None:
+def note_trainer(seen: BuiltObjects, trainer: Any, frame: FrameType) -> None:
     """Record the lines that built a Hugging Face Trainer and its arguments."""
     for value in (trainer, trainer.args):
         built = _construction(value, frame)
@@ -119,7 +119,7 @@ def _attribute_place(owner: nn.Module, name: str) -> Place | None:
     return None
 
 
-def _note_listed(seen: Seen, module: nn.Module, file: str, line: int) -> None:
+def _note_listed(seen: BuiltObjects, module: nn.Module, file: str, line: int) -> None:
     """Record the layers in a list of layers, each at its own line of the call that lists them."""
     if not isinstance(module, nn.Sequential) or syntax_tree(file) is None:
         return

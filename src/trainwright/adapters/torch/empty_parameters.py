@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import call_end, call_node, code_node, last_name, look_up
 from trainwright.seams.torch.graph import assigned, members
 from trainwright.stages import EmptyParameters, PlainList
 
 
-def empty_parameters(error: BaseException, seen: Seen) -> dict[str, Any]:
+def empty_parameters(error: BaseException, seen: BuiltObjects) -> dict[str, Any]:
     """Facts of the setup about the model in the call that raised; none if no model is found there."""
     for link in reversed(list(_users(error))):
         frame, code = link.tb_frame, link.tb_frame.f_code
@@ -56,7 +56,7 @@ def _assigned_value(expression: ast.expr, code: Any, line: int) -> ast.expr | No
     return max(found, key=lambda a: a.lineno).value if found else None
 
 
-def _facts(model: nn.Module, expression: str, source: ast.expr | None, seen: Seen) -> dict[str, Any]:
+def _facts(model: nn.Module, expression: str, source: ast.expr | None, seen: BuiltObjects) -> dict[str, Any]:
     parameters = list(model.parameters())
     return {
         "model_class": type(model).__name__,
@@ -71,7 +71,7 @@ def _facts(model: nn.Module, expression: str, source: ast.expr | None, seen: See
     }
 
 
-def _unregistered(model: nn.Module, seen: Seen) -> Iterator[PlainList]:
+def _unregistered(model: nn.Module, seen: BuiltObjects) -> Iterator[PlainList]:
     """The lists, dictionaries and other objects in a model's attributes that hold layers and register none of them."""
     registered = {id(m) for m in model.modules()}
     for name, owner in model.named_modules():

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
-from trainwright.adapters.torch.called_model import Probe, accepted_names, left_as_it_was
+from trainwright.adapters.torch.called_model import CalledModel, accepted_names, left_as_it_was
 from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
 from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.loss import loss_facts
@@ -20,7 +20,7 @@ from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
 from trainwright.core import Facts, Failure
 from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.torch.graph import leaves_behind
@@ -40,7 +40,7 @@ _LABELS = ("labels", "label", "label_ids")
 _MOST_OPERATIONS = 64
 
 
-def failed_call(error: BaseException, seen: Seen) -> ModelOutside | LossOutside | BatchOutside | None:
+def failed_call(error: BaseException, seen: BuiltObjects) -> ModelOutside | LossOutside | BatchOutside | None:
     """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
     users: FrameType | None = None
     for frame in frames_of(error):
@@ -72,14 +72,14 @@ class ModelOutside:
     model: nn.Module
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    seen: Seen = field(kw_only=True)
+    seen: BuiltObjects = field(kw_only=True)
 
     def measure(self) -> tuple[Facts, ...]:
         """Call it again."""
         record = self._observed()
         view = self.view()
         label = next((k for k in _LABELS if k in view), None)
-        probe = Probe(model=self.model, inputs=view) if record.failure is not None else None
+        probe = CalledModel(model=self.model, inputs=view) if record.failure is not None else None
         forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
@@ -129,7 +129,7 @@ class LossOutside:
     function: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    seen: Seen = field(kw_only=True)
+    seen: BuiltObjects = field(kw_only=True)
     scope: Mapping[str, Any] = field(kw_only=True)
 
     def measure(self) -> tuple[Facts, ...]:
@@ -173,7 +173,7 @@ class BatchOutside:
 
     loader: Any
     recorder: RecordingCollator
-    seen: Seen = field(kw_only=True)
+    seen: BuiltObjects = field(kw_only=True)
 
     def measure(self) -> tuple[Facts, ...]:
         """Form it again."""
@@ -205,7 +205,7 @@ class BatchOutside:
         return replace(setup, words=TORCH, places={**setup.places, **loader_places(self.loader, self.seen)})
 
 
-def _batch_of(loader: Any, error: BaseException, seen: Seen) -> BatchOutside | None:
+def _batch_of(loader: Any, error: BaseException, seen: BuiltObjects) -> BatchOutside | None:
     """The batch that was being formed, if its rows are known: those in the traceback, or those of the first batch."""
     for frame in frames_of(error):
         rows = frame.f_locals.get("data")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
+from trainwright.adapters.torch.called_model import CalledModel, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
 from trainwright.probes.forward import (
     LEAKS_BEYOND,
@@ -33,7 +33,7 @@ USUAL_ROWS = (1, 2, 4, 16, 32, 64, 128)
 _FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
 
 
-def run_probes(probe: Probe) -> dict[str, Any]:
+def run_probes(probe: CalledModel) -> dict[str, Any]:
     """Facts of the forward pass that need further calls of the model; impossible probes are left out."""
     found: dict[str, Any] = {}
     if any(isinstance(v, torch.Tensor) and v.layout != torch.strided for v in probe.inputs.values()):
@@ -64,7 +64,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     return found
 
 
-def rows_that_work(probe: Probe) -> int | None:
+def rows_that_work(probe: CalledModel) -> int | None:
     """Another batch size with which the model works, if the batch's own fails again, and fails with the rows of that one, too."""
     rows = rows_of(probe.inputs)
     with tolerated():  # whether it raises again is the question
@@ -82,7 +82,7 @@ def rows_that_work(probe: Probe) -> int | None:
     return None
 
 
-def _other_rows(probe: Probe) -> dict[str, Any]:
+def _other_rows(probe: CalledModel) -> dict[str, Any]:
     """The first of the coming batch sizes with which the model fails."""
     rows = rows_of(probe.inputs)
     for name, (count, training) in probe.met_rows.items():
@@ -107,7 +107,7 @@ def _other_rows(probe: Probe) -> dict[str, Any]:
     return {}
 
 
-def _other_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def _other_inputs(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     if probe.other is None or not _inputs_differ(probe):
         return {}
     found: dict[str, Any] = {**same_for_other_inputs(probe, base, probe.inputs, probe.other)}
@@ -119,7 +119,7 @@ def _other_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     return found
 
 
-def _inputs_differ(probe: Probe) -> bool:
+def _inputs_differ(probe: CalledModel) -> bool:
     """Whether the two batches differ in something other than their labels."""
     for key, value in probe.inputs.items():
         other = (probe.other or {}).get(key)
@@ -131,7 +131,7 @@ def _inputs_differ(probe: Probe) -> bool:
     return False
 
 
-def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def _ignored_inputs(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     keys = [
         k
         for k, v in probe.inputs.items()
@@ -143,11 +143,11 @@ def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]
     return {"ignored_inputs": ignored_inputs(probe, probe.inputs, names)}
 
 
-def _affine(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def _affine(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     return {"affine": is_affine(probe, base, probe.inputs)}
 
 
-def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def _leaking_rows(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     if rows < 2 or len(base) != rows or _relates_rows(probe, rows):
         return {}
     # If a loader's rows were mistaken for time steps, the first row would depend on none and the last on all. Without a
@@ -163,7 +163,7 @@ def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     return {"leaking_rows": leak, "leaking_row": row, "leak_from": first_difference(*traces)}
 
 
-def _placed_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def _placed_rows(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     """How much the outputs of equal rows differ, where nothing that is random makes them differ."""
     if probe.batch_size != rows or len(base) != rows or _relates_rows(probe, rows):
         return {}  # without a loader, the first axis may be time
@@ -175,7 +175,7 @@ def _placed_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     return {"placed_rows": change, "placed_from": first_difference(*traces)}
 
 
-def _relates_rows(probe: Probe, rows: int) -> bool:
+def _relates_rows(probe: CalledModel, rows: int) -> bool:
     """Whether the rows are a graph's nodes: the model gets, or holds, a number for each pair of them, or edges."""
     held = [v for m in probe.model.modules() for v in (*vars(m).values(), *m._buffers.values())]
     given = [v for v in probe.inputs.values() if isinstance(v, torch.Tensor)]
@@ -192,7 +192,7 @@ def _are_edges(tensor: torch.Tensor, rows: int) -> bool:
     return two and tensor.shape[1] > 2 and int(tensor.max()) < rows
 
 
-def _takes_half(probe: Probe, rows: int) -> bool:
+def _takes_half(probe: CalledModel, rows: int) -> bool:
     with tolerated():  # whether it raises is the question
         probe.call(take_rows(probe.inputs, range(max(1, rows // 2))))
         return True

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.seams.torch.gates import Passed
+from trainwright.seams.torch.gates import GateLog
 from trainwright.seams.torch.graph import GraphWatch, kept_tensors, plain_lists
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts
@@ -57,7 +57,7 @@ def _copied(gradient: torch.Tensor) -> np.ndarray:
     return np.array(tensors.to_numpy(dense.reshape(-1)[::step])) * np.float32(step**0.5)
 
 
-def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -> tuple[CutOff, ...]:
+def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: GateLog) -> tuple[CutOff, ...]:
     """The cuts of a step with several updates, without those that do not affect the update they belong to.
 
     A generator's samples are rightly detached in its critic's loss: only the cuts between the previous update and that

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 
@@ -19,7 +19,7 @@ def keywords_of(built: Construction) -> dict[str, Place]:
     return {k: place for k, (place, _) in written.items()}
 
 
-def loader_places(loader: Any, seen: Seen) -> dict[str, Place]:
+def loader_places(loader: Any, seen: BuiltObjects) -> dict[str, Place]:
     """The lines where a loader, its data set and its collate function were written."""
     places: dict[str, Place] = {}
     code = getattr(loader.collate_fn, "__code__", None)

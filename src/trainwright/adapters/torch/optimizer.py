@@ -10,7 +10,7 @@ import torch
 
 from trainwright.adapters.torch.memory import size_of
 from trainwright.core.finding import Place
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.written import call_node, key_places, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
@@ -117,7 +117,7 @@ def peak_rates(optimizer: Any) -> list[float]:
     return [float(g.get("max_lr", g.get("initial_lr", g["lr"]))) for g in optimizer.param_groups]
 
 
-def is_rate_written(optimizer: Any, seen: Seen) -> bool:
+def is_rate_written(optimizer: Any, seen: BuiltObjects) -> bool:
     """Whether the script wrote the rate of an optimizer that it built; False if it is the class's default."""
     default = inspect.signature(type(optimizer).__init__).parameters.get("lr")
     rates = {group.get("initial_lr", group["lr"]) for group in optimizer.param_groups}

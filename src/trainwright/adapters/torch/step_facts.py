@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.called_model import CalledModel
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.token_probes import predicts_next_token
 from trainwright.core import Place, Stage
@@ -30,7 +30,7 @@ _MOST_ORTHOGONAL = 1024
 def forward_facts(
     record: StepRecord,
     model: nn.Module,
-    probe: Probe | None,
+    probe: CalledModel | None,
     fresh: frozenset[str] | None,
 ) -> ForwardFacts:
     """The facts of the forward pass from the observed step and the probes.

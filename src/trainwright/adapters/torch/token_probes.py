@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.called_model import CalledModel
 from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, difference, later_half_changed
 from trainwright.seams.torch.trace import first_difference
 from trainwright.stages.batch import asks_for_next_token, real_positions
@@ -41,7 +41,7 @@ def predicts_next_token(targets: torch.Tensor | None, inputs: Mapping[str, Any],
     return asks_for_next_token(tensors.to_numpy(inputs[key]), tensors.to_numpy(targets))
 
 
-def future_leak(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def future_leak(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     key = token_key(probe.inputs, probe.label_keys)
     if key is None:
         return {}
@@ -64,7 +64,7 @@ def future_leak(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     return {"future_leak": leak, "future_from": first_difference(*traces)}
 
 
-def _live_positions(probe: Probe, tokens: torch.Tensor) -> np.ndarray | None:
+def _live_positions(probe: CalledModel, tokens: torch.Tensor) -> np.ndarray | None:
     """Positions where labels, if they have the tokens' shape, require a prediction (a prefix may see all of itself)."""
     labels = next((probe.inputs[k] for k in probe.label_keys if k in probe.inputs), None)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape:
@@ -86,7 +86,7 @@ def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch
     return keep
 
 
-def unmasked_padding(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def unmasked_padding(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     """The effect that a padding mask would have, if the pipeline provides none."""
     tokens = probe.inputs.get("input_ids")
     if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or probe.pad_id is None:
@@ -103,7 +103,7 @@ def unmasked_padding(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any
     return {"unmasked_padding_changes": difference(base[at], changed[at])}
 
 
-def padding_let_in(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+def padding_let_in(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     """The effect of other tokens at padding positions that the attention mask does not mask."""
     tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
     if not isinstance(tokens, torch.Tensor) or not isinstance(mask, torch.Tensor) or probe.pad_id is None:

@@ -21,7 +21,7 @@ from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show, user_place
 from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.marks import tensors_in
-from trainwright.stages import EvaluationFacts, Given, TensorFacts
+from trainwright.stages import EvaluationFacts, SubstitutePredictions, TensorFacts
 from trainwright.stages.evaluation import ActiveNoise
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
@@ -42,7 +42,7 @@ class _Metrics:
         self.labels: Any = None
         self.returned: Mapping[str, float] = {}
         self.needs_all_rows = False
-        self.when: dict[Given, Mapping[str, float] | str] = {}
+        self.when: dict[SubstitutePredictions, Mapping[str, float] | str] = {}
         self.guesses: Mapping[str, Guess] = {}
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ class _Metrics:
             self.when[name] = self._try(given, predictions, self.labels)
         if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED).any():
             labels = np.where(self.labels == IGNORED, 0, self.labels)
-            self.when[Given.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
+            self.when[SubstitutePredictions.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
 
     def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
         try:

@@ -18,7 +18,7 @@ from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_plac
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
-from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
     return str(value.value) if hasattr(value, "value") else None if value is dataclasses.MISSING else value
 
 
-def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
+def find_places(trainer: Any, frame: FrameType, seen: BuiltObjects) -> dict[str, Place]:
     """The user's lines, by role."""
     places: dict[str, Place] = {}
     built = seen.constructions.get(id(trainer))
@@ -112,7 +112,7 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
     return places
 
 
-def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze, ...]:
+def ineffective_freezes(model: nn.Module, seen: BuiltObjects) -> tuple[IneffectiveFreeze, ...]:
     """Assignments that look as if they froze parameters, although these still require a gradient."""
     found: dict[tuple[str, Place], list[Any]] = {}
     for reference, attribute, place in seen.misspelt:
@@ -139,7 +139,7 @@ def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze
     return tuple(result)
 
 
-def rate_is_written(trainer: Any, seen: Seen) -> bool:
+def rate_is_written(trainer: Any, seen: BuiltObjects) -> bool:
     """Whether the script wrote the effective rate; False if it is a default of the optimizer or the framework."""
     if trainer.optimizer is None:
         built = seen.constructions.get(id(trainer.args))
@@ -261,7 +261,7 @@ def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
     return call
 
 
-def setup_facts(trainer: Any, frame: FrameType, seen: Seen) -> SetupFacts:
+def setup_facts(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFacts:
     """The arguments, places and devices of a Trainer that trains."""
     args = trainer.args
     model = trainer.model

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from trainwright.rehearsal.record import Kind, Output, Source
+from trainwright.rehearsal.record import LabelKind, Output, PairSource
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import Call, State, storage_of
+from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 
 # Values of what is compared.
 MOST_COMPARED = 200_000
@@ -26,7 +26,7 @@ MOST_SUBTRACTED = 8
 class Comparisons:
     """Finds the outputs behind what is compared or subtracted."""
 
-    def __init__(self, state: State, meetings: Meetings) -> None:
+    def __init__(self, state: WatchState, meetings: Meetings) -> None:
         self._state = state
         self._meetings = meetings
         self._in_vain = 0
@@ -57,7 +57,7 @@ class Comparisons:
                     self._in_vain = 0
                     return
 
-    def _choose(self, calls: list[Call], path: str, one: Any, other: Any) -> bool:
+    def _choose(self, calls: list[OuterCall], path: str, one: Any, other: Any) -> bool:
         rows = [sum(h.shape[0] for p, h in call.outputs if p == path and h.shape) for call in calls]
         shapes = {h.shape[2:] for call in calls for p, h in call.outputs if p == path}
         if len(shapes) != 1 or not sum(rows) or one.numel() % sum(rows):
@@ -85,7 +85,7 @@ class Comparisons:
             if bool((answer.argmax(1).reshape(-1) == choice.reshape(-1)).all()):
                 return "classes"
         if answer.numel() == choice.numel():
-            known = {self._state.forms.get(Output(Kind.BINARY, w)) for w in (1, width)}
+            known = {self._state.forms.get(Output(LabelKind.BINARY, w)) for w in (1, width)}
             limits = [("binary", 0.5)] if known == {"binary"} else [("logits", 0.0), ("binary", 0.5)]
             for form, limit in limits:
                 said = (answer.reshape(-1) > limit).to(choice.dtype)
@@ -93,7 +93,7 @@ class Comparisons:
                     return form
         return None
 
-    def _meet(self, calls: list[Call], parts: list[Any], form: str, labels: Any) -> None:
+    def _meet(self, calls: list[OuterCall], parts: list[Any], form: str, labels: Any) -> None:
         """Share the labels out between the calls."""
         flat, at = labels.reshape(-1), 0
         for call, part in zip(calls, parts):
@@ -111,7 +111,7 @@ class Comparisons:
                     form=form.removeprefix("last "),
                     output=answer,
                     target=share,
-                    source=Source.COMPARISON,
+                    source=PairSource.COMPARISON,
                     call=call,
                     update=call.update,
                     node=call.nodes[0] if call.nodes else None,
@@ -135,7 +135,7 @@ class Comparisons:
                         form="numbers",
                         output=plain(answer),
                         target=plain(target).to(answer.dtype),
-                        source=Source.DIFFERENCE,
+                        source=PairSource.DIFFERENCE,
                         call=call,
                         update=call.update,
                         node=result.grad_fn._sequence_nr() if result.grad_fn is not None else None,
@@ -144,7 +144,7 @@ class Comparisons:
                 return
 
 
-def watch_comparisons(state: State, meetings: Meetings) -> None:
+def watch_comparisons(state: WatchState, meetings: Meetings) -> None:
     """Look at `==` and `-` of tensors."""
     found = Comparisons(state, meetings)
     compare, subtract = state.recorder.watching(found.compare), state.recorder.watching(found.subtract)
@@ -167,16 +167,16 @@ def watch_comparisons(state: State, meetings: Meetings) -> None:
     torch.Tensor.__sub__ = torch.Tensor.sub = passed_on_minus
 
 
-class Evaluated:
+class LabelsInBatch:
     """Reads an evaluation call that met no labels, once the next one comes: its labels are in the batch, at the place
     where training has its own."""
 
-    def __init__(self, state: State, meetings: Meetings) -> None:
+    def __init__(self, state: WatchState, meetings: Meetings) -> None:
         self._state = state
         self._meetings = meetings
-        self._waiting: Call | None = None
+        self._waiting: OuterCall | None = None
 
-    def wait(self, call: Call) -> None:
+    def wait(self, call: OuterCall) -> None:
         """A model has answered without gradients."""
         self.settle()
         if not call.grads and not call.is_training and call.batch is not None and self._state.labels:
@@ -193,10 +193,10 @@ class Evaluated:
             if labels is not None and labels.dim() and labels.shape[0] == call.rows:
                 self._read(call, output, labels)
 
-    def _read(self, call: Call, output: Output, labels: Any) -> None:
+    def _read(self, call: OuterCall, output: Output, labels: Any) -> None:
         for answer in self._answers(call, output):
             form = self._state.forms[output]
-            if output.kind == Kind.CLASSES:
+            if output.kind == LabelKind.CLASSES:
                 if labels.numel() != answer.numel() // answer.shape[1]:
                     continue
             elif labels.numel() != answer.numel():
@@ -204,18 +204,18 @@ class Evaluated:
             else:
                 labels = labels.reshape(answer.shape)
             update, node = call.update, None
-            self._meetings.add(Meeting(form, answer, labels, Source.LOADER, call, update, node=node))
+            self._meetings.add(Meeting(form, answer, labels, PairSource.LOADER, call, update, node=node))
             return
 
-    def _answers(self, call: Call, output: Output) -> list[Any]:
+    def _answers(self, call: OuterCall, output: Output) -> list[Any]:
         """The results of the call that have this output's shape."""
         found = []
         for _, held in call.outputs:
             shape = held.shape
             if not shape or shape[0] != call.rows:
                 continue
-            width = shape[1] if output.kind == Kind.CLASSES and len(shape) == 2 else None
-            if output.kind != Kind.CLASSES:
+            width = shape[1] if output.kind == LabelKind.CLASSES and len(shape) == 2 else None
+            if output.kind != LabelKind.CLASSES:
                 width = 1 if len(shape) == 1 else shape[1] if len(shape) == 2 else None
             tensor = held.get() if width == output.width else None
             if tensor is not None:

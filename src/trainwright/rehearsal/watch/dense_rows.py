@@ -31,7 +31,7 @@ Columns = Mapping[str, Any]
 
 
 @dataclass
-class _Set:
+class _DenseSet:
     where: Place | None
     read: Callable[[list[int]], Columns] | None
     draws: dict[int, list[dict[str, tuple[bool, Floats]]]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class DenseRows:
 
     def __init__(self, recorder: Recorder, targets: Callable[[], Container[str]]) -> None:
         self._recorder, self._targets = recorder, targets
-        self._sets: dict[int, _Set] = {}
+        self._sets: dict[int, _DenseSet] = {}
         recorder.on_finish.append(recorder.watching(self.finish))
 
     def note(
@@ -96,7 +96,7 @@ class DenseRows:
         number = self._recorder.number_of(rows)
         if number not in self._sets and len(self._sets) >= MOST_SETS:
             return False
-        return self._sets.setdefault(number, _Set(_reader(rows) or where, read)).draw(columns, numbers)
+        return self._sets.setdefault(number, _DenseSet(_reader(rows) or where, read)).draw(columns, numbers)
 
     def finish(self) -> None:
         """Read rows again that were drawn once, and write those that another draw changes."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from trainwright.rehearsal.record import Kept, Loaded
+from trainwright.rehearsal.record import KeptWeights, Loaded
 from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
-from trainwright.rehearsal.watch.state import State, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.state import WatchState, unwrapped, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
@@ -22,7 +22,7 @@ MOST_KEPT = 5000
 class Files:
     """Notes weights that come and go."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WatchState) -> None:
         self._state = state
 
     def keep(self, value: Any, how: str, path: Any = "") -> None:
@@ -35,7 +35,7 @@ class Files:
             shown = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
             where = nearest_place(sys._getframe(1))
             kept.append(
-                Kept(
+                KeptWeights(
                     update=self._state.update,
                     weights=weights[0],
                     how=how,
@@ -75,7 +75,7 @@ class Files:
         )
 
 
-def watch_files(state: State) -> None:
+def watch_files(state: WatchState) -> None:
     """Look at `torch.save`, `copy.deepcopy` and `load_state_dict`."""
     files = Files(state)
     watching = state.recorder.watching
@@ -107,7 +107,7 @@ def watch_files(state: State) -> None:
 
 def watch_safetensors(watch: Any, module: Any) -> None:
     """Look at `safetensors.torch.save_file` and `save_model`."""
-    state: State = watch.state
+    state: WatchState = watch.state
     keep = state.recorder.watching(Files(state).keep)
 
     def passed_on(go_on: Any, tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:

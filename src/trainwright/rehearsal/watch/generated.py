@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.torch.called_model import evaluating
 from trainwright.core.sample import WORST
-from trainwright.rehearsal.readable import Decoder, counted_tokens, mask_of, tokens_of
+from trainwright.rehearsal.readable import TokenDecoder, counted_tokens, mask_of, tokens_of
 from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_rows import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
-from trainwright.rehearsal.watch.state import Call, unwrapped
+from trainwright.rehearsal.watch.state import OuterCall, unwrapped
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 
 # Rows that are continued, tokens that are generated, and those of a prompt that is not marked as one, or is.
@@ -50,7 +50,7 @@ class Generating:
         self._model: Any = None
         self._number = 0
 
-    def note(self, call: Call) -> None:
+    def note(self, call: OuterCall) -> None:
         """A model was called."""
         number, module = call.model.number, call.model.ref()
         if self._recorder.sampler is None or module is None or number == self._number:
@@ -84,7 +84,7 @@ def _is_two_part(model: Any) -> bool:
     return bool(getattr(model.__dict__.get("config"), "is_encoder_decoder", False))
 
 
-def _prompts(chosen: list[tuple[Sampled, Arrays]], two_parts: bool, decoder: Decoder) -> Iterator[Prompt]:
+def _prompts(chosen: list[tuple[Sampled, Arrays]], two_parts: bool, decoder: TokenDecoder) -> Iterator[Prompt]:
     """The prompts of a few rows: held-out ones first, those that are as usual before the worst."""
     held_out = any(not sampled.trains for sampled, _ in chosen)
     seen: set[bytes] = set()
@@ -100,7 +100,9 @@ def _prompts(chosen: list[tuple[Sampled, Arrays]], two_parts: bool, decoder: Dec
             return
 
 
-def _prompt(sampled: Sampled, ids: NDArray[Any], inputs: Arrays, two_parts: bool, decoder: Decoder) -> Prompt | None:
+def _prompt(
+    sampled: Sampled, ids: NDArray[Any], inputs: Arrays, two_parts: bool, decoder: TokenDecoder
+) -> Prompt | None:
     labels = sampled.labels.astype(np.int64)
     real = real_tokens(ids, inputs, decoder.padding)
     if two_parts:
@@ -125,7 +127,7 @@ def real_tokens(ids: NDArray[Any], inputs: Arrays, padding: int | None) -> NDArr
     return np.arange(len(ids)) < end
 
 
-def _continued(model: Any, prompt: Prompt, decoder: Decoder, update: int) -> Generated | None:
+def _continued(model: Any, prompt: Prompt, decoder: TokenDecoder, update: int) -> Generated | None:
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     given = torch.as_tensor(prompt.tokens.astype(np.int64), device=device)[None]
     config = model.__dict__.get("config")
@@ -182,6 +184,6 @@ def _arguments(model: Any, given: Any, new: int) -> tuple[tuple[Any, ...], dict[
     return None
 
 
-def _text(ids: Any, decoder: Decoder) -> str:
+def _text(ids: Any, decoder: TokenDecoder) -> str:
     kept = [int(one) for one in ids if 0 <= int(one) < decoder.size and int(one) != decoder.padding]
     return decoder.decode(kept)

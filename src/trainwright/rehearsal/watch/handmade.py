@@ -13,14 +13,14 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from trainwright.core import Place
-from trainwright.rehearsal.record import Source, Training
+from trainwright.rehearsal.record import PairSource, Training
 from trainwright.rehearsal.recorder import asks_for_rows
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import fingerprint, is_plain
-from trainwright.rehearsal.watch.state import Call, Held, State, storage_of
+from trainwright.rehearsal.watch.state import HeldTensor, OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 from trainwright.seams.torch.graph import leaves_behind
@@ -32,7 +32,7 @@ MOST_NODES, MOST_LEAVES = 5000, 200
 class Handmade:
     """Looks whether weights have changed since the last `backward`, as long as no optimizer has stepped."""
 
-    def __init__(self, state: State, optimizers: Optimizers, parameters: Parameters) -> None:
+    def __init__(self, state: WatchState, optimizers: Optimizers, parameters: Parameters) -> None:
         self._state = state
         self._optimizers = optimizers
         self._parameters = parameters
@@ -103,7 +103,7 @@ class Handmade:
 class Functional:
     """Follows the outermost gradients."""
 
-    def __init__(self, state: State, meetings: Meetings, has_stepped: Callable[[], bool]) -> None:
+    def __init__(self, state: WatchState, meetings: Meetings, has_stepped: Callable[[], bool]) -> None:
         self._state, self._meetings, self._has_stepped = state, meetings, has_stepped
         self._training: Training | None = None
         self._weights: set[float] = set()
@@ -145,12 +145,14 @@ class Functional:
             model = state.model_of(module)
             model.is_trained = True
             inputs = [one for one in given if one.shape[:1] == (rows,) and storage_of(one) != storage_of(target)]
-            call = Call(
-                model, state.update, True, False, rows, [(str(n), Held.of(one)) for n, one in enumerate(inputs)]
+            call = OuterCall(
+                model, state.update, True, False, rows, [(str(n), HeldTensor.of(one)) for n, one in enumerate(inputs)]
             )
-            call.outputs = [("0", Held.of(answer))]  # named as where the module answers by itself
+            call.outputs = [("0", HeldTensor.of(answer))]  # named as where the module answers by itself
         self._most_rows = max(self._most_rows, rows)
-        meeting = Meeting(form=form, output=answer, target=target, source=Source.LOSS, call=call, update=state.update)
+        meeting = Meeting(
+            form=form, output=answer, target=target, source=PairSource.LOSS, call=call, update=state.update
+        )
         self._meetings.train(meeting)
 
     def finish(self) -> None:
@@ -166,7 +168,7 @@ def _inside(tensor: Any) -> Any:
     return tensor
 
 
-def watch_functional(state: State, functional: Functional) -> None:
+def watch_functional(state: WatchState, functional: Functional) -> None:
     """Look at each gradient that `torch.func` takes by itself, within no other transform."""
     note = state.recorder.watching(functional.note)
 

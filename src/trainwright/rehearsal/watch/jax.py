@@ -19,7 +19,7 @@ import wrapt
 
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder, asks_for_rows
-from trainwright.rehearsal.watch.jax_looks import Held, Looks
+from trainwright.rehearsal.watch.jax_looks import HeldCall, Looks
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place, user_frame
 
@@ -37,7 +37,7 @@ class Function:
     """Whether gradients are taken in it."""
     has_static: bool = False
     """Whether some of its arguments are no arrays."""
-    calls: list[Held] = field(default_factory=list)
+    calls: list[HeldCall] = field(default_factory=list)
     """Of an evaluation: those since the last update."""
 
 
@@ -53,7 +53,7 @@ class JaxWatch:
         self._kept: list[Function] = []
         self._chosen: deque[tuple[Any, Any]] = deque(maxlen=4)
         """The last choices of highest scores, and the scores."""
-        self._compared: list[tuple[Held, Any, Any, Any]] = []
+        self._compared: list[tuple[HeldCall, Any, Any, Any]] = []
         """Since the last update: scores whose choice was compared, the labels and the rows."""
         self._leaves, self._thread = jax.tree_util.tree_leaves, threading.get_ident()
         self._with_loss = jax.value_and_grad
@@ -95,7 +95,7 @@ class JaxWatch:
         if function not in self._kept or not is_due:
             return
         calls.append(
-            Held(again, of, function.has_static, args, kwargs, result, update, nearest_place(sys._getframe(1)))
+            HeldCall(again, of, function.has_static, args, kwargs, result, update, nearest_place(sys._getframe(1)))
         )
         size = sum(getattr(leaf, "nbytes", 0) for leaf in self._leaves((args, kwargs, result)))
         if function.trains and len(calls) > max(2, min(MOST_CALLS, MOST_BYTES // max(1, size))):
@@ -149,7 +149,7 @@ class JaxWatch:
         if self._compared and self._compared[-1][0].update != update:
             self._compared.clear()
         if len(rows) == 1 and len(self._compared) < MOST_EVALUATED:
-            held = Held(self._compare, None, False, (), {}, None, update, nearest_place(frame))
+            held = HeldCall(self._compare, None, False, (), {}, None, update, nearest_place(frame))
             self._compared.append((held, scores, labels, rows[0]))
 
     def finish(self) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.core import Place
-from trainwright.rehearsal.record import Answers, Kind, Output, Pass, Source
+from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Pass
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
-from trainwright.rehearsal.watch.keras_losses import Compared, Expected, compare
+from trainwright.rehearsal.watch.keras_losses import Expected, LabelledOutputs, compare
 from trainwright.rehearsal.watch.keras_rows import inputs_of, keys_of, spread
 
 # Seconds in which updates are looked at, and evaluations.
@@ -37,7 +37,7 @@ _FORMS = {"sub": "numbers", "mul": "weighed", "gather": "picked", "eq": "chosen"
 
 
 @dataclass(eq=False)
-class Held:
+class HeldCall:
     """A call with its values."""
 
     python: Callable[..., Any]
@@ -70,7 +70,7 @@ class Looks:
         with contextlib.suppress(ValueError):  # another run in this process has registered it
             jax.tree_util.register_dataclass(_Meeting, ["answer", "target", "inputs"], ["form"])
 
-    def look(self, calls: Iterable[Held], trains: bool) -> None:
+    def look(self, calls: Iterable[HeldCall], trains: bool) -> None:
         """Look at calls, and keep what they show if they give what they gave: what they use may have changed since."""
         until = time.process_time() + MOST_SECONDS
         for held in calls:
@@ -84,7 +84,7 @@ class Looks:
                     some = np.concatenate([np.asarray(one, np.float64) for one in weights])
                     self._keep(held, meetings, float(loss[0]) if trains else None, some)
 
-    def _make_again(self, held: Held, trains: bool) -> Any:
+    def _make_again(self, held: HeldCall, trains: bool) -> Any:
         """Trace a call, if none of its form was, and make it."""
         leaves, structure = self._jax.tree_util.tree_flatten((held.args, held.kwargs))
         kinds = () if held.has_static else (int, float)
@@ -135,12 +135,12 @@ class Looks:
     def _floats(self, result: Any) -> list[Any]:
         return [leaf for leaf in self._leaves(result) if str(getattr(leaf, "dtype", "")).startswith("float")]
 
-    def keep_choice(self, held: Held, scores: Any, labels: Any, rows: Any) -> None:
+    def keep_choice(self, held: HeldCall, scores: Any, labels: Any, rows: Any) -> None:
         """Keep scores whose choice was compared with labels."""
         self._keep(held, [_Meeting("chosen", scores, labels, [rows])], None, np.array([held.update]))
 
-    def _keep(self, held: Held, meetings: list[_Meeting], loss: float | None, weights: NDArray[Any]) -> None:
-        recorder, met, made = self._recorder, Counter[tuple[Kind, int]](), None
+    def _keep(self, held: HeldCall, meetings: list[_Meeting], loss: float | None, weights: NDArray[Any]) -> None:
+        recorder, met, made = self._recorder, Counter[tuple[LabelKind, int]](), None
         model, trains = recorder.number_of(self), loss is not None
         if loss is not None:
             recorder.record.losses.append((held.update, loss))
@@ -190,9 +190,9 @@ def _are_alike(results: list[Any], before: list[Any]) -> bool:
     return len(results) == len(before) and all(is_alike(*pair) for pair in pairs)
 
 
-def _compare(meetings: list[_Meeting]) -> Iterator[tuple[Compared, list[NDArray[Any]], Source]]:
+def _compare(meetings: list[_Meeting]) -> Iterator[tuple[LabelledOutputs, list[NDArray[Any]], PairSource]]:
     """Answers beside labels, in the form of the record, with the inputs of their rows."""
-    known: list[Compared] = []
+    known: list[LabelledOutputs] = []
     meetings = [
         _Meeting(m.form, np.asarray(m.answer), np.asarray(m.target), list(map(np.asarray, m.inputs))) for m in meetings
     ]
@@ -208,11 +208,11 @@ def _compare(meetings: list[_Meeting]) -> Iterator[tuple[Compared, list[NDArray[
         if found is None or not len(found.labels) or any(_are_same(found, one) for one in known):
             continue
         known.append(found)
-        source = {"chosen": Source.COMPARISON, "numbers": Source.DIFFERENCE}.get(meeting.form, Source.LOSS)
+        source = {"chosen": PairSource.COMPARISON, "numbers": PairSource.DIFFERENCE}.get(meeting.form, PairSource.LOSS)
         yield found, [one[at] for one in meeting.inputs], source
 
 
-def _are_same(one: Compared, other: Compared) -> bool:
+def _are_same(one: LabelledOutputs, other: LabelledOutputs) -> bool:
     """Whether these answers were told already: a loss and an accuracy are of the same ones."""
     mine, theirs = (found.guesses if found.values is None else found.values for found in (one, other))
     return (one.kind, one.width) == (other.kind, other.width) and np.array_equal(mine, theirs)  # type: ignore[arg-type]
@@ -230,9 +230,9 @@ def _read(meeting: _Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDA
     """What the answers are, themselves and their labels."""
     answer, target = meeting.answer, meeting.target
     if is_half:
-        return Expected(kind=Kind.BINARY), np.exp(answer), np.abs(target)
+        return Expected(kind=LabelKind.BINARY), np.exp(answer), np.abs(target)
     if meeting.form == "numbers":
-        return Expected(kind=Kind.NUMBERS), answer, target
+        return Expected(kind=LabelKind.NUMBERS), answer, target
     if answer.ndim < 2 or answer.shape[-1] < 2:
         return None
     if meeting.form == "weighed":
@@ -243,7 +243,7 @@ def _read(meeting: _Meeting, is_half: bool) -> tuple[Expected, NDArray[Any], NDA
         fits = target.size == answer[..., 0].size
         target = target.reshape(answer.shape[:-1]) if fits else target
     are_shares = bool(answer.min() >= 0) and np.allclose(answer.sum(-1), 1, atol=ALIKE)
-    return (Expected(kind=Kind.CLASSES, from_logits=not are_shares), answer, target) if fits else None
+    return (Expected(kind=LabelKind.CLASSES, from_logits=not are_shares), answer, target) if fits else None
 
 
 @dataclass(frozen=True, eq=False)

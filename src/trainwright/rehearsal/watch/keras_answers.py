@@ -14,16 +14,23 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves
 from trainwright.adapters.keras.input.sources import Source
-from trainwright.rehearsal.record import Answers, Kind, Output
-from trainwright.rehearsal.record import Source as AnswerSource
+from trainwright.rehearsal.record import Answers, LabelKind, Output
+from trainwright.rehearsal.record import PairSource as AnswerSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.sampling import Offer
-from trainwright.rehearsal.watch.keras_losses import Compared, Expected, class_labels, compare, expected_by, is_widened
-from trainwright.rehearsal.watch.keras_rows import FEW, Rows, inputs_of, keys_of, rows_of_stream, spread
+from trainwright.rehearsal.watch.keras_losses import (
+    Expected,
+    LabelledOutputs,
+    class_labels,
+    compare,
+    expected_by,
+    is_widened,
+)
+from trainwright.rehearsal.watch.keras_rows import FEW, SetRows, inputs_of, keys_of, rows_of_stream, spread
 from trainwright.rehearsal.watch.keras_weights import values_of
 from trainwright.seams.failures.blame import is_own
 
-# Rows that the model answers at once.
+# SetRows that the model answers at once.
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
@@ -48,7 +55,7 @@ class Head:
 
 @dataclass(kw_only=True)
 class Question:
-    """Rows that a model is asked about after the run, with the weights that it has then."""
+    """SetRows that a model is asked about after the run, with the weights that it has then."""
 
     model: Any
     number: int
@@ -58,7 +65,7 @@ class Question:
     update: int
     loss: Any
     trains: bool
-    rows: Rows | None = None
+    rows: SetRows | None = None
     stream: Source | None = None
     """Gives the rows, if there are none yet."""
     labels: Any = None
@@ -111,13 +118,13 @@ class Asking:
             if is_own(error):
                 raise
             return
-        same: Counter[tuple[Kind, int]] = Counter()
+        same: Counter[tuple[LabelKind, int]] = Counter()
         at = spread(rows.count, MOST_ROWS)
         reads_tokens = self._reads_tokens(question.model)
         for head in heads:
             found = compare(head.expected, head.answers, head.labels, head.counts, MOST_ROWS)
             if found is None:
-                if head.expected.kind != Kind.CLASSES and is_widened(head.answers, head.labels):
+                if head.expected.kind != LabelKind.CLASSES and is_widened(head.answers, head.labels):
                     self.recorder.record.widened = f"outputs {head.answers.shape} against labels {head.labels.shape}"
                 continue
             if found.kept is not None and not len(found.kept):  # each row's weight is 0
@@ -147,7 +154,7 @@ class Asking:
             self.recorder.add_answers(answers)
             self._offer(answers, part, reads_tokens, found)
 
-    def _offer(self, answers: Answers, part: Rows, reads_tokens: bool, found: Compared) -> None:
+    def _offer(self, answers: Answers, part: SetRows, reads_tokens: bool, found: LabelledOutputs) -> None:
         """Let some rows be shown."""
         if self.recorder.sampler is None:
             return
@@ -171,15 +178,15 @@ class Asking:
             )
         )
 
-    def _part(self, rows: Rows, at: Any) -> Rows:
+    def _part(self, rows: SetRows, at: Any) -> SetRows:
         def pick(array: NDArray[Any]) -> Any:
             return array[at]
 
         numbers = None if rows.numbers is None else rows.numbers[at]
         x, y, weight = (map_leaves(pick, part) for part in (rows.x, rows.y, rows.weight))
-        return Rows(x=x, y=y, weight=weight, numbers=numbers, total=rows.total)
+        return SetRows(x=x, y=y, weight=weight, numbers=numbers, total=rows.total)
 
-    def _heads(self, question: Question, rows: Rows) -> list[Head]:
+    def _heads(self, question: Question, rows: SetRows) -> list[Head]:
         model = question.model
         answers, masks = self._answers(model, rows.x)
         names = [str(n) for n in getattr(model, "output_names", None) or ()]
@@ -300,7 +307,7 @@ class Asking:
             right = head.labels
         right = np.asarray(right)
         right = right[spread(len(right), max(1, MOST_COUNTED // max(1, right[:1].size)))]
-        if output.kind == Kind.CLASSES:
+        if output.kind == LabelKind.CLASSES:
             classes = class_labels(right, (len(right), *head.answers.shape[1:]))
             if classes is not None:
                 classes = classes.reshape(-1)
@@ -311,7 +318,7 @@ class Asking:
             self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.expected.is_hinge else wide)
 
     def _note_trained(
-        self, output: Output, head: Head, rows: Rows, question: Question, reads_tokens: bool, answered: set[int]
+        self, output: Output, head: Head, rows: SetRows, question: Question, reads_tokens: bool, answered: set[int]
     ) -> None:
         """Note the rows that training saw beyond those that are asked about, with inputs for some of them."""
         chosen = spread(rows.count, MOST_TRAINED_ROWS)
@@ -322,7 +329,7 @@ class Asking:
             return
         part = self._part(rows, rest)
         right = np.asarray(right)[rest]
-        if output.kind == Kind.CLASSES:
+        if output.kind == LabelKind.CLASSES:
             found: Any = class_labels(right, (len(rest), *head.answers.shape[1:]))
         else:
             found = right.reshape(len(rest), -1).astype(np.float64)

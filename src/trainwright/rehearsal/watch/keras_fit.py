@@ -10,16 +10,16 @@ from typing import Any
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.core import Place
-from trainwright.rehearsal.record import Best, Kept, Pass, Training, Update
+from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training, Update
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, plain_optimizer
+from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer
 
 # Packages whose callbacks are not the script's.
 _OF_OTHERS = ("keras", "tf_keras", "trainwright")
 
 
 @dataclass(kw_only=True)
-class Look:
+class EpochEnd:
     """The end of an epoch."""
 
     epoch: int
@@ -36,7 +36,7 @@ class Fit:
     backend: str
     given: Mapping[str, Any]
     data: FitData
-    followed: Followed
+    followed: FollowedWeights
     where: Place | None
     callbacks: list[Any]
     held: int
@@ -44,7 +44,7 @@ class Fit:
     training: Training
     steps: int | None = None
     """Batches in an epoch, where they can be known."""
-    looks: list[Look] = field(default_factory=list)
+    looks: list[EpochEnd] = field(default_factory=list)
     begins: int = 0
     saves: dict[str, int] = field(default_factory=dict)
     """The epoch in which each path was last written."""
@@ -119,7 +119,7 @@ class Fit:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""
         updates, weights = self.recorder.record.updates, fingerprint(self.model)
         self._logs.append(logs or {})
-        self.looks.append(Look(epoch=epoch, weights=weights))
+        self.looks.append(EpochEnd(epoch=epoch, weights=weights))
         if self.backend == "jax":
             self._note_update()
         if any(name.startswith("val_") for name in logs or ()):
@@ -198,7 +198,7 @@ class Fit:
         higher = {"min": False, "max": True}.get(str(getattr(callback, "mode", "")))
         return Best(name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept)
 
-    def note_saved(self, kept: Kept) -> None:
+    def note_saved(self, kept: KeptWeights) -> None:
         """A file of this model's weights was written."""
         self.saves[kept.path] = self.looks[-1].epoch if self.looks else 0
 

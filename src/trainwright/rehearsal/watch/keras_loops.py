@@ -17,7 +17,7 @@ from trainwright.rehearsal.record import Pass, Training, Update
 from trainwright.rehearsal.watch.keras_answers import Question
 from trainwright.rehearsal.watch.keras_fit import rate_of
 from trainwright.rehearsal.watch.keras_losses import expected_by
-from trainwright.rehearsal.watch.keras_rows import Rows, array_of
+from trainwright.rehearsal.watch.keras_rows import SetRows, array_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of
 from trainwright.seams.source.places import user_place
@@ -42,7 +42,7 @@ class Stepping:
 
 
 @dataclass
-class Kept:
+class KeptBatches:
     """Batches that a model was trained or evaluated with, outside of `fit`."""
 
     model: Any
@@ -59,7 +59,7 @@ class Kept:
 class Door:
     """A loss inside a compiled function: where its labels and the model's inputs are among the function's tensors."""
 
-    kept: Kept
+    kept: KeptBatches
     inputs: int
     labels: int
 
@@ -79,7 +79,7 @@ class Loops:
     def __init__(self, watch: KerasWatch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.steppings: dict[int, Stepping] = {}
-        self.kept: dict[tuple[int, bool, int], Kept] = {}
+        self.kept: dict[tuple[int, bool, int], KeptBatches] = {}
         self.recent: deque[tuple[Any, Any, Any, bool]] = deque(maxlen=MOST_RECENT)
         self.compiled: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
         self.running: list[tuple[Any, Any]] = []
@@ -138,7 +138,7 @@ class Loops:
 
     # Batches
 
-    def keep(self, known: Kept, x: Any, y: Any) -> None:
+    def keep(self, known: KeptBatches, x: Any, y: Any) -> None:
         """Keep a batch, to ask the model about it after the run."""
         updates = self.recorder.record.updates
         if not known.trains and known.update != updates:  # a further evaluation pass
@@ -148,12 +148,12 @@ class Loops:
         if known.trains or len(known.batches) < MOST_KEPT:
             known.batches.append((map_leaves(array_of, x), map_leaves(array_of, y)))
 
-    def kept_of(self, model: Any, loss: Any, trains: bool) -> Kept:
+    def kept_of(self, model: Any, loss: Any, trains: bool) -> KeptBatches:
         """Where this model's batches are kept."""
         key = (self.recorder.number_of(model), trains, self.recorder.number_of(loss))
-        return self.kept.setdefault(key, Kept(model, loss, trains))
+        return self.kept.setdefault(key, KeptBatches(model, loss, trains))
 
-    def _begin_pass(self, known: Kept) -> int:
+    def _begin_pass(self, known: KeptBatches) -> int:
         made = Pass(
             number=0,
             update=self.recorder.record.updates,
@@ -189,7 +189,7 @@ class Loops:
                     update=self.last_update if kept.trains else kept.update,
                     loss=kept.loss,
                     trains=kept.trains,
-                    rows=Rows(x=x, y=y, total=count),
+                    rows=SetRows(x=x, y=y, total=count),
                     evaluation=kept.evaluation,
                     training=len(self.recorder.record.trainings),
                 )
@@ -266,7 +266,7 @@ class Loops:
         if self.recorder.is_due(self.recorder.record.updates + 1) and (loss := scalar_of(value)) is not None:
             self.recorder.add_loss(loss)
 
-    def _open_door(self, known: Kept, x: Any, labels: Any) -> None:
+    def _open_door(self, known: KeptBatches, x: Any, labels: Any) -> None:
         inputs = list(getattr(getattr(labels, "graph", None), "inputs", ()))
         if len(leaves(x)) != 1:
             return

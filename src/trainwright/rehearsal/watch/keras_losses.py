@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, Kind
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
 from trainwright.rehearsal.watch.keras_rows import spread
 
 _CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
@@ -25,7 +25,7 @@ LEAST = 1e-7
 class Expected:
     """What a loss expects."""
 
-    kind: Kind
+    kind: LabelKind
     from_logits: bool = False
     ignored: int | None = None
     """A class whose rows do not count."""
@@ -47,12 +47,12 @@ def expected_by(loss: Any) -> Expected | None:
     from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
     ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
     if name in _CLASSES:
-        return Expected(kind=Kind.CLASSES, from_logits=from_logits, ignored=ignored)
+        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
     if name in _BINARY:
-        return Expected(kind=Kind.BINARY, from_logits=from_logits)
+        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
     if name in ("hinge", "squared_hinge"):
-        return Expected(kind=Kind.BINARY, from_logits=True, is_hinge=True)
-    return Expected(kind=Kind.NUMBERS) if name in _NUMBERS else None
+        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
+    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
 # A label that does not count.
@@ -60,10 +60,10 @@ IGNORED = -100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class LabelledOutputs:
     """Outputs and labels of the same rows, in the form of the record."""
 
-    kind: Kind
+    kind: LabelKind
     width: int
     labels: NDArray[Any]
     guesses: Integers | None = None
@@ -107,7 +107,7 @@ def class_labels(labels: NDArray[Any], outputs: tuple[int, ...]) -> Integers | N
 
 def compare(
     expected: Expected, outputs: NDArray[Any], labels: NDArray[Any], counts: NDArray[np.bool_] | None, most: int
-) -> Compared | None:
+) -> LabelledOutputs | None:
     """Outputs beside labels; None: they do not fit each other.
 
     Args:
@@ -115,7 +115,7 @@ def compare(
         most: of places in rows, at most so many are kept, evenly spaced.
     """
     outputs = outputs.astype(np.float64)
-    if expected.kind == Kind.CLASSES:
+    if expected.kind == LabelKind.CLASSES:
         return _compare_classes(expected, outputs, labels, counts, most)
     if labels.dtype.kind not in "fiub" or outputs.size != labels.size or not outputs.ndim:
         return None
@@ -127,12 +127,12 @@ def compare(
         values = 1.0 / (1.0 + np.exp(-np.clip(values, -50.0, 50.0)))
     if expected.is_hinge:
         right = (right > 0).astype(np.float64)
-    return Compared(kind=expected.kind, width=len(columns), labels=right, values=values, kept=kept)
+    return LabelledOutputs(kind=expected.kind, width=len(columns), labels=right, values=values, kept=kept)
 
 
 def _compare_classes(
     expected: Expected, outputs: NDArray[Any], labels: NDArray[Any], counts: NDArray[np.bool_] | None, most: int
-) -> Compared | None:
+) -> LabelledOutputs | None:
     width = outputs.shape[-1]
     found = class_labels(labels, outputs.shape) if outputs.ndim > 1 and labels.dtype.kind in "fiub" else None
     if found is None:
@@ -157,8 +157,8 @@ def _compare_classes(
             shares = np.nan_to_num(scores / scores.sum(-1, keepdims=True))
     inside = (right >= 0) & (right < width)
     own = np.where(inside, shares[np.arange(len(right)), np.where(inside, right, 0)], 0.0)
-    return Compared(
-        kind=Kind.CLASSES,
+    return LabelledOutputs(
+        kind=LabelKind.CLASSES,
         width=width,
         labels=right,
         guesses=scores.argmax(-1).astype(np.int64),

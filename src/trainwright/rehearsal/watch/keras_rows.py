@@ -1,4 +1,4 @@
-"""Rows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
+"""SetRows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
-from trainwright.adapters.keras.input.sources import Arrays, Drawn, Source, unpack
+from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
 from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
 from trainwright.rehearsal.recorder import MOST_INPUTS
 
@@ -27,8 +27,8 @@ FEW = 4
 
 
 @dataclass(kw_only=True)
-class Rows:
-    """Rows of a set: inputs and labels in the structure in which they were given."""
+class SetRows:
+    """SetRows of a set: inputs and labels in the structure in which they were given."""
 
     x: Any
     y: Any
@@ -54,15 +54,15 @@ def array_of(value: Any) -> NDArray[Any]:
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
-def rows_of_arrays(source: Arrays, most: int) -> Rows:
+def rows_of_arrays(source: Arrays, most: int) -> SetRows:
     """At most so many rows, evenly spaced, copied while they are what they were."""
     chosen = spread(source.rows or 0, max(FEWEST_ROWS, min(most, MOST_BYTES // max(1, row_bytes(source.x)))))
     x, y, weight = source.at(chosen)
-    return Rows(x=x, y=y, weight=weight, numbers=source.numbers(chosen), total=source.rows or 0)
+    return SetRows(x=x, y=y, weight=weight, numbers=source.numbers(chosen), total=source.rows or 0)
 
 
-def rows_of_stream(source: Source, most: int = MOST_STREAM_ROWS) -> Rows | None:
-    """Rows of a few batches; called after the run, when nobody else needs the stream."""
+def rows_of_stream(source: Source, most: int = MOST_STREAM_ROWS) -> SetRows | None:
+    """SetRows of a few batches; called after the run, when nobody else needs the stream."""
     batches, count, size, began = [], 0, 0, time.perf_counter()
     for batch in _batches(source):
         x, y, weight = (map_leaves(array_of, part) for part in unpack(batch))
@@ -74,11 +74,11 @@ def rows_of_stream(source: Source, most: int = MOST_STREAM_ROWS) -> Rows | None:
     if not batches:
         return None
     x, y, weight = joined(batches)
-    return Rows(x=x, y=y, weight=weight, total=count)
+    return SetRows(x=x, y=y, weight=weight, total=count)
 
 
 def _batches(source: Source) -> Iterator[Any]:
-    if isinstance(source, Drawn):  # what training has not drawn
+    if isinstance(source, ReplayedGenerator):  # what training has not drawn
         yield from itertools.islice(source.generator, MOST_BATCHES)
     elif isinstance(source, Arrays) or source.kind == "unknown" or getattr(source.given, "num_workers", False):
         return

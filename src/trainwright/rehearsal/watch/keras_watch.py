@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.fit_data import FitData, fit_data
 from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, to_numpy
-from trainwright.adapters.keras.input.sources import Arrays, Drawn, Source
-from trainwright.rehearsal.record import Kept, Loaded, Pass, Training
+from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
+from trainwright.rehearsal.record import KeptWeights, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
 from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream, spread
-from trainwright.rehearsal.watch.keras_weights import Followed, fingerprint, values_of, weights_of
+from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, values_of, weights_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.source.places import user_frame, user_place
 
@@ -49,7 +49,7 @@ class KerasWatch:
     def __init__(self, recorder: Recorder, keras: Any) -> None:
         self.recorder, self.keras = recorder, keras
         self.backend = "tensorflow" if keras.__name__.startswith("tf_keras") else str(keras.config.backend())
-        self.followed = Followed(recorder)
+        self.followed = FollowedWeights(recorder)
         self.fits: list[Fit] = []
         """Those under way, the innermost last."""
         self.questions: list[Question] = []
@@ -180,10 +180,10 @@ class KerasWatch:
 
     def _number_of(self, source: Source) -> int:
         """The number of a set: that of its first array, or of what gives its batches."""
-        given = source.generator if isinstance(source, Drawn) else None
+        given = source.generator if isinstance(source, ReplayedGenerator) else None
         if isinstance(source, Arrays):
             given = next(iter(leaves([source.x, source.y])), None)
-        elif not isinstance(source, Drawn):
+        elif not isinstance(source, ReplayedGenerator):
             given = source.given
         return self.recorder.number_of(given) if given is not None else 0
 
@@ -274,7 +274,7 @@ class KerasWatch:
         record = self.recorder.record
         if len(record.kept) >= MOST_CALLS:
             return
-        kept = Kept(
+        kept = KeptWeights(
             update=record.updates,
             weights=fingerprint(model),
             how=how,

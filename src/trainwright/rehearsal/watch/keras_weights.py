@@ -91,7 +91,7 @@ class _Followed:
 
 
 @dataclass
-class Followed:
+class FollowedWeights:
     """The parameters of all trained models, from the first to the last update of their optimizer."""
 
     recorder: Recorder

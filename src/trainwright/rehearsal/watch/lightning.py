@@ -94,7 +94,7 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
     watch_door(kind, "log", passed_on)
 
 
-class Fit:
+class FitCallback:
     """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
 
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
@@ -145,9 +145,9 @@ class Fit:
             _add_best(self._watch, trainer.callbacks[number], values)
 
 
-def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, Fit]:
+def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, FitCallback]:
     """A callback of this package, and what it tells."""
-    fit, watching = Fit(watch, where), watch.state.recorder.watching
+    fit, watching = FitCallback(watch, where), watch.state.recorder.watching
     begin, look = watching(fit.begin), watching(fit.look)
     methods = {
         "on_train_start": lambda self, trainer, module: begin(trainer, module),

@@ -15,7 +15,7 @@ from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.dense_rows import DenseRows
 from trainwright.rehearsal.watch.raw import RawTables
 from trainwright.rehearsal.watch.samples import is_plain
-from trainwright.rehearsal.watch.state import Batch, Held, Reading, State
+from trainwright.rehearsal.watch.state import HeldTensor, LoaderBatch, LoaderPass, WatchState
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.listening.doors import watch_door
@@ -26,9 +26,9 @@ from trainwright.tensors.items import length
 class Loaders:
     """Follows the iterators of loaders."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WatchState) -> None:
         self._state = state
-        self._readings: weakref.WeakKeyDictionary[Any, Reading] = weakref.WeakKeyDictionary()
+        self._readings: weakref.WeakKeyDictionary[Any, LoaderPass] = weakref.WeakKeyDictionary()
         self._count = 0
         self._identities: dict[Any, Any] = {}
         self._raw = RawTables(state.recorder)
@@ -38,7 +38,7 @@ class Loaders:
     def begin(self, iterator: Any, loader: Any = None) -> None:
         """A loader is read from its start."""
         self._count += 1
-        self._readings[iterator] = Reading(self._count, nearest_place(sys._getframe(1)))
+        self._readings[iterator] = LoaderPass(self._count, nearest_place(sys._getframe(1)))
         if loader is not None and not loader.num_workers:  # a worker changes rows of its own
             self._stored.begin(loader.dataset, loader.collate_fn)
         self._state.reads_ahead = self._state.reads_ahead or "Shard" in type(loader).__name__
@@ -59,20 +59,22 @@ class Loaders:
             drawn.where = reading.where
         if reading is not None:
             reading.give(drawn, numbers or [])
-        columns: dict[str, Held] = {}
+        columns: dict[str, HeldTensor] = {}
         _collect(columns, "", data, 0)
-        held = Batch(columns, drawn, numbers, reading, iterator._dataset, weakref.ref(iterator))
+        held = LoaderBatch(columns, drawn, numbers, reading, iterator._dataset, weakref.ref(iterator))
         self._state.add_batch(held)
         if numbers:
             look = functools.partial(self._raw.look, drawn.data, iterator._dataset, drawn.size, self._state.tables)
             self._state.recorder.guard(look)
             self._note_dense(iterator, columns, numbers, drawn.where)
 
-    def _note_dense(self, iterator: Any, columns: dict[str, Held], numbers: list[int], where: Place | None) -> None:
+    def _note_dense(
+        self, iterator: Any, columns: dict[str, HeldTensor], numbers: list[int], where: Place | None
+    ) -> None:
         data, collate = iterator._dataset, iterator._collate_fn
 
         def read(wanted: list[int]) -> dict[str, Any]:
-            found: dict[str, Held] = {}
+            found: dict[str, HeldTensor] = {}
             with contextlib.suppress(Exception):  # the script is over: what its set reads from may be gone
                 _collect(found, "", collate([data[number] for number in wanted]), 0)
             return _whole(found, len(wanted))
@@ -98,16 +100,16 @@ def _is_number(row: Any) -> bool:
     return hasattr(row, "__index__") and not isinstance(row, bool)
 
 
-def _whole(columns: dict[str, Held], count: int) -> dict[str, Any]:
+def _whole(columns: dict[str, HeldTensor], count: int) -> dict[str, Any]:
     """The columns that have so many rows."""
     held = {name: column.get() for name, column in columns.items() if column.shape[:1] == (count,)}
     return {name: tensor for name, tensor in held.items() if tensor is not None and not tensor.is_complex()}
 
 
-def _collect(columns: dict[str, Held], name: str, value: Any, depth: int) -> None:
+def _collect(columns: dict[str, HeldTensor], name: str, value: Any, depth: int) -> None:
     if isinstance(value, torch.Tensor):
         if is_plain(value):
-            columns[name] = Held.of(value)
+            columns[name] = HeldTensor.of(value)
     elif depth < 3 and hasattr(value, "items") and hasattr(value, "keys"):
         for key, inner in value.items():
             _collect(columns, f"{name}.{key}" if name else str(key), inner, depth + 1)

@@ -20,19 +20,19 @@ from trainwright.look.look import Looking
 from trainwright.look.looked import Looked
 from trainwright.look.repairs import Repairing
 from trainwright.look.sets import add_sets, places_of_held
-from trainwright.look.sliced_rows import Evaluated
-from trainwright.look.state import Given
+from trainwright.look.sliced_rows import LoaderlessPass
+from trainwright.look.state import GivenBatch
 from trainwright.rehearsal.listening import LISTENING
-from trainwright.rehearsal.record import Kind
+from trainwright.rehearsal.record import LabelKind
 from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
-from trainwright.rehearsal.watch.state import Batch, Call, State
+from trainwright.rehearsal.watch.state import LoaderBatch, OuterCall, WatchState
 from trainwright.seams.listening.doors import watch_classes, watch_door
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.listening.trainer_patches import training_left_by
 from trainwright.stages.gradients import CLEARED, CLIPPED
 
 
-def watch_closely(state: State) -> None:
+def watch_closely(state: WatchState) -> None:
     """Look closely at the first updates of each training of torch."""
     record, watching = state.recorder.record, state.recorder.watching
 
@@ -70,7 +70,7 @@ def watch_closely(state: State) -> None:
     state.recorder.on_written.append(watching(look_behind))
 
 
-def _finish(state: State, looking: Looking, error: BaseException | None) -> None:
+def _finish(state: WatchState, looking: Looking, error: BaseException | None) -> None:
     """The run is over; `error` is what ended it."""
     watching, record = state.recorder.watching, state.recorder.record
     made, looking.repairing = looking.repairing.list_made(), Repairing()
@@ -83,7 +83,7 @@ def _finish(state: State, looking: Looking, error: BaseException | None) -> None
     record.looks += [Looked(0, end, is_end=True, repaired=made)] if end else []
 
 
-def _watch_clearing(state: State, looking: Looking) -> None:
+def _watch_clearing(state: WatchState, looking: Looking) -> None:
     """Let the look know of gradients that are cleared."""
     clear, cleared = state.recorder.watching(_begin_clear), state.recorder.watching(_end_change)
 
@@ -99,7 +99,7 @@ def _watch_clearing(state: State, looking: Looking) -> None:
     watch_door(torch.optim.Optimizer, "zero_grad", passed_on)
 
 
-def _watch_schedules(state: State, note: Callable[[Any, bool], object]) -> None:
+def _watch_schedules(state: WatchState, note: Callable[[Any, bool], object]) -> None:
     """Let the look know of schedules that advance, whichever class gives them a `step` of their own."""
     base, plateau = torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau
     depth = 0
@@ -119,7 +119,7 @@ def _watch_schedules(state: State, note: Callable[[Any, bool], object]) -> None:
         watch_classes(plateau, "step", passed_on)
 
 
-def _watch_clipping(state: State, looking: Looking) -> None:
+def _watch_clipping(state: WatchState, looking: Looking) -> None:
     """Let the look know of gradients that torch clips."""
     begin, end = state.recorder.watching(_begin_change), state.recorder.watching(_end_clip)
 
@@ -144,7 +144,7 @@ def _begin_step(looking: Looking, begin_step: Callable[[Any], None], optimizer: 
     return ((args[0], given, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": given})
 
 
-def _end_step(state: State, looking: Looking, optimizer: Any) -> None:
+def _end_step(state: WatchState, looking: Looking, optimizer: Any) -> None:
     trainings = state.recorder.record.trainings
     looking.end_step(optimizer, trainings[-1].number if trainings else 0)
 
@@ -164,22 +164,22 @@ def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
 class _Watched:
     """What the run's watchers know of sets."""
 
-    state: State
+    state: WatchState
 
-    def list_given(self) -> list[Given]:
+    def list_given(self) -> list[GivenBatch]:
         """The batches that loaders have given and the script still holds as they were, the last one first."""
-        found: list[Given] = []
+        found: list[GivenBatch] = []
         for batch in reversed(self.state.batches):
             is_mapping = not all(name.startswith("[") or not name for name in batch.columns)
             named = {name if is_mapping else name[1:-1] or "0": held.get() for name, held in batch.columns.items()}
             columns = {name: tensor for name, tensor in named.items() if tensor is not None}
-            given = Given(
+            given = GivenBatch(
                 columns=columns, is_mapping=is_mapping, numbers=batch.numbers, data=batch.rows, loader=_loader_of(batch)
             )
             found.append(given)
         return found
 
-    def list_evaluated(self, training: int) -> list[Evaluated]:
+    def list_evaluated(self, training: int) -> list[LoaderlessPass]:
         """The passes without a loader of a training's models."""
         record, found = self.state.recorder.record, []
         models = {number for one in record.trainings if one.number == training for number in one.models}
@@ -188,7 +188,7 @@ class _Watched:
             shapes = {a.inputs.shape[1:] for a in calls if a.inputs is not None}
             if len(shapes) == 1 and len({a.output for a in calls}) == 1:
                 keys = [key for a in calls for key in (a.keys.tolist() if a.keys is not None else [-1] * len(a.labels))]
-                one = Evaluated(
+                one = LoaderlessPass(
                     rows=np.concatenate([a.inputs for a in calls if a.inputs is not None]),
                     labels=np.concatenate([a.labels for a in calls]),
                     is_trained_on=np.array([key in record.trained_keys for key in keys]),
@@ -202,16 +202,16 @@ class _Watched:
         record = self.state.recorder.record
         begins = next((one.begins for one in record.trainings if one.number == training), 0)
         calls = [a for a in record.answers if a.trains and begins <= a.update < begins + FIRST_TRAINING_CALLS]
-        is_one = len({a.output for a in calls}) == 1 and calls[0].output.kind == Kind.CLASSES
+        is_one = len({a.output for a in calls}) == 1 and calls[0].output.kind == LabelKind.CLASSES
         return [a.labels for a in calls] if is_one else []
 
 
-def _loader_of(batch: Batch) -> Any:
+def _loader_of(batch: LoaderBatch) -> Any:
     iterator = batch.iterator() if batch.iterator is not None else None
     return loader_of(iterator) if iterator is not None else None
 
 
-def _note_evaluated(looking: Looking, call: Call) -> None:
+def _note_evaluated(looking: Looking, call: OuterCall) -> None:
     """The model has answered without gradients: the set of its batch is an evaluation set, unless it is trained on."""
     sets, batch = looking.look.sets, call.batch
     if sets is None or batch is None or call.grads or torch.is_grad_enabled() or not call.model.is_trained:

@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from trainwright.rehearsal.record import Source
+from trainwright.rehearsal.record import PairSource
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import State
+from trainwright.rehearsal.watch.state import WatchState
 from trainwright.seams.listening.doors import watch_door
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.
@@ -42,7 +42,7 @@ WAITING = 100
 class Losses:
     """What `backward` was called on. On a GPU values are read a hundred at a time."""
 
-    def __init__(self, state: State, broken: BrokenRows) -> None:
+    def __init__(self, state: WatchState, broken: BrokenRows) -> None:
         self._state, self._broken = state, broken
         self._waiting: list[tuple[int, Any]] = []
 
@@ -85,7 +85,7 @@ class Losses:
         self._state.recorder.record.losses += sorted(read, key=lambda one: one[0])
 
 
-def watch_losses(state: State, meetings: Meetings) -> None:
+def watch_losses(state: WatchState, meetings: Meetings) -> None:
     """Look at each call of a loss function."""
     functional = torch.nn.functional
     originals = {name: getattr(functional, name) for name in _LOSSES if hasattr(functional, name)}
@@ -95,7 +95,7 @@ def watch_losses(state: State, meetings: Meetings) -> None:
     _spare_scripting(functional, originals, watched)
 
 
-def _watched(state: State, meetings: Meetings, original: Callable[..., Any], form: str) -> Callable[..., Any]:
+def _watched(state: WatchState, meetings: Meetings, original: Callable[..., Any], form: str) -> Callable[..., Any]:
     meet = state.recorder.watching(functools.partial(_meet, state, meetings, form))
 
     @functools.wraps(original)
@@ -116,7 +116,7 @@ def _watched(state: State, meetings: Meetings, original: Callable[..., Any], for
     return passed_on
 
 
-def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
+def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
     answer: Any = args[0] if args else kwargs.get("input")
     target: Any = args[1] if len(args) > 1 else kwargs.get("target")
     if not (is_plain(answer) and is_plain(target) and is_plain(result)) or target.grad_fn is not None:
@@ -135,7 +135,7 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
             form=form,
             output=plain(answer),
             target=plain(target),
-            source=Source.LOSS,
+            source=PairSource.LOSS,
             call=call,
             update=state.update,
             ignored=kwargs.get("ignore_index", -100),
@@ -145,7 +145,7 @@ def _meet(state: State, meetings: Meetings, form: str, result: Any, *args: Any, 
     )
 
 
-def watch_smoothing(state: State, meetings: Meetings, kind: Any) -> None:
+def watch_smoothing(state: WatchState, meetings: Meetings, kind: Any) -> None:
     """Look at the Trainer's loss with smoothed labels, `LabelSmoother`, which calls no loss function."""
     meet = state.recorder.watching(functools.partial(_meet_smoothed, state, meetings))
 
@@ -159,7 +159,7 @@ def watch_smoothing(state: State, meetings: Meetings, kind: Any) -> None:
 
 
 def _meet_smoothed(
-    state: State,
+    state: WatchState,
     meetings: Meetings,
     smoother: Any,
     result: Any,
@@ -197,7 +197,7 @@ def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[s
 
 
 def watch_backward(
-    state: State, losses: Losses, meetings: Meetings, begin_backward: Callable[[list[Any]], None]
+    state: WatchState, losses: Losses, meetings: Meetings, begin_backward: Callable[[list[Any]], None]
 ) -> None:
     """Look at what `backward` and `torch.autograd.grad` are called on."""
     begin = state.recorder.watching(functools.partial(_begin_backward, losses, meetings))
@@ -227,7 +227,7 @@ def watch_backward(
         watch_door(owner, name, functools.partial(passed_on, name == "backward"))
 
 
-def watch_scaling(state: State) -> None:
+def watch_scaling(state: WatchState) -> None:
     """Note that a gradient scaler multiplies losses."""
     record = state.recorder.record
 

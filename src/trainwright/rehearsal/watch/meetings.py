@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.rehearsal.record import Answers, Kind, Output, Source
+from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import EACH
 from trainwright.rehearsal.watch.passes import batch_with, pass_of
 from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
 from trainwright.rehearsal.watch.rows import offer_rows, read_rows
-from trainwright.rehearsal.watch.state import Call, State, storage_of
+from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 
 # Meetings that wait for `backward`, and the values of their outputs.
 MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
@@ -34,7 +34,7 @@ GATHERED, GATHERED_VALUES = 64, 250_000
 class Meetings:
     """Reads meetings into the record."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WatchState) -> None:
         self.state = state
         self.pending: list[Meeting] = []
         """Those with a graph, until `backward` tells which it goes through."""
@@ -66,18 +66,18 @@ class Meetings:
         if not found and not is_whole:
             return
         self.pending = [
-            m for m in self.pending if m.source != Source.DIFFERENCE or not _TERM.match(found.get(m.node or 0, ""))
+            m for m in self.pending if m.source != PairSource.DIFFERENCE or not _TERM.match(found.get(m.node or 0, ""))
         ]
         chosen = [m for m in self.pending if m.node in found or not found]
         calls = {id(m.call) for m in chosen if m.call is not None}
-        with_loss = {id(m.call) for m in chosen if m.call is not None and m.source == Source.LOSS}
+        with_loss = {id(m.call) for m in chosen if m.call is not None and m.source == PairSource.LOSS}
         pending = self._take_pending()
         for meeting in pending:
             if meeting in chosen:
-                differs = meeting.source == Source.DIFFERENCE and id(meeting.call) not in with_loss
-                if meeting.source == Source.LOSS or differs:
+                differs = meeting.source == PairSource.DIFFERENCE and id(meeting.call) not in with_loss
+                if meeting.source == PairSource.LOSS or differs:
                     self.train(meeting)
-            elif meeting.source == Source.LOSS or id(meeting.call) not in calls:
+            elif meeting.source == PairSource.LOSS or id(meeting.call) not in calls:
                 self.pending.append(meeting)
         self._pending_values = sum(m.output.numel() for m in self.pending)
 
@@ -191,13 +191,13 @@ class Meetings:
 
     def _note_mixed(self, output: Output, meeting: Meeting) -> None:
         target = meeting.target
-        if output.kind == Kind.CLASSES and target.is_floating_point() and target.shape == meeting.output.shape:
+        if output.kind == LabelKind.CLASSES and target.is_floating_point() and target.shape == meeting.output.shape:
             if bool((target.amax(1 if target.dim() > 1 else 0) < MIXED).any()):
                 self.state.recorder.record.several_targets += 1
 
     def _gather(self, output: Output, target: Any, ignored: int) -> None:
         """Keep the labels of a training call, to be counted later."""
-        if output.kind == Kind.CLASSES and target.is_floating_point():
+        if output.kind == LabelKind.CLASSES and target.is_floating_point():
             target = target.argmax(1 if target.dim() > 1 else 0)
         kept = self._labels.setdefault(output, [])
         kept.append((target.clone(), ignored))
@@ -212,12 +212,12 @@ class Meetings:
     def _count(self, output: Output) -> None:
         by_shape: dict[Any, list[Any]] = {}
         for target, ignored in self._labels.pop(output):
-            flat = target.reshape(-1) if output.kind == Kind.CLASSES else flat_rows(target, output.width)
+            flat = target.reshape(-1) if output.kind == LabelKind.CLASSES else flat_rows(target, output.width)
             if flat is not None:
                 by_shape.setdefault((flat.device, flat.dtype, flat.shape[1:], ignored), []).append(flat)
         for (_, _, _, ignored), many in by_shape.items():
             labels = torch.cat(many).cpu().numpy()
-            if output.kind == Kind.CLASSES:
+            if output.kind == LabelKind.CLASSES:
                 labels = labels[(labels >= 0) & (labels != ignored)]
             with np.errstate(all="ignore"):
                 self.state.recorder.count_labels(output, labels)
@@ -273,7 +273,7 @@ class Meetings:
         )
 
 
-def _slot(call: Call, tensor: Any) -> Any:
+def _slot(call: OuterCall, tensor: Any) -> Any:
     """Where in the call's result a tensor lies; None where it is a copy."""
     storage = storage_of(tensor)
     for path, held in call.outputs:

@@ -12,14 +12,14 @@ from trainwright.rehearsal.record import Training, Update
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.parameters import LOOKED_AT, Parameters
 from trainwright.rehearsal.watch.samples import fingerprint
-from trainwright.rehearsal.watch.state import State, weights_fingerprint
+from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
 from trainwright.seams.source.places import nearest_place
 
 
 class Optimizers:
     """Follows the steps of all optimizers."""
 
-    def __init__(self, state: State, meetings: Meetings, parameters: Parameters) -> None:
+    def __init__(self, state: WatchState, meetings: Meetings, parameters: Parameters) -> None:
         self._state = state
         self._meetings = meetings
         self._parameters = parameters
@@ -142,7 +142,7 @@ def _held(optimizer: Any) -> set[int]:
     return {id(p) for group in optimizer.param_groups for p in group["params"]}
 
 
-def watch_optimizers(state: State, optimizers: Optimizers) -> None:
+def watch_optimizers(state: WatchState, optimizers: Optimizers) -> None:
     """Look at each step of an optimizer."""
     begin, end = state.recorder.watching(optimizers.begin), state.recorder.watching(optimizers.end)
 

@@ -11,7 +11,7 @@ import torch
 
 from trainwright.rehearsal.record import Parameter
 from trainwright.rehearsal.watch.samples import is_plain, sample
-from trainwright.rehearsal.watch.state import Model, State, unwrapped
+from trainwright.rehearsal.watch.state import Model, WatchState, unwrapped
 
 # Values of a tensor whose movement is followed.
 FOLLOWED = 256
@@ -24,7 +24,7 @@ LOOKED_AT = frozenset({1, 3, 10, 30, 100, 300})
 
 
 @dataclass(eq=False)
-class Followed:
+class FollowedTensor:
     """A tensor of weights."""
 
     ref: weakref.ref[Any]
@@ -49,11 +49,11 @@ class Followed:
 class Parameters:
     """Follows the weights of models that are trained."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WatchState) -> None:
         self._state = state
-        self._known: dict[int, Followed] = {}
-        self._gone: list[Followed] = []
-        self._of: weakref.WeakKeyDictionary[Any, list[Followed]] = weakref.WeakKeyDictionary()
+        self._known: dict[int, FollowedTensor] = {}
+        self._gone: list[FollowedTensor] = []
+        self._of: weakref.WeakKeyDictionary[Any, list[FollowedTensor]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._named: set[tuple[int, int]] = set()
 
@@ -73,7 +73,7 @@ class Parameters:
                 one.name, one.model = name, model.number
         self._measure([p for _, p in new])
 
-    def _follow(self, parameter: Any) -> Followed | None:
+    def _follow(self, parameter: Any) -> FollowedTensor | None:
         known = self._known.get(id(parameter))
         if known is not None and known.ref() is parameter:
             return known
@@ -81,7 +81,7 @@ class Parameters:
             self._gone.append(known)
         if not is_plain(parameter) or not parameter.numel() or len(self._known) + len(self._gone) > MOST_TENSORS:
             return None
-        one = Followed(weakref.ref(parameter), tuple(parameter.shape), sample(parameter, FOLLOWED), -1.0)
+        one = FollowedTensor(weakref.ref(parameter), tuple(parameter.shape), sample(parameter, FOLLOWED), -1.0)
         self._known[id(parameter)] = one
         return one
 
@@ -155,7 +155,7 @@ class Parameters:
             if parameter is not None and parameter.requires_grad and parameter.grad is not None:
                 one.left += torch.equal(sample(parameter, FOLLOWED), one.frozen)
 
-    def _list_left(self) -> list[tuple[Followed, Any]]:
+    def _list_left(self) -> list[tuple[FollowedTensor, Any]]:
         """What no optimizer holds, as far as is known."""
         known = [one for one in self._known.values() if not one.is_held]
         return [(one, parameter) for one in known if (parameter := one.ref()) is not None]
@@ -166,7 +166,7 @@ class Parameters:
             for one in held if count in LOOKED_AT or count % 100 == 0 else held[:1]:
                 one.steps = max(one.steps, count)
 
-    def _look_at_movement(self, many: list[Followed]) -> None:
+    def _look_at_movement(self, many: list[FollowedTensor]) -> None:
         alive = [(one, p) for one in many if (p := one.ref()) is not None and is_plain(p)]
         now = [sample(p, FOLLOWED) for _, p in alive]
         fitting = [(one, p, n) for (one, p), n in zip(alive, now) if n.shape == one.before.shape]

@@ -10,14 +10,22 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Pass
-from trainwright.rehearsal.watch.state import Batch, Call, Held, State, storage_of, tensors_in, weights_fingerprint
+from trainwright.rehearsal.watch.state import (
+    HeldTensor,
+    LoaderBatch,
+    OuterCall,
+    WatchState,
+    storage_of,
+    tensors_in,
+    weights_fingerprint,
+)
 from trainwright.seams.source.places import nearest_place
 
 # Passes that are kept.
 MOST_PASSES = 20_000
 
 
-def watch_calls(state: State) -> None:
+def watch_calls(state: WatchState) -> None:
     """Look at each call of a model from outside."""
     original = torch.nn.Module.__call__
     begin = state.recorder.watching(functools.partial(begin_call, state))
@@ -46,7 +54,7 @@ def watch_calls(state: State) -> None:
     torch.nn.Module.__call__ = _from_outside(state, original, passed_on)
 
 
-def _from_outside(state: State, original: Callable[..., Any], watched: Callable[..., Any]) -> Callable[..., Any]:
+def _from_outside(state: WatchState, original: Callable[..., Any], watched: Callable[..., Any]) -> Callable[..., Any]:
     """Calls of modules: those from outside of any other are watched, and the look is told of them."""
 
     @functools.wraps(original)
@@ -68,7 +76,7 @@ def _from_outside(state: State, original: Callable[..., Any], watched: Callable[
     return passed_on
 
 
-def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None:
+def begin_call(state: WatchState, module: Any, args: Any, kwargs: Any) -> OuterCall | None:
     """What is known of a call before the model answers; None where it is no model."""
     model = state.model_of(module)
     if not model.has_parameters:
@@ -76,8 +84,8 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     model.calls += 1
     tensors = tensors_in(args, kwargs)
     rows = next((int(t.shape[0]) for _, t in tensors if t.dim()), 0)
-    held = [(name, Held.of(t)) for name, t in tensors]
-    call = Call(model, state.update, module.training, model.is_noisy, rows, held)
+    held = [(name, HeldTensor.of(t)) for name, t in tensors]
+    call = OuterCall(model, state.update, module.training, model.is_noisy, rows, held)
     call.root = _root(state, call, tensors)
     model.takes_outputs = model.takes_outputs or call.root is not None
     call.batch = call.root.batch if call.root is not None else _find_batch(state, call)
@@ -90,7 +98,7 @@ def begin_call(state: State, module: Any, args: Any, kwargs: Any) -> Call | None
     return call
 
 
-def _root(state: State, call: Call, tensors: list[tuple[str, Any]]) -> Call | None:
+def _root(state: WatchState, call: OuterCall, tensors: list[tuple[str, Any]]) -> OuterCall | None:
     """The call whose answers this one was given."""
     storages = {h.storage for _, h in call.inputs}
     for earlier in reversed(state.recent):
@@ -104,10 +112,10 @@ def _root(state: State, call: Call, tensors: list[tuple[str, Any]]) -> Call | No
     return None
 
 
-def end_call(state: State, call: Call, result: Any, args: Any, kwargs: Any) -> None:
+def end_call(state: WatchState, call: OuterCall, result: Any, args: Any, kwargs: Any) -> None:
     """Note what the model answered."""
     results = tensors_in((result,), {})
-    call.outputs = [(name, Held.of(t)) for name, t in results if t.dim() or len(results) == 1]
+    call.outputs = [(name, HeldTensor.of(t)) for name, t in results if t.dim() or len(results) == 1]
     nodes = [t.grad_fn for _, t in results if t.grad_fn is not None]
     call.grads = bool(nodes) and torch.is_grad_enabled()
     call.nodes = tuple(n._sequence_nr() for n in nodes) if call.grads else ()
@@ -117,7 +125,7 @@ def end_call(state: State, call: Call, result: Any, args: Any, kwargs: Any) -> N
     state.after_call(call, args, kwargs, results)
 
 
-def pass_of(state: State, call: Call, labelled: bool = False) -> Pass | None:
+def pass_of(state: WatchState, call: OuterCall, labelled: bool = False) -> Pass | None:
     """The evaluation pass that a call belongs to. Of many passes that nobody scores, as in reinforcement learning, few are
     kept."""
     model, module = call.model, call.model.ref()
@@ -143,7 +151,7 @@ def pass_of(state: State, call: Call, labelled: bool = False) -> Pass | None:
     return call.made
 
 
-def _begin(state: State, call: Call, module: Any) -> Pass | None:
+def _begin(state: WatchState, call: OuterCall, module: Any) -> Pass | None:
     if len(state.recorder.record.passes) >= MOST_PASSES:
         return None
     drawn = call.batch.drawn if call.batch is not None else None
@@ -167,7 +175,7 @@ def is_constant(output: Any) -> bool:
     return output.grad_fn is None and output.dim() > 0 and len(output) > 1 and bool((output == output[:1]).all())
 
 
-def call_of(state: State, output: Any) -> Call | None:
+def call_of(state: WatchState, output: Any) -> OuterCall | None:
     """The call that a tensor comes from: the one under way, the one whose memory it shares, or the last that fits."""
     if state.current is not None:
         return state.current
@@ -189,7 +197,7 @@ def call_of(state: State, output: Any) -> Call | None:
     return None
 
 
-def _find_batch(state: State, call: Call) -> Batch | None:
+def _find_batch(state: WatchState, call: OuterCall) -> LoaderBatch | None:
     """The batch that holds the very inputs of a call, or inputs of the same shape: the newest of a reading that goes on, or
     else the newest."""
     storages = {h.storage for _, h in call.inputs}
@@ -201,7 +209,7 @@ def _find_batch(state: State, call: Call) -> Batch | None:
     return next((b for b in alike if b.is_under_way), alike[0] if alike else None)
 
 
-def batch_with(state: State, call: Call) -> Batch | None:
+def batch_with(state: WatchState, call: OuterCall) -> LoaderBatch | None:
     """The batch whose rows the call received for sure: the same memory, or the same values; None: not known."""
     while call.root is not None:
         call = call.root

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from trainwright.adapters.torch.called_model import evaluating
-from trainwright.rehearsal.record import Probe
-from trainwright.rehearsal.watch.state import Call, State, tensors_in
+from trainwright.rehearsal.record import InputProbe
+from trainwright.rehearsal.watch.state import OuterCall, WatchState, tensors_in
 
 # Values of a call's inputs up to which it is kept for a probe, and models that are probed.
 MOST_VALUES, MOST_MODELS = 2_000_000, 4
@@ -38,11 +38,11 @@ class Asked:
 class Probes:
     """Keeps the last evaluation call of each model, or a training call where there is none."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WatchState) -> None:
         self._state = state
         self._asked: dict[int, Asked] = {}
 
-    def note(self, call: Call, args: Any, kwargs: Any) -> None:
+    def note(self, call: OuterCall, args: Any, kwargs: Any) -> None:
         """A model was called."""
         known = self._asked.get(call.model.number)
         if known is not None and (call.grads or call.rows < min(known.rows, MOST_ROWS)):
@@ -55,7 +55,7 @@ class Probes:
             self._asked.pop(next(iter(self._asked)))
 
     def finish(self) -> None:
-        """Probe what was kept. The models are left as they were."""
+        """InputProbe what was kept. The models are left as they were."""
         for asked in self._asked.values():
             module = asked.model()
             if module is not None:
@@ -89,7 +89,7 @@ class Probes:
             if other is not None and other.shape == of.shape:
                 effect = float((other - of).abs().mean()) / scale
                 self._state.recorder.record.probes.append(
-                    Probe(model=asked.number, change=change, effect=effect, rows=rows)
+                    InputProbe(model=asked.number, change=change, effect=effect, rows=rows)
                 )
 
         half = rows // 2

@@ -10,20 +10,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, Kind, Output, Source
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS
 from trainwright.rehearsal.watch.samples import plain
-from trainwright.rehearsal.watch.state import Call
+from trainwright.rehearsal.watch.state import OuterCall
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
 
 _KINDS = {
-    "classes": Kind.CLASSES,
-    "logits": Kind.BINARY,
-    "binary": Kind.BINARY,
-    "signs": Kind.BINARY,
-    "numbers": Kind.NUMBERS,
+    "classes": LabelKind.CLASSES,
+    "logits": LabelKind.BINARY,
+    "binary": LabelKind.BINARY,
+    "signs": LabelKind.BINARY,
+    "numbers": LabelKind.NUMBERS,
 }
 
 
@@ -35,8 +35,8 @@ class Meeting:
     """`classes` (scores), `logits`, `binary` (probabilities), `signs` or `numbers`."""
     output: Any
     target: Any
-    source: Source
-    call: Call | None
+    source: PairSource
+    call: OuterCall | None
     update: int
     ignored: int = -100
     node: int | None = None
@@ -64,7 +64,7 @@ def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dic
     """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
     arrays of `Answers`; None where the shapes do not fit each other."""
     answer, target = plain(meeting.output), plain(meeting.target)
-    if output.kind == Kind.CLASSES:
+    if output.kind == LabelKind.CLASSES:
         return _classes(meeting, output, answer, target)
     if answer.shape != target.shape:
         if answer.numel() != target.numel() or (

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, Kind
+from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, LabelKind
 from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder
 from trainwright.rehearsal.sampling import Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
-from trainwright.rehearsal.watch.state import Call
+from trainwright.rehearsal.watch.state import OuterCall
 
 # Values of a row that its key is made of.
 OF_KEY = 4096
@@ -22,7 +22,7 @@ COLUMNS = 4
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def read_rows(call: Call) -> tuple[Integers | None, Floats | None]:
+def read_rows(call: OuterCall) -> tuple[Integers | None, Floats | None]:
     """Keys and features of a call's rows, or of the rows of the call that gave its inputs; None where they are not known."""
     source = call
     while source.root is not None:
@@ -34,7 +34,7 @@ def read_rows(call: Call) -> tuple[Integers | None, Floats | None]:
     return None, None
 
 
-def _read(call: Call) -> tuple[Integers | None, Floats | None]:
+def _read(call: OuterCall) -> tuple[Integers | None, Floats | None]:
     if call.model.takes_outputs and call.root is None:
         return None, None
     arrays = []
@@ -110,7 +110,7 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
     tensors = [one for one in _inputs(source) if one[1].untyped_storage().data_ptr() != storage]
     if not tensors:
         return
-    has_many = answers.output.kind == Kind.CLASSES and per_row > 1 and target.numel() == call.rows * per_row
+    has_many = answers.output.kind == LabelKind.CLASSES and per_row > 1 and target.numel() == call.rows * per_row
     if not has_many and (per_row > 1 or len(answers.labels) > call.rows):
         return
 
@@ -132,7 +132,7 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
     )
 
 
-def _inputs(call: Call) -> list[tuple[str, Any]]:
+def _inputs(call: OuterCall) -> list[tuple[str, Any]]:
     """The inputs of a call, named as in the loader's batch where they come from it."""
     columns = call.batch.columns if call.batch is not None else {}
     by_storage = {held.storage: name for name, held in columns.items()}

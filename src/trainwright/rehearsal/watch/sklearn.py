@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.rehearsal.record import Answers, Kind, Output, Source
+from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
 from trainwright.rehearsal.watch.guessing import Guesses
 from trainwright.seams.listening.doors import watch_door
@@ -138,7 +138,7 @@ def _note(recorder: Recorder, name: str, form: str, fitted: set[int], result: An
             evaluation=made.number if made is not None and recent else None,
             model=made.model if made is not None and recent else 0,
             data=made.data if made is not None and recent else 0,
-            source=Source.METRIC,
+            source=PairSource.METRIC,
             **values,
         )
     )
@@ -152,8 +152,8 @@ def _read(form: str, labels: Any, guesses: Any) -> tuple[Output | None, dict[str
             return None, {}
         width = int(max(labels.max(), guesses.max())) + 1
         values = {"labels": labels.astype(np.int64), "guesses": guesses.astype(np.int64)}
-        return Output(Kind.CLASSES, max(2, width)), values
+        return Output(LabelKind.CLASSES, max(2, width)), values
     if form == "binary" and (wide.min() < 0 or wide.max() > 1):
         return None, {}
-    kind = Kind.NUMBERS if form == "numbers" else Kind.BINARY
+    kind = LabelKind.NUMBERS if form == "numbers" else LabelKind.BINARY
     return Output(kind, wide.shape[1]), {"labels": wide_labels, "values": wide}

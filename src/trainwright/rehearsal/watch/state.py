@@ -70,7 +70,7 @@ def storage_of(tensor: Any) -> int:
 
 
 @dataclass(eq=False)
-class Held:
+class HeldTensor:
     """A tensor, held where it is small, otherwise only as long as the script holds it."""
 
     ref: Any
@@ -83,7 +83,7 @@ class Held:
     soon."""
 
     @classmethod
-    def of(cls, tensor: Any) -> Held:
+    def of(cls, tensor: Any) -> HeldTensor:
         """Hold a tensor."""
         inner = plain(tensor)
         kept = inner if inner.numel() <= MOST_HELD else weakref.ref(tensor)
@@ -104,7 +104,7 @@ class Held:
 
 
 @dataclass(eq=False)
-class Reading:
+class LoaderPass:
     """One reading of a loader, from its start."""
 
     number: int
@@ -137,13 +137,13 @@ class Reading:
 
 
 @dataclass(eq=False)
-class Batch:
+class LoaderBatch:
     """What a loader gave."""
 
-    columns: dict[str, Held]
+    columns: dict[str, HeldTensor]
     drawn: Drawn | None
     numbers: list[int] | None
-    of: Reading | None
+    of: LoaderPass | None
     """The reading that it belongs to."""
     rows: Any = None
     """The set itself."""
@@ -166,7 +166,7 @@ class Batch:
 
 
 @dataclass(eq=False)
-class Call:
+class OuterCall:
     """One call of a model from outside."""
 
     model: Model
@@ -176,17 +176,17 @@ class Call:
     is_noisy: bool
     """Whether layers of it were that differ in training mode."""
     rows: int
-    inputs: list[tuple[str, Held]]
-    outputs: list[tuple[str, Held]] = field(default_factory=list)
+    inputs: list[tuple[str, HeldTensor]]
+    outputs: list[tuple[str, HeldTensor]] = field(default_factory=list)
     grads: bool = False
     """Whether its answers have a graph."""
     is_trained_on: bool = False
     """Whether `backward` went through them: another loss of theirs, that none went through, is no evaluation."""
     nodes: tuple[int, ...] = ()
     """The numbers of its answers in the graph."""
-    root: Call | None = None
+    root: OuterCall | None = None
     """The call whose answers it was given."""
-    batch: Batch | None = None
+    batch: LoaderBatch | None = None
     made: Pass | None = None
     where: Place | None = None
     """The user's line; of calls without gradients."""
@@ -197,7 +197,7 @@ class Call:
     """Outputs that met labels: where their values are, where the labels' are."""
 
 
-class State:
+class WatchState:
     """What the watchers of torch share."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -211,10 +211,10 @@ class State:
         """What loss functions are given while `torch.func` takes a gradient (`handmade.py`)."""
         self.module: Any = None
         """The last module that was called meanwhile."""
-        self.current: Call | None = None
-        self.recent: deque[Call] = deque(maxlen=RECENT_CALLS)
-        self.batches: list[Batch] = []
-        self.read_by: dict[int, Reading] = {}
+        self.current: OuterCall | None = None
+        self.recent: deque[OuterCall] = deque(maxlen=RECENT_CALLS)
+        self.batches: list[LoaderBatch] = []
+        self.read_by: dict[int, LoaderPass] = {}
         """The readings that evaluation passes belong to, by the pass's number."""
         self.labels: dict[Output, str] = {}
         """The column of the batches that holds an output's labels."""
@@ -231,9 +231,9 @@ class State:
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
         self.tables: dict[str, Any] = {}
         """What a trainer was given, before it left out columns."""
-        self.after_call: Callable[[Call, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
+        self.after_call: Callable[[OuterCall, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
         """Called when a model has answered (`torch.py`), and below (`looking.py`)."""
-        self.note_answered: Callable[[Call], None] = lambda _: None
+        self.note_answered: Callable[[OuterCall], None] = lambda _: None
         self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
         self.end_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
         """Called around a call of a module from outside; below: around `backward` and an optimizer's step, and where a loader is
@@ -295,7 +295,7 @@ class State:
             if module is not None and model.has_parameters and any(id(p) in parameters for p in module.parameters()):
                 yield model
 
-    def add_batch(self, batch: Batch) -> None:
+    def add_batch(self, batch: LoaderBatch) -> None:
         """Keep a batch that a loader gave, and let go of the oldest of the same set."""
         self.batches.append(batch)
         same = [b for b in self.batches if b.drawn is batch.drawn]
@@ -303,7 +303,7 @@ class State:
             self.batches.remove(same[0])
         del self.batches[:-ALL_BATCHES]
 
-    def remember(self, call: Call) -> None:
+    def remember(self, call: OuterCall) -> None:
         """Keep a call for losses and comparisons to come, within the limit of memory."""
         self.recent.append(call)
         self._remembered += sum(h.values for _, h in (*call.inputs, *call.outputs))

@@ -8,7 +8,7 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
-from trainwright.rehearsal.watch.comparisons import Evaluated, watch_comparisons
+from trainwright.rehearsal.watch.comparisons import LabelsInBatch, watch_comparisons
 from trainwright.rehearsal.watch.files import watch_files
 from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Functional, Handmade, watch_functional
@@ -20,14 +20,14 @@ from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.passes import watch_calls
 from trainwright.rehearsal.watch.probes import Probes
 from trainwright.rehearsal.watch.samples import is_plain
-from trainwright.rehearsal.watch.state import Call, State, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.state import OuterCall, WatchState, unwrapped, weights_fingerprint
 
 
 class TorchWatch:
     """The watchers of torch, in one process."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.state = State(recorder)
+        self.state = WatchState(recorder)
         self.meetings = Meetings(self.state)
         self.broken = BrokenRows(recorder)
         self.losses = Losses(self.state, self.broken)
@@ -35,7 +35,7 @@ class TorchWatch:
         self.probes = Probes(self.state)
         self.generating = Generating(recorder)
         recorder.on_written.append(recorder.watching(self.generating.finish))
-        self.evaluated = Evaluated(self.state, self.meetings)
+        self.evaluated = LabelsInBatch(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
         self.handmade = Handmade(self.state, self.optimizers, self.parameters)
         self.functional = Functional(self.state, self.meetings, lambda: self.optimizers.has_stepped)
@@ -44,7 +44,7 @@ class TorchWatch:
         self.state.look_for_update = self._look_for_update
         self.state.after_call = self._after_call
 
-    def _after_call(self, call: Call, args: Any, kwargs: Any, results: list[tuple[str, Any]]) -> None:
+    def _after_call(self, call: OuterCall, args: Any, kwargs: Any, results: list[tuple[str, Any]]) -> None:
         if call.grads and call.is_training:
             self.parameters.name_model(call.model)
         self.evaluated.wait(call)

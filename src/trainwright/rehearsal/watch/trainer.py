@@ -13,7 +13,7 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.losses import watch_smoothing
-from trainwright.rehearsal.watch.state import State, weights_fingerprint
+from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
@@ -48,7 +48,7 @@ def watch_trainer(watch: TorchWatch, module: Any) -> None:
     watch_trainer_metrics(recorder, kind)
 
 
-def _log(state: State, logs: Any) -> None:
+def _log(state: WatchState, logs: Any) -> None:
     for name, value in dict(logs).items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and not _NOT_OF_TRAINING.search(name):
             state.recorder.add_number(name, float(value), "logged")

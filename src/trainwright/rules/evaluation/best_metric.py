@@ -24,7 +24,7 @@ from trainwright.core import (
 )
 from trainwright.rules.fixes import safe, set_keyword, unsafe
 from trainwright.rules.metrics import equal, greater_by_name
-from trainwright.stages import EvaluationFacts, Given, SetupFacts, Watcher
+from trainwright.stages import EvaluationFacts, SetupFacts, SubstitutePredictions, Watcher
 
 
 @rule("TW710", Severity.ERROR, foretells=Fate.STOPS)
@@ -229,7 +229,7 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
     """Whether perfect predictions raise the metric; None if unknown."""
     if name == "loss":
         return False
-    given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
+    given = evaluation.when(SubstitutePredictions.PERFECT) or evaluation.when(SubstitutePredictions.PERFECT_ALIGNED)
     perfect, now = given.get(name), evaluation.returned.get(name)
     if perfect is None or now is None or not math.isfinite(perfect) or not math.isfinite(now) or equal(perfect, now):
         return None
@@ -242,7 +242,7 @@ def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts, usua
     Args:
         usual: whether the framework treats a greater value as better; None: it does not know the metric.
     """
-    given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
+    given = evaluation.when(SubstitutePredictions.PERFECT) or evaluation.when(SubstitutePredictions.PERFECT_ALIGNED)
     if name not in given or name not in evaluation.returned:
         if name.endswith("loss"):
             return Proof("a loss is better when it is smaller")

@@ -32,19 +32,19 @@ from trainwright.rules.metrics import (
     shapes,
     take_first_output,
 )
-from trainwright.stages import Comparison, EvaluationFacts, Given, SetupFacts
+from trainwright.stages import Comparison, EvaluationFacts, SetupFacts, SubstitutePredictions
 
 
 @rule("TW701", Severity.ERROR)
 def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric function that is wrong for scores and right for classes."""
     yield from _scores_in_loop(evaluation)
-    classes = evaluation.when(Given.CLASSES)
-    ideal = evaluation.when(Given.PERFECT_CLASSES)
+    classes = evaluation.when(SubstitutePredictions.CLASSES)
+    ideal = evaluation.when(SubstitutePredictions.PERFECT_CLASSES)
     best = [name for name, value in ideal.items() if equal(value, 1.0) or equal(value, 0.0)]
-    if not classes or not best or (evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure):
+    if not classes or not best or (evaluation.when(SubstitutePredictions.FIRST_OUTPUT) and evaluation.metrics_failure):
         return
-    perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
+    perfect, inverted = evaluation.when(SubstitutePredictions.PERFECT), evaluation.when(SubstitutePredictions.INVERTED)
     blind = [
         name
         for name in best
@@ -144,7 +144,7 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     if refuses_continuous(evaluation) and failure is not None:
         seen, proof = (f"raised {failure}", "the labels are not integers, but the metric function counts equal classes")
     elif name:
-        near = evaluation.when(Given.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
+        near = evaluation.when(SubstitutePredictions.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
         seen = f"returned {name} = {evaluation.returned.get(name, near):.4g}"
         proof = f"for predictions off by a thousandth of the labels' standard deviation, {name} is {near:.4g}"
     else:
@@ -190,7 +190,10 @@ def refuses_continuous(evaluation: EvaluationFacts) -> bool:
 def _equality_metric(evaluation: EvaluationFacts) -> str | None:
     if not evaluation.continuous_labels:
         return None
-    perfect, near = evaluation.when(Given.PERFECT_ALIGNED), evaluation.when(Given.NEAR_ALIGNED)
+    perfect, near = (
+        evaluation.when(SubstitutePredictions.PERFECT_ALIGNED),
+        evaluation.when(SubstitutePredictions.NEAR_ALIGNED),
+    )
     for name, best in perfect.items():
         if equal(best, 1.0) and near.get(name, 1.0) < LOST_SHARE:
             return name
@@ -203,7 +206,7 @@ def _equality_metric(evaluation: EvaluationFacts) -> str | None:
 class Cure:
     """Other arguments on which the function works."""
 
-    given: Given
+    given: SubstitutePredictions
     says: str
     does: str
     repair: Repair
@@ -211,19 +214,19 @@ class Cure:
 
 CURES = (
     Cure(
-        Given.FIRST_OUTPUT,
+        SubstitutePredictions.FIRST_OUTPUT,
         "it works on the first of them",
         "write predictions = predictions[0] first in compute_metrics",
         take_first_output(),
     ),
     Cure(
-        Given.ALIGNED,
+        SubstitutePredictions.ALIGNED,
         "it works on predictions in the shape of the labels",
         "write predictions = predictions.reshape(labels.shape) first in compute_metrics",
         align(),
     ),
     Cure(
-        Given.ZERO_FOR_IGNORED,
+        SubstitutePredictions.ZERO_FOR_IGNORED,
         "with another number in their place it works",
         "leave labels of -100 out of the metrics; to decode, write np.where(labels != -100, labels, pad_token_id)",
         fill_ignored(),

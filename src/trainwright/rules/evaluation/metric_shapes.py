@@ -11,14 +11,14 @@ from trainwright.core import Call, Finding, Proof, Repair, Role, Seam, Severity,
 from trainwright.rules.comparisons import equalities, is_broadcast, on_scores
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.metrics import align, equal, first_of, insensitive
-from trainwright.stages import EvaluationFacts, Given, SetupFacts
+from trainwright.stages import EvaluationFacts, SetupFacts, SubstitutePredictions
 
 
 @rule("TW704", Severity.ERROR)
 def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Metrics that do not depend on the scores, but do once there are two columns."""
     yield from _argmax_in_loop(evaluation)
-    perfect = evaluation.when(Given.PERFECT_TWO_COLUMNS)
+    perfect = evaluation.when(SubstitutePredictions.PERFECT_TWO_COLUMNS)
     if not insensitive(evaluation) or len(evaluation.label_values) < 2:
         return
     if not any(equal(v, 1.0) for v in perfect.values()):
@@ -71,7 +71,10 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     if not evaluation.predictions or evaluation.labels is None or evaluation.metrics_failure:
         return
     scores, labels = evaluation.predictions[0].shape, evaluation.labels.shape
-    perfect, aligned = evaluation.when(Given.PERFECT), evaluation.when(Given.PERFECT_ALIGNED)
+    perfect, aligned = (
+        evaluation.when(SubstitutePredictions.PERFECT),
+        evaluation.when(SubstitutePredictions.PERFECT_ALIGNED),
+    )
     wrong = [
         name
         for name, best in aligned.items()
@@ -81,7 +84,7 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         return
     name = wrong[0]
     returned = evaluation.returned.get(name, perfect[name])
-    right = evaluation.when(Given.ALIGNED).get(name, returned)
+    right = evaluation.when(SubstitutePredictions.ALIGNED).get(name, returned)
     yield Finding(
         message=f"{evaluation.metrics_by} got scores of shape {scores} and labels of shape {labels} and returned "
         f"{name} = {returned:.4g}" + (f"; with equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
@@ -119,6 +122,6 @@ def _broadcast_in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
 
 def _best(name: str, value: float, evaluation: EvaluationFacts) -> bool:
     """Whether a value is the best that a metric can have (score 1, error 0), other than by exact equality of reals."""
-    near = evaluation.when(Given.NEAR_ALIGNED).get(name)
+    near = evaluation.when(SubstitutePredictions.NEAR_ALIGNED).get(name)
     exact = evaluation.continuous_labels and near is not None and abs(near - value) > 0.5
     return (equal(value, 1.0) or equal(value, 0.0)) and not exact

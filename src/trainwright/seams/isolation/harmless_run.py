@@ -15,7 +15,7 @@ import wrapt
 
 from trainwright.seams.isolation.downloads import download_folders
 from trainwright.seams.isolation.refused import Guard, refusing
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.isolation.written_files import Change, Desk
 
 # Functions that open a file past the replaced calls: module, name, the path's position and name, and how: `r` or `w`;
@@ -69,7 +69,7 @@ _REFUSED: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 @contextlib.contextmanager
-def aside(tally: Tally, folder: Path, kept: Iterable[Path] = ()) -> Iterator[Guard]:
+def aside(tally: KeptAway, folder: Path, kept: Iterable[Path] = ()) -> Iterator[Guard]:
     """While the context lasts, nothing of the user's is written, and no log of before gets a record.
 
     Args:
@@ -176,7 +176,7 @@ def _imported(module: Any) -> None:
         one.change(module.__name__)
 
 
-def _counting_records(tally: Tally) -> Callable[..., None]:
+def _counting_records(tally: KeptAway) -> Callable[..., None]:
     def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
         tally.records += self.hasHandlers()
 

@@ -20,7 +20,7 @@ import wrapt
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.isolation.trackers import untracked
 
 # The trackers' own settings for sending and writing nothing.
@@ -50,7 +50,7 @@ _now: _Offline | None = None
 class _Offline:
     """Replacements in force during a check."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: KeptAway) -> None:
         self.tally = tally
         self.stack = contextlib.ExitStack()
         self.store = ""
@@ -77,7 +77,7 @@ class _Offline:
 
 
 @contextlib.contextmanager
-def offline(tally: Tally, *, is_begun: bool = False) -> Iterator[None]:
+def offline(tally: KeptAway, *, is_begun: bool = False) -> Iterator[None]:
     """While the context lasts, nothing is tracked and nothing goes to the Hub.
 
     Args:

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.failures.blame import chain_of, of_pipeline
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 
 REFUSED = "refused during a check: the kernel isolates no process here"
 # How those who asked past Python say that the kernel refused: Arrow, HDF5 and TensorFlow, SQLite, torch.
@@ -40,7 +40,7 @@ _SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", 
 _COMPILERS = ("torch._inductor", "torch.utils.cpp_extension", "triton", "numba.")
 
 
-class Refused(PermissionError):
+class RefusedAct(PermissionError):
     """What a check does not let a script do."""
 
 
@@ -52,7 +52,7 @@ class Guard:
         tally: counts what was refused.
     """
 
-    def __init__(self, is_ours: Callable[[Any], bool], tally: Tally) -> None:
+    def __init__(self, is_ours: Callable[[Any], bool], tally: KeptAway) -> None:
         self._is_ours, self._tally = is_ours, tally
         self._is_network_cut = False
 
@@ -60,7 +60,7 @@ class Guard:
         """Judge an audit event.
 
         Raises:
-            Refused: it is refused.
+            RefusedAct: it is refused.
             OSError: the network is cut.
         """
         if event == "open":
@@ -99,10 +99,10 @@ class Guard:
             if not self._is_ours(at):
                 raise self.refusal(f"writing {at}")
 
-    def refusal(self, what: str) -> Refused:
+    def refusal(self, what: str) -> RefusedAct:
         """Note that something is refused; returns the exception that says so."""
         self._tally.refused[what] = None
-        return of_pipeline(Refused(errno.EACCES, f"{what} was {REFUSED}"))
+        return of_pipeline(RefusedAct(errno.EACCES, f"{what} was {REFUSED}"))
 
 
 _now: Guard | None = None
@@ -125,7 +125,7 @@ def _add_hook() -> None:
     sys.addaudithook(lambda event, args: _now.hear(event, args) if _now is not None else None)
 
 
-def is_refusal(error: BaseException | None, tally: Tally) -> bool:
+def is_refusal(error: BaseException | None, tally: KeptAway) -> bool:
     """Whether an exception, or one that it came from, tells of what was refused or of a file that was redirected."""
     files = {os.path.basename(file) for file in tally.files}  # noqa: PTH119
     for one in chain_of(error):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Tally:
+class KeptAway:
     """Counts of what was kept away, and the names of the trackers that were disabled."""
 
     records: int = 0

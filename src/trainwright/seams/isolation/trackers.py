@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.tally import KeptAway
 
 # Recording methods of trackers: module, owner in it ("" for the module itself), prefixes of their names.
 _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -34,7 +34,7 @@ _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 
 @contextlib.contextmanager
-def untracked(replace: Callable[[Any, str, Any], None], tally: Tally) -> Iterator[None]:
+def untracked(replace: Callable[[Any, str, Any], None], tally: KeptAway) -> Iterator[None]:
     """Keep the loaded trackers from recording.
 
     Args:
@@ -59,7 +59,7 @@ def untracked(replace: Callable[[Any, str, Any], None], tally: Tally) -> Iterato
                 run._step = step
 
 
-def _counting(tally: Tally, service: str, original: Callable[..., Any]) -> Callable[..., None]:
+def _counting(tally: KeptAway, service: str, original: Callable[..., Any]) -> Callable[..., None]:
     @functools.wraps(original)
     def record(*args: Any, **kwargs: Any) -> None:
         tally.services.setdefault(service, "nothing recorded")

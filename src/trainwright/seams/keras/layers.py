@@ -15,7 +15,7 @@ import numpy as np
 from trainwright.core.finding import Place
 from trainwright.probes.forward import difference
 from trainwright.probes.information import Result
-from trainwright.seams.listening.seen import Seen
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_ours, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.tensors.keras import objects as tensors
@@ -168,7 +168,7 @@ def _told(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | None:
 
 
 @contextlib.contextmanager
-def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Result]]:
+def traced(model: Any, seen: BuiltObjects, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Result]]:
     """Record, in the order in which layers finish, what `keep` returns for the first tensor of each layer's output.
 
     Only the user's layers count: a layer's own parts, which the library created, add nothing to the layer itself.

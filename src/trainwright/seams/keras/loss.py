@@ -26,7 +26,7 @@ _SPARSE, _DENSE, _BINARY = ("sparse_categorical_crossentropy", "categorical_cros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class LossKind:
     """The kind of loss."""
 
     function: str
@@ -40,7 +40,7 @@ class Kind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def kind_of(loss: Any) -> Kind | None:
+def kind_of(loss: Any) -> LossKind | None:
     """Which Keras loss an object computes; None for the user's own."""
     function = getattr(loss, "fn", None)
     name = getattr(function, "__name__", "")
@@ -49,7 +49,7 @@ def kind_of(loss: Any) -> Kind | None:
     return named_kind(name, getattr(loss, "_fn_kwargs", {}), loss.reduction)
 
 
-def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> Kind:
+def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> LossKind:
     """Keras's loss of this name, with these options."""
     kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}
     kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
@@ -58,18 +58,18 @@ def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "m
     flag = bool(options.get("from_logits", False))
     if name in (_SPARSE, _DENSE):
         function = "cross_entropy" if flag else "nll_loss"
-        return Kind(function=function, own=name, from_logits=flag, sparse=name == _SPARSE, options=kept)
+        return LossKind(function=function, own=name, from_logits=flag, sparse=name == _SPARSE, options=kept)
     if name == _BINARY:
         function = "binary_cross_entropy_with_logits" if flag else "binary_cross_entropy"
-        return Kind(function=function, own=name, from_logits=flag, sparse=None, options=kept)
-    return Kind(function=_NAMES.get(name, name), own=name, from_logits=None, sparse=None, options=kept)
+        return LossKind(function=function, own=name, from_logits=flag, sparse=None, options=kept)
+    return LossKind(function=_NAMES.get(name, name), own=name, from_logits=None, sparse=None, options=kept)
 
 
 @dataclass(kw_only=True)
 class KeptLoss:
     """One loss call, for measurements after the step."""
 
-    kind: Kind
+    kind: LossKind
     loss: Any
     """The loss object, with the repairs in force."""
     scores: Any
@@ -90,7 +90,7 @@ def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
     return scores, targets
 
 
-def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: bool = False) -> Any:
+def with_kind(loss: Any, kind: LossKind, changed: Mapping[str, Any], *, one_hot: bool = False) -> Any:
     """The loss with another flag, or another loss function by the rules' names.
 
     Args:

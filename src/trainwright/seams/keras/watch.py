@@ -21,7 +21,7 @@ from trainwright.seams.keras.layers import (
     of_activation,
     shares,
 )
-from trainwright.seams.keras.loss import KeptLoss, Kind, kind_of, measure_call, with_kind
+from trainwright.seams.keras.loss import KeptLoss, LossKind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, user_frame, user_place
 from trainwright.seams.source.written import is_written
@@ -328,8 +328,8 @@ class Observer:
             self.record.failed_stage = Stage.LOSS
 
     def _changed(
-        self, loss: Any, kind: Kind, y_true: Any, y_pred: Any, weight: Any, number: int
-    ) -> tuple[Any, Kind, Any, Any, Any, float]:
+        self, loss: Any, kind: LossKind, y_true: Any, y_pred: Any, weight: Any, number: int
+    ) -> tuple[Any, LossKind, Any, Any, Any, float]:
         """The loss call with the repairs in force."""
         if not self._loss_repairs:
             return loss, kind, y_true, y_pred, weight, 1.0

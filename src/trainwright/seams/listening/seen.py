@@ -151,7 +151,7 @@ class Listener(Protocol):
 
 
 @dataclass
-class Seen:
+class BuiltObjects:
     """What the script built so far, by object; keeps no object alive."""
 
     constructions: dict[int, Construction] = field(default_factory=dict)
@@ -187,9 +187,9 @@ class Seen:
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
 
-    def copy(self) -> Seen:
+    def copy(self) -> BuiltObjects:
         """The record as it is now."""
-        copied = Seen()
+        copied = BuiltObjects()
         for name, value in vars(self).items():
             held = getattr(copied, name)
             held.update(value) if isinstance(held, MutableMapping) else setattr(copied, name, value)
@@ -234,11 +234,11 @@ class Seen:
 
 
 _listener: Listener | None = None
-_seen = Seen()
+_seen = BuiltObjects()
 _quiet = False
 
 
-def seen() -> Seen:
+def seen() -> BuiltObjects:
     """What the script built since listening began."""
     return _seen
 
@@ -260,10 +260,10 @@ def is_quiet() -> bool:
 
 
 @contextmanager
-def told(to: Listener) -> Iterator[Seen]:
+def told(to: Listener) -> Iterator[BuiltObjects]:
     """Report scripts' calls to a listener while the context lasts, with a new record of what they build."""
     global _listener, _seen
-    before, _listener, _seen = (_listener, _seen), to, Seen()
+    before, _listener, _seen = (_listener, _seen), to, BuiltObjects()
     try:
         yield _seen
     finally:
@@ -296,7 +296,7 @@ def builder_frame(built: Any) -> FrameType | None:
 
 
 def keep_constructions(owner: Any, kept: str, of: Callable[[Any], Any] = lambda built: built) -> None:
-    """Record the line that built each object of a class, by the object or what it is `of`, where `Seen` keeps such lines."""
+    """Record the line that built each object of a class, by the object or what it is `of`, where `BuiltObjects` keeps such lines."""
 
     def init(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         go_on(self, *args, **kwargs)

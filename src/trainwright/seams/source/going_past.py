@@ -47,7 +47,7 @@ _FRAME = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+) in ")
 
 
 @dataclass(frozen=True)
-class Passed:
+class PassedLine:
     """A line that a copy of the script goes past."""
 
     where: Place
@@ -62,7 +62,7 @@ class Passed:
         return f"line {self.where.line}: {self.does}"
 
 
-def go_past(failure: Failure, read: Read) -> Passed | None:
+def go_past(failure: Failure, read: Read) -> PassedLine | None:
     """The copy of one file with which a script goes past an exception; None if that would change what is trained."""
     for depth, place in enumerate(reversed(_places(failure))):
         text = read(place.file)
@@ -76,18 +76,18 @@ def go_past(failure: Failure, read: Read) -> Passed | None:
         found = found or (_stacked(failure, tree, place) if not depth else None) or _left_out(tree, place.line)
         if found is not None:
             changed = _replaced(text, found.node, found.new)
-            return Passed(place, found.does, changed) if parsed(changed) else None
+            return PassedLine(place, found.does, changed) if parsed(changed) else None
     return None
 
 
-def _corrected(failure: Failure, text: str, place: Place) -> Passed | None:
+def _corrected(failure: Failure, text: str, place: Place) -> PassedLine | None:
     """The copy with the name that Python suggests for a misspelt one."""
     slip = misspelt(failure)
     if slip is None:
         return None
     changed = renamed(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
     does = f"{slip.meant} for {slip.written}"
-    return Passed(place, does, changed) if changed is not None and parsed(changed) else None
+    return PassedLine(place, does, changed) if changed is not None and parsed(changed) else None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _SAME_WITHIN = 1e-4
 
 
 @dataclass(kw_only=True)
-class Passed:
+class GateLog:
     """What reached the gates between two updates, in order."""
 
     calls: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool
     return first > 0 and second > 0 and both > (1 - PARALLEL_WITHIN) * (first * second) ** 0.5
 
 
-def cleared_between(passed: Passed) -> tuple[int, Place | None]:
+def cleared_between(passed: GateLog) -> tuple[int, Place | None]:
     """How many backward passes of one line precede the first step with the gradients cleared between any two of them,
     and the line that clears them. 0 if they add up: gradients of other lines' passes may be discarded on purpose."""
     if "step" not in passed.calls or not passed.as_reached:
@@ -121,7 +121,7 @@ class Gates:
     """
 
     def __init__(self, parameters: Sequence[torch.Tensor], *, keep: bool) -> None:
-        self.passed = Passed()
+        self.passed = GateLog()
         self._parameters = parameters
         self._keep = keep
         self._cleared_at: Place | None = None

@@ -33,7 +33,7 @@ _FILLING = frozenset({
 
 
 @dataclass(frozen=True)
-class Made:
+class TracedResult:
     """One call's result: the recorded part, and the rows of its input."""
 
     operation: str
@@ -48,7 +48,7 @@ class Trace(TorchFunctionMode):
 
     def __init__(self, keep: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
         super().__init__()
-        self.made: list[Made] = []
+        self.made: list[TracedResult] = []
         self._keep = keep
         self._numbers = 0
 
@@ -62,7 +62,7 @@ class Trace(TorchFunctionMode):
                 self._numbers += kept.numel()
             given = frozenset(len(t) for t in tensors_in((*args, *(kwargs or {}).values())) if t.dim())
             where = user_place(sys._getframe(1))
-            self.made.append(Made(getattr(func, "__name__", str(func)), where, kept, len(seen), given))
+            self.made.append(TracedResult(getattr(func, "__name__", str(func)), where, kept, len(seen), given))
         return result
 
 
@@ -75,7 +75,7 @@ def tensors_in(values: Sequence[Any]) -> Iterator[torch.Tensor]:
             yield from (v for v in value if isinstance(v, torch.Tensor))
 
 
-def differs(left: Made, right: Made) -> bool | None:
+def differs(left: TracedResult, right: TracedResult) -> bool | None:
     """Whether two passes differ in the result of one call; None if they cannot be compared."""
     one, other = left.kept, right.kept
     if one is None or other is None or one.shape != other.shape or not one.numel():
@@ -84,7 +84,7 @@ def differs(left: Made, right: Made) -> bool | None:
     return difference(*values) > DIFFERENT_BEYOND
 
 
-def first_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | None:
+def first_difference(left: Sequence[TracedResult], right: Sequence[TracedResult]) -> Origin | None:
     """The first call whose result differs between two passes."""
     for one, other in zip(left, right):
         if one.operation != other.operation:
@@ -94,7 +94,7 @@ def first_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | No
     return None
 
 
-def last_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | None:
+def last_difference(left: Sequence[TracedResult], right: Sequence[TracedResult]) -> Origin | None:
     """The first call after which no result differs between two passes."""
     if [m.operation for m in left] != [m.operation for m in right]:
         return None

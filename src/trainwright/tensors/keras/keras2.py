@@ -25,7 +25,7 @@ class Keras2(Keras3):
     names: tuple[str, ...] = ("tf_keras", "tf_keras.api._v2.keras")
 
     def __init__(self) -> None:
-        self._module = _Names(importlib.import_module("tf_keras"))
+        self._module = _Keras3Names(importlib.import_module("tf_keras"))
 
     @property
     def module(self) -> Any:
@@ -181,7 +181,7 @@ class _Heard:
         return getattr(self._container, name)
 
 
-class _Names:
+class _Keras3Names:
     """tf_keras with the names introduced by Keras 3."""
 
     def __init__(self, module: Any) -> None:

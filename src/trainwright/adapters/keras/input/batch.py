@@ -9,7 +9,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
-from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
+from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure
@@ -32,7 +32,7 @@ _TOKENS, _MASK = "input_ids", "attention_mask"
 _LABELS = ("labels", "label", "label_ids")
 
 
-def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None = None) -> BatchFacts:
+def measure_batch(data: FitData, model: Any, *, batches: Sequence[FitBatch] | None = None) -> BatchFacts:
     """Form the first batches as training does.
 
     Args:
@@ -97,7 +97,7 @@ def is_text(value: Any) -> bool:
     return value.dtype.kind != "O" or isinstance(value.flat[0], (str, bytes))
 
 
-def _lengths(batch: Batch) -> dict[str, tuple[int, ...]]:
+def _lengths(batch: FitBatch) -> dict[str, tuple[int, ...]]:
     """The length of each row, for object arrays whose elements are rows."""
     arrays = {k: v for k, v in batch.view().items() if isinstance(v, np.ndarray) and v.dtype == object}
     return {
@@ -118,13 +118,13 @@ def _former(data: FitData) -> str:
     }.get(data.kind, data.kind)
 
 
-def tensor_facts(batch: Batch) -> dict[str, TensorFacts]:
+def tensor_facts(batch: FitBatch) -> dict[str, TensorFacts]:
     """Facts about a batch's arrays, by name, except sample weights, which are not model inputs."""
     weights = dict(named(batch.sample_weight, WEIGHT))
     return {k: tensors.array_facts(v) for k, v in batch.view().items() if _is_numeric(v) and k not in weights}
 
 
-def _equal_inputs(formed: Sequence[Batch]) -> EqualInputs | None:
+def _equal_inputs(formed: Sequence[FitBatch]) -> EqualInputs | None:
     """For batches with a single target; None for texts and other inputs that are no numbers."""
     rows = [(dict(named(b.x, X)), list(target_view(b).values())) for b in formed]
     if any(len(y) != 1 or not np.ndim(y[0]) or not all(map(_is_numeric, x.values())) for x, y in rows):
@@ -136,7 +136,7 @@ def _is_numeric(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iufb"
 
 
-def label_key(batch: Batch) -> str | None:
+def label_key(batch: FitBatch) -> str | None:
     """The name of the only target; of several, the scalar one; without targets, that of labels among the inputs."""
     targets = target_view(batch)
     single = [n for n, a in targets.items() if np.ndim(a) and np.size(a) == len(a)]
@@ -145,12 +145,12 @@ def label_key(batch: Batch) -> str | None:
     return next((n for n in _LABELS if n in batch.view()), None)
 
 
-def _accepted(batch: Batch, taken: ModelInputs) -> dict[str, Any]:
+def _accepted(batch: FitBatch, taken: ModelInputs) -> dict[str, Any]:
     names = tuple(n for n, _ in named(batch.x, X))
     return {"accepts": taken.names or names, "accepts_any": taken.takes_any}
 
 
-def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
+def _made_floats(batch: FitBatch, taken: ModelInputs) -> tuple[str, ...]:
     """Integer inputs that the model casts to float before a layer computes with them."""
     arrays = dict(named(batch.x, X))
     return tuple(
@@ -160,7 +160,7 @@ def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
     )
 
 
-def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
+def image_facts(batch: FitBatch, taken: ModelInputs) -> ImageFacts | None:
     """Facts about the first 4-D input, if the model begins with an image convolution."""
     if taken.channels_last is None:
         return None
@@ -170,7 +170,7 @@ def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
     return None
 
 
-def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]:
+def _token_facts(batches: Sequence[FitBatch], taken: ModelInputs) -> dict[str, Any]:
     """Facts about token batches: `input_ids`, otherwise the input of the first embedding."""
     views = [b.view() for b in batches]
     key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
@@ -214,7 +214,7 @@ def _mask(view: Mapping[str, Any], key: str, labels: Any) -> LabelMaskFacts | No
     return measure_label_mask(view[key], labels, view.get(_MASK), pad_id=None, eos_id=None)
 
 
-def _count(batch: Batch) -> Any:
+def _count(batch: FitBatch) -> Any:
     key = label_key(batch)
     labels = batch.view().get(key) if key else None
     if not _is_numeric(labels) or labels is None or not labels.ndim or not len(labels) or labels.dtype.kind not in "iu":
@@ -222,7 +222,7 @@ def _count(batch: Batch) -> Any:
     return measure_label_count(labels)
 
 
-def _evaluation_batch(data: FitData) -> Batch | None:
+def _evaluation_batch(data: FitData) -> FitBatch | None:
     """The first validation batch; an exception is reported again by the evaluation stage."""
     if data.validation is None:
         return None

@@ -20,7 +20,7 @@ from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import X, rows_of_batch
 from trainwright.adapters.keras.input.reading import read_set, target_names, without_labels
-from trainwright.adapters.keras.input.sources import Arrays, Drawn
+from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator
 from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.core.finding import Place
 from trainwright.probes.splits.labels import batch_majority
@@ -140,7 +140,7 @@ def _epochs(data: FitData, read: Split) -> EpochFacts | None:
     """How many steps each epoch will have; None if the data's end was not reached."""
     if read.failure is not None or not (batches := _batches(data, read)):
         return None
-    once = isinstance(data.source, Drawn)
+    once = isinstance(data.source, ReplayedGenerator)
     again = min(PEEKED_BATCHES, batches) if once else batches
     epochs = min(max(1, data.plan.epochs), MOST_EPOCHS)
     known = data.source.batches is not None

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves, to_numpy
-from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X, Y
+from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X, Y
 from trainwright.adapters.keras.input.sources import (
     DEFAULT_BATCH,
     Arrays,
-    Drawn,
+    BatchSource,
+    ReplayedGenerator,
     Source,
-    Stream,
     batch_size_of,
     changed_rows,
     source_of,
@@ -32,7 +32,7 @@ MOST_GATHERED = 512
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class FitPlan:
     """fit's other arguments that affect how the data are used."""
 
     epochs: int = 1
@@ -52,7 +52,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     epochs, steps = int(given.get("epochs") or 1), given.get("steps_per_epoch")
     size, shuffle = given.get("batch_size"), given.get("shuffle", True)
     source = source_of(x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed)
-    plan = Plan(
+    plan = FitPlan(
         epochs=max(0, epochs - int(given.get("initial_epoch") or 0)),
         steps_per_epoch=steps,
         class_weight=given.get("class_weight"),
@@ -62,7 +62,9 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     if held is not None:
         parts = (_as_array(p, listed) for p in unpack(held))
         kept = source_of(*parts, batch_size=held_size, shuffle=False, steps=held_steps, floats=floats, listed=listed)
-        return FitData("train", source, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)))
+        return FitData(
+            "train", source, plan, validation=FitData("evaluation", kept, FitPlan(steps_per_epoch=held_steps))
+        )
     if not share or not isinstance(source, Arrays):
         return FitData("train", source, plan)
     cut = math.floor((source.rows or 0) * (1.0 - share))
@@ -78,7 +80,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     size = size or batch_size_of(cut, steps)
     trained = Arrays(x, y, weight, batch_size=size, shuffle=shuffle, order=slice(0, cut), floats=floats)
     return FitData(
-        "train", trained, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)), split=share
+        "train", trained, plan, validation=FitData("evaluation", kept, FitPlan(steps_per_epoch=held_steps)), split=share
     )
 
 
@@ -99,15 +101,15 @@ class FitData:
     """
 
     def __init__(
-        self, name: str, source: Source, plan: Plan, *, validation: FitData | None = None, split: float = 0.0
+        self, name: str, source: Source, plan: FitPlan, *, validation: FitData | None = None, split: float = 0.0
     ) -> None:
         self.name, self.source, self.plan = name, source, plan
         self.validation, self.split = validation, split
         self.seen_batches: int | None = None
         """The number of batches in one pass, once a pass was read to its end."""
-        self.read: list[Batch] = []
+        self.read: list[FitBatch] = []
         """The batches of a stream that were read, from its beginning."""
-        self._pool: list[Batch] = []
+        self._pool: list[FitBatch] = []
 
     @property
     def kind(self) -> str:
@@ -134,7 +136,7 @@ class FitData:
         """Whether training draws the rows in random order; None if that cannot be determined."""
         return self.source.shuffled
 
-    def elements(self) -> Iterator[Batch]:
+    def elements(self) -> Iterator[FitBatch]:
         """Batches of one epoch from the beginning, in NumPy: arrays in their own order, others in training order."""
         for element in self.source.elements():
             yield self._batch(element)
@@ -143,14 +145,14 @@ class FitData:
         """The number of rows with weight 0 in the loss (0 if any row has another weight), and whether all were seen."""
         if isinstance(self.source, Arrays):
             x, y, weight = self.source.whole()
-            batches, is_whole = [Batch(x=x, y=y, sample_weight=self._weight(y, weight))], True
+            batches, is_whole = [FitBatch(x=x, y=y, sample_weight=self._weight(y, weight))], True
         else:
             batches, is_whole = self.read, self.seen_batches is not None
         if not all(batch.weighs_nothing for batch in batches):
             return 0, False
         return sum(batch.rows for batch in batches), is_whole
 
-    def batches(self, count: int, seed: int) -> list[Batch]:
+    def batches(self, count: int, seed: int) -> list[FitBatch]:
         """Some batches as fit makes them; one is among those with the most classes, several are consecutive.
 
         The seed determines which.
@@ -164,13 +166,13 @@ class FitData:
         start = seed % len(pool)
         return (pool[start:] + pool[:start])[:count]
 
-    def pool(self, size: int = POOLED) -> list[Batch]:
+    def pool(self, size: int = POOLED) -> list[FitBatch]:
         """The first batches of an epoch; for arrays that fit shuffles, in one shuffled order."""
         if len(self._pool) < size:
             self._pool = list(itertools.islice(self.in_training_order(), size))
         return self._pool
 
-    def in_training_order(self) -> Iterator[Batch]:
+    def in_training_order(self) -> Iterator[FitBatch]:
         """Batches of one epoch; of arrays that fit shuffles, in one shuffled order."""
         if not (isinstance(self.source, Arrays) and self.source.shuffled):
             return self.elements()
@@ -179,20 +181,20 @@ class FitData:
         starts = range(0, len(order), size)
         return (self._batch(self.source.at(order[s : s + size])) for s in starts)
 
-    def last_batch(self) -> Batch | None:
+    def last_batch(self) -> FitBatch | None:
         """The last batch of an epoch, often smaller than the others; None if finding it would need further reading."""
         source = self.source
         if isinstance(source, Arrays) and source.rows:
             return self._batch(
                 source.at(slice((source.rows - 1) // source.batch_size * source.batch_size, source.rows))
             )
-        if isinstance(source, Stream) and source.at is not None and source.batches:
+        if isinstance(source, BatchSource) and source.at is not None and source.batches:
             return self._batch(source.at(source.batches - 1))
         return self.read[-1] if self.seen_batches else None
 
-    def _batch(self, element: Any) -> Batch:
+    def _batch(self, element: Any) -> FitBatch:
         x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
-        return Batch(x=x, y=y, sample_weight=self._weight(y, weight))
+        return FitBatch(x=x, y=y, sample_weight=self._weight(y, weight))
 
     def _weight(self, y: Any, weight: Any) -> Any:
         """The given weights, or those that Keras computes from class_weight."""
@@ -214,9 +216,9 @@ class FitData:
     def for_training(self) -> dict[str, Any]:
         """Replacements for fit's arguments that can be read only once."""
         changed: dict[str, Any] = {}
-        if isinstance(self.source, Drawn):
+        if isinstance(self.source, ReplayedGenerator):
             changed["x"] = self.source.pass_on()
-        if self.validation is not None and isinstance(self.validation.source, Drawn):
+        if self.validation is not None and isinstance(self.validation.source, ReplayedGenerator):
             changed["validation_data"] = self.validation.source.pass_on()
         return changed
 
@@ -269,7 +271,7 @@ class FitData:
         """The set with each row changed as it is read; the function gets the row by name, and its number."""
 
         def renew(row: Any, number: int) -> Any:
-            item = Batch(x=row[0], y=row[1], sample_weight=row[2])
+            item = FitBatch(x=row[0], y=row[1], sample_weight=row[2])
             new = item.renewed(change(item.view(), number))
             return new.x, new.y, new.sample_weight
 
@@ -286,7 +288,7 @@ class FitData:
 
     def gathered(self, most: int) -> FitData:
         """The first rows as arrays in memory."""
-        batches, read = list[Batch](), 0
+        batches, read = list[FitBatch](), 0
         for batch in self.elements():
             batches.append(batch)
             read += batch.rows
@@ -307,7 +309,7 @@ class FitData:
         return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)
 
 
-def _classes(batch: Batch) -> int:
+def _classes(batch: FitBatch) -> int:
     found = leaves(batch.y)
     labels = found[0] if len(found) == 1 else None
     if labels is None or labels.dtype.kind not in "iub" or labels.size != batch.rows:

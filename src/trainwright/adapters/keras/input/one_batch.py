@@ -16,7 +16,7 @@ X, Y, WEIGHT = "x", "y", "sample_weight"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class FitBatch:
     """One batch in NumPy, in the structure that the model receives."""
 
     x: Any
@@ -46,7 +46,7 @@ class Batch:
             taken |= {_free(n, root, taken): a for n, a in named(part, root)}
         return taken
 
-    def renewed(self, view: Mapping[str, Any]) -> Batch:
+    def renewed(self, view: Mapping[str, Any]) -> FitBatch:
         """The batch with a view's arrays: missing ones are dropped, new ones are added to a dictionary of inputs.
 
         A new `y` or `sample_weight` becomes the target or weight of a batch that has none.
@@ -66,14 +66,14 @@ class Batch:
             known |= {Y} if self.y is None else set()
             known |= {WEIGHT} if self.sample_weight is None else set()
             x = {**x, **{k: v for k, v in view.items() if k not in known}}
-        return Batch(x=x, y=y, sample_weight=weight)
+        return FitBatch(x=x, y=y, sample_weight=weight)
 
 
 def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
     return name if name not in taken else f"{root}.{name}"
 
 
-def rows_of_batch(batch: Batch) -> Iterator[Batch]:
+def rows_of_batch(batch: FitBatch) -> Iterator[FitBatch]:
     """The rows of a batch."""
     for x, y, weight in split_rows((batch.x, batch.y, batch.sample_weight)):
-        yield Batch(x=x, y=y, sample_weight=weight)
+        yield FitBatch(x=x, y=y, sample_weight=weight)

@@ -10,7 +10,7 @@ import numpy as np
 from trainwright.adapters.data.reading import FEWEST_ITEMS, SAMPLE_BYTES
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
-from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
+from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.sources import Arrays
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
@@ -31,7 +31,7 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
     """
     if isinstance(data.source, Arrays):
         return _read_arrays(data, data.source)
-    read: list[Batch] = []
+    read: list[FitBatch] = []
     rows, size, started, ended, failure = 0, 0, now(), False, None
     try:
         for batch in data.elements():
@@ -63,7 +63,7 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
 def target_names(data: FitData) -> tuple[str, ...]:
     """The names of the targets; if the data have none, the usual names of labels among the inputs."""
     if isinstance(data.source, Arrays):
-        batch = Batch(x=data.source.x, y=data.source.y)
+        batch = FitBatch(x=data.source.x, y=data.source.y)
         own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
     else:
         first = []
@@ -73,9 +73,9 @@ def target_names(data: FitData) -> tuple[str, ...]:
     return tuple(own) or ("labels", "label", "label_ids", "targets", "target")
 
 
-def target_view(batch: Batch) -> dict[str, Any]:
+def target_view(batch: FitBatch) -> dict[str, Any]:
     """The targets of a batch under the names in its view."""
-    plain = Batch(x=batch.x, y=batch.y)
+    plain = FitBatch(x=batch.x, y=batch.y)
     return {n: a for n, a in plain.view().items() if n not in dict(named(batch.x, X))}
 
 
@@ -83,7 +83,7 @@ def _read_arrays(data: FitData, source: Arrays) -> Split:
     rows = source.rows or 0
     try:
         x, y, weight = source.whole()
-        whole = Batch(x=x, y=y, sample_weight=weight)
+        whole = FitBatch(x=x, y=y, sample_weight=weight)
         columns = {n: plain_column(c) for n, c in whole.view().items()}
     except Exception as error:  # a user's array type that cannot be sliced
         return Split(name=data.name, rows=rows, failure=failure_of(error), failed_row=0)

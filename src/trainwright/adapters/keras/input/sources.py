@@ -119,7 +119,7 @@ def _within(order: slice | np.ndarray | None, index: slice | np.ndarray) -> slic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class BatchSource:
     """A source that forms its own batches: a tf.data.Dataset, a PyDataset, a torch DataLoader."""
 
     given: Any
@@ -143,7 +143,7 @@ class Stream:
     """Gives the batch of a number; None: batches come one after the other."""
 
 
-class Drawn:
+class ReplayedGenerator:
     """A generator: batches drawn from it are kept, and yielded again in every pass."""
 
     kind = "generator"
@@ -177,10 +177,10 @@ class Drawn:
             yield batch
 
 
-Source = Arrays | Stream | Drawn
+Source = Arrays | BatchSource | ReplayedGenerator
 
 
-def changed_rows(source: Source, change: Callable[[Any, int], Any], *, rows: int | None = None) -> Stream:
+def changed_rows(source: Source, change: Callable[[Any, int], Any], *, rows: int | None = None) -> BatchSource:
     """Rows of another source in its batches, each changed as it is read.
 
     Args:
@@ -195,7 +195,7 @@ def changed_rows(source: Source, change: Callable[[Any, int], Any], *, rows: int
                 yield stack(kept)
 
     rows = rows if rows is not None else source.rows
-    return Stream(
+    return BatchSource(
         given=source,
         kind="rows",
         elements=begin,
@@ -261,10 +261,10 @@ def source_of(
     if kinds.get("DataLoader", "").startswith("torch.utils.data"):
         return _of_loader(x)
     if isinstance(x, GeneratorType) or (listed and hasattr(x, "__next__")):
-        return Drawn(x)
+        return ReplayedGenerator(x)
     if type(x).__module__.startswith("grain."):
-        return Stream(given=x, kind="grain", elements=lambda: iter(x))
-    return Stream(given=x, kind="unknown", elements=lambda: _refuse(x))
+        return BatchSource(given=x, kind="grain", elements=lambda: iter(x))
+    return BatchSource(given=x, kind="unknown", elements=lambda: _refuse(x))
 
 
 def _refuse(given: Any) -> Iterator[Any]:
@@ -272,7 +272,7 @@ def _refuse(given: Any) -> Iterator[Any]:
     raise of_pipeline(ValueError(f"Unrecognized data type: x={given!r} (of type {type(given)})"[:300]))
 
 
-def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
+def _of_batches_by_number(data: Any, shuffle: Any) -> BatchSource:
     """A PyDataset (a Sequence in tf_keras): batches by index; fit draws them in random order if it shuffles."""
     try:
         count = data.num_batches if hasattr(type(data), "num_batches") else len(data)
@@ -281,7 +281,7 @@ def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
         count, endless = None, False
     # Whole batches are shuffled: their rows stay together unless the user's code mixes them.
     mixes = any(_is_own(data, name) for name in ("on_epoch_end", "on_epoch_begin"))
-    return Stream(
+    return BatchSource(
         given=data,
         kind="PyDataset",
         elements=lambda: (data[i] for i in (itertools.count() if count is None else range(count))),
@@ -298,13 +298,13 @@ def _is_own(data: Any, name: str) -> bool:
     return method is not None and "keras" not in str(method.__module__).split(".")[0]
 
 
-def _of_loader(loader: Any) -> Stream:
+def _of_loader(loader: Any) -> BatchSource:
     """A torch DataLoader."""
     rows = length(loader.dataset)
     sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
     kind = type(sampler).__name__
     batches = len(loader) if rows is not None else None
-    return Stream(
+    return BatchSource(
         given=loader,
         kind="DataLoader",
         elements=lambda: iter(loader),
@@ -315,11 +315,11 @@ def _of_loader(loader: Any) -> Stream:
     )
 
 
-def _of_tf_data(dataset: Any) -> Stream:
+def _of_tf_data(dataset: Any) -> BatchSource:
     """A tf.data.Dataset."""
     batches = _cardinality(dataset)
     spec = next(iter(leaves(dataset.element_spec)), None)
-    return Stream(
+    return BatchSource(
         given=dataset,
         kind="tf.data",
         elements=lambda: iter(dataset),

@@ -199,7 +199,7 @@ def _named(call: Answers) -> Iterator[tuple[tuple[Any, Any], int, int]]:
 
 
 def _judge(name: str, train: _Grouped, test: _Grouped) -> Shared | None:
-    """AnsweredRows, their labels and groups."""
+    """Rows, their labels and groups."""
     (known, known_labels, known_groups), (rows, labels, groups) = train, test
     label_of = dict(zip(known_groups.tolist(), known_labels.tolist(), strict=True))
     _, counts = np.unique(list(label_of.values()), return_counts=True)

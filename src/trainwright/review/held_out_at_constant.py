@@ -30,7 +30,7 @@ from trainwright.review._rows import (
     updates_of,
 )
 
-# AnsweredRows, held out and of training: nothing was wrong on 139 sound scripts.
+# Rows, held out and of training: nothing was wrong on 139 sound scripts.
 FEWEST_HELD_OUT, FEWEST_TRAINED = 30, 100
 # Standard errors below a constant answer.
 BELOW = -4.0

@@ -30,7 +30,7 @@ from trainwright.rehearsal.watch.keras_rows import FEW, SetRows, inputs_of, keys
 from trainwright.rehearsal.watch.keras_weights import values_of
 from trainwright.seams.failures.blame import is_own
 
-# SetRows that the model answers at once.
+# Rows that the model answers at once.
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
@@ -55,7 +55,7 @@ class Head:
 
 @dataclass(kw_only=True)
 class Question:
-    """SetRows that a model is asked about after the run, with the weights that it has then."""
+    """Rows that a model is asked about after the run, with the weights that it has then."""
 
     model: Any
     number: int

@@ -1,4 +1,4 @@
-"""SetRows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
+"""Rows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEW = 4
 
 @dataclass(kw_only=True)
 class SetRows:
-    """SetRows of a set: inputs and labels in the structure in which they were given."""
+    """Rows of a set: inputs and labels in the structure in which they were given."""
 
     x: Any
     y: Any
@@ -62,7 +62,7 @@ def rows_of_arrays(source: Arrays, most: int) -> SetRows:
 
 
 def rows_of_stream(source: Source, most: int = MOST_STREAM_ROWS) -> SetRows | None:
-    """SetRows of a few batches; called after the run, when nobody else needs the stream."""
+    """Rows of a few batches; called after the run, when nobody else needs the stream."""
     batches, count, size, began = [], 0, 0, time.perf_counter()
     for batch in _batches(source):
         x, y, weight = (map_leaves(array_of, part) for part in unpack(batch))

@@ -55,7 +55,7 @@ class Probes:
             self._asked.pop(next(iter(self._asked)))
 
     def finish(self) -> None:
-        """InputProbe what was kept. The models are left as they were."""
+        """Probe what was kept. The models are left as they were."""
         for asked in self._asked.values():
             module = asked.model()
             if module is not None:

@@ -181,6 +181,9 @@ class Loaded:
     """Tensors of the model for which there were none."""
     tensors: int
     where: Place | None = None
+    taken: int | None = None
+    """After how many updates `state_dict` gave them, if they are no copy: the model's own weights, trained on since."""
+    taken_at: Place | None = None
 
 
 @dataclass(kw_only=True)

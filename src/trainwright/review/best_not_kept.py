@@ -2,7 +2,8 @@
 
 Why it matters: The worst checkpoint is deployed, or the last one, although a better one was seen: a monitor in the wrong
 direction, a copy that is no copy, names that do not match.
-Evidence: The script's own numbers of held-out rows, and the fingerprints of the weights that were kept, restored and left.
+Evidence: The script's own numbers of held-out rows, and the fingerprints of the weights that were kept, restored and left; or
+weights from state_dict() that were trained on before they are restored, since they are the model's own.
 Fix (manual): State the direction of the monitored number, copy the weights (copy.deepcopy), and restore them with strict=True.
 """
 
@@ -109,7 +110,16 @@ def _worse(record: Record) -> Finding | None:
 
 
 def _unchanged(record: Record) -> Finding | None:
-    """A restore at the end of a training that went back, which finds the weights that are there."""
+    """A restore that finds the weights that are there: of what is no copy, or at the end of a training that went back."""
+    for one in record.loaded:
+        if one.taken is not None:
+            return _finding(
+                f"restoring the weights after update {one.update:,} changes none of them: what state_dict() gave after update "
+                f"{one.taken:,} is no copy, and went on with the training",
+                {"taken": one.taken, "update": one.update},
+                one.taken_at or one.where,
+                "the addresses of what was loaded and of the model's weights, which are the same",
+            )
     own = _held_out(record)
     end = max((s.updates[-1] for s in own), default=0)
     last = record.loaded[-1] if record.loaded else None

@@ -217,7 +217,8 @@ def _above(record: Record, held: list[AnsweredRows], trained: list[AnsweredRows]
 
 def _off(record: Record, series: list[Series], trained: list[AnsweredRows]) -> Finding | None:
     """A held-out accuracy, as a value, that agrees with no rows of that moment."""
-    rows = [one for one in (*evaluated_rows(record), *trained) if one.output.kind != LabelKind.NUMBERS]
+    # Rows without a score, of one class alone, are an evaluation of that moment as well.
+    rows = [one for one in (*evaluated_rows(record, scored=False), *trained) if one.output.kind != LabelKind.NUMBERS]
     for one in series:
         update, said = one.updates[-1], one.values[-1]
         here = [r for r in rows if not r.trains and r.update == update]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import os
 import sys
+from collections import OrderedDict
 from typing import Any
 
 import torch
 
+from trainwright.core import Place
 from trainwright.rehearsal.record import KeptWeights, Loaded
 from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
 from trainwright.rehearsal.watch.state import WatchState, unwrapped, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door
+from trainwright.seams.listening.seen import WeakIdentityDictionary
 from trainwright.seams.source.places import nearest_place
 
 # Copies and files that are noted.
@@ -24,6 +27,7 @@ class Files:
 
     def __init__(self, state: WatchState) -> None:
         self._state = state
+        self._taken: WeakIdentityDictionary[tuple[int, int, Place | None]] = WeakIdentityDictionary()
 
     def keep(self, value: Any, how: str, path: Any = "") -> None:
         """Weights are saved or copied."""
@@ -57,11 +61,24 @@ class Files:
         """The fingerprint of a model that weights are put into."""
         return weights_fingerprint(module)
 
-    def load(self, module: Any, before: float | None, result: Any) -> None:
+    def take(self, module: Any, given: Any) -> None:
+        """A model has given its weights, which go on with it unless they are copied."""
+        if isinstance(given, OrderedDict) and self._state.update:
+            self._taken[given] = (_count_changes(module), self._state.update, nearest_place(sys._getframe(1)))
+
+    def find_taken(self, module: Any, given: Any) -> tuple[int, Place | None] | None:
+        """After how many updates, and where, the model has given weights that are still its own, and were trained on since."""
+        changes, update, where = self._taken.get(given, (0, 0, None))
+        own = {name: p.data_ptr() for name, p in module.named_parameters()}
+        is_own = bool(own) and all(getattr(given.get(name), "data_ptr", int)() == at for name, at in own.items())
+        return (update, where) if update and is_own and changes != _count_changes(module) else None
+
+    def load(self, module: Any, before: float | None, result: Any, taken: tuple[int, Place | None] | None) -> None:
         """Weights were put into a model."""
         loaded = self._state.recorder.record.loaded
         if before is None or len(loaded) >= MOST_KEPT:
             return
+        update, where = taken or (None, None)
         loaded.append(
             Loaded(
                 update=self._state.update,
@@ -71,8 +88,14 @@ class Files:
                 missing=len(getattr(result, "missing_keys", ())),
                 tensors=sum(1 for _ in module.parameters()),
                 where=nearest_place(sys._getframe(1)),
+                taken=update,
+                taken_at=where,
             )
         )
+
+
+def _count_changes(module: Any) -> int:
+    return sum(p._version for p in module.parameters())
 
 
 def watch_files(state: WatchState) -> None:
@@ -80,6 +103,7 @@ def watch_files(state: WatchState) -> None:
     files = Files(state)
     watching = state.recorder.watching
     keep, before, load = watching(files.keep), watching(files.before), watching(files.load)
+    take, find_taken = watching(files.take), watching(files.find_taken)
 
     def passed_on_copy(go_on: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs and isinstance(x, (dict, torch.nn.Module)) and state.update and not state.is_off():
@@ -95,14 +119,21 @@ def watch_files(state: WatchState) -> None:
     def passed_on_load(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if state.is_off():
             return go_on(self, *args, **kwargs)
-        earlier = before(self)
+        earlier, taken = before(self), find_taken(self, args[0] if args else kwargs.get("state_dict"))
         result = go_on(self, *args, **kwargs)
-        load(self, earlier, result)
+        load(self, earlier, result, taken)
+        return result
+
+    def passed_on_state(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(self, *args, **kwargs)
+        if not (args or kwargs or state.is_off()):  # of a part of the model, it is given what the whole one gives
+            take(self, result)
         return result
 
     watch_door(copy, "deepcopy", passed_on_copy)
     watch_door(torch, "save", passed_on_save)
     watch_door(torch.nn.Module, "load_state_dict", passed_on_load)
+    watch_door(torch.nn.Module, "state_dict", passed_on_state)
 
 
 def watch_safetensors(watch: Any, module: Any) -> None:

@@ -29,7 +29,7 @@ test-all: .venv/.test .venv-legacy/.test
 	.venv/bin/python scripts/test --all
 
 test-environments: .venv/.test
-	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/walks/test_environments.py
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/checks/test_environments.py
 
 .venv/bin/python .venv-legacy/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'

@@ -31,8 +31,8 @@ SLOWNESS, PATIENCE = 3.0, 10.0
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item):
-    """What a walk leaves in a process (frameworks, caches) is not gone through again by each collection that follows."""
-    if item.path.parent.name == "walks":
+    """What a check leaves in a process (frameworks, caches) is not gone through again by each collection that follows."""
+    if item.path.parent.name == "checks":
         gc.collect()
         gc.freeze()
 

@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.bundle [--draw N] [--seed N] [--cut] [SCRIPT...]
 
 Without scripts, N of tests/rules and tests/fit are drawn, as many of each kind (a loop, a Trainer, Keras). Scripts are
-walked, not rehearsed. Without --cut the script that was found is not cut down, so the lines are those before it.
+checked, not rehearsed. Without --cut the script that was found is not cut down, so the lines are those before it.
 """
 
 import argparse

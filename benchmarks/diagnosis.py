@@ -57,7 +57,7 @@ class Diagnosis:
     named: int
     first: bool
     extra: tuple[str, ...]
-    walk_seconds: float
+    check_seconds: float
     process_seconds: float
     remark: str = ""
     report: dict[str, Any] | None = None
@@ -80,7 +80,7 @@ class Tally:
             f"{sum(d.first for d in faulty)} of {len(faulty)}",
             str(sum(len(d.extra) for d in faulty)),
             f"{sum(bool(d.extra or d.remark) for d in sound)} of {len(sound)}",
-            _spread([d.walk_seconds for d in self.all]),
+            _spread([d.check_seconds for d in self.all]),
             _spread([d.process_seconds for d in self.all]),
         ]
         return "| " + " | ".join(cells) + " |"
@@ -183,7 +183,7 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
         named=len(names & ({f["name"] for f in loud} | notes)),
         first=where in planted,
         extra=tuple(f["name"] for f in loud if f["name"] not in names),
-        walk_seconds=report["seconds"],
+        check_seconds=report["seconds"],
         process_seconds=seconds,
         remark="" if planted or not ended.returncode else f"exit status {ended.returncode}",
         report=report,

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/large.py [NAME ...] [--parameters MILLIONS]
 
-Each is run without us for some steps and then walked by `trainwright check` with its default budget. The seconds, the
+Each is run without us for some steps and then checked by `trainwright check` with its default budget. The seconds, the
 peak of its memory in both (without the pages of mapped files), and whether the planted fault was named are printed.
 """
 
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--parameters", type=int, default=300, help="millions of parameters of the large model")
     options = parser.parse_args()
     print(f"{datetime.date.today()}, {machine()}\n", flush=True)
-    print("| program | steps alone, s | walk, s | memory alone, MB | memory of the walk, MB | times | named |")
+    print("| program | steps alone, s | check, s | memory alone, MB | memory of the check, MB | times | named |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for title, make in MADE.items():
         if make.__name__ in options.names:
@@ -162,19 +162,19 @@ def main() -> None:
 
 
 def row_of(title: str, make: Callable[[Path, argparse.Namespace], Program], options: argparse.Namespace) -> str:
-    """A row of the table: the program, made in a folder that is deleted afterwards, run and walked."""
+    """A row of the table: the program, made in a folder that is deleted afterwards, run and checked."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = make(folder, options)
         alone = run([sys.executable, "-c", _STOPPED, *program.words], folder)
-        walked = run([sys.executable, "-m", "trainwright", "check", "--json", "-", *program.words], folder)
-    report = json.loads(walked.output[walked.output.index("{") :])
+        checked = run([sys.executable, "-m", "trainwright", "check", "--json", "-", *program.words], folder)
+    report = json.loads(checked.output[checked.output.index("{") :])
     found = [f for f in report["findings"] if f["severity"] != "note"]
     right = [f["name"] for f in found if f["name"] in program.named and program.told in f["message"]]
     told = right[0] if right else f"no: {', '.join(f['name'] for f in found) or 'nothing'}"
-    sizes = [one.peak_bytes / 2**20 for one in (alone, walked)]
+    sizes = [one.peak_bytes / 2**20 for one in (alone, checked)]
     return (
-        f"| {title} | {alone.seconds:.0f} | {walked.seconds:.0f} | {sizes[0]:,.0f} | {sizes[1]:,.0f} | "
+        f"| {title} | {alone.seconds:.0f} | {checked.seconds:.0f} | {sizes[0]:,.0f} | {sizes[1]:,.0f} | "
         f"{sizes[1] / sizes[0]:.1f} | {told} |"
     )
 

@@ -3,7 +3,7 @@
 .venv/bin/python benchmarks/startup.py
 
 CPU-seconds (user and system) of processes of their own, the best of some repetitions: other work on the machine can only
-add to them. The check walks some sixty training steps more than the script takes, so the difference holds the walk too.
+add to them. The check checks some sixty training steps more than the script takes, so the difference holds the check too.
 """
 
 import os

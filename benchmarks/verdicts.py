@@ -1,4 +1,4 @@
-"""Check the sound scripts of the tests, and print how many verdicts of each kind there are, and the seconds of a walk.
+"""Check the sound scripts of the tests, and print how many verdicts of each kind there are, and the seconds of a check.
 
     .venv/bin/python benchmarks/verdicts.py [--jobs N] [--json FILE] [WORDS...]
 
@@ -44,7 +44,7 @@ def main() -> None:
             print(f"{script.relative_to(TESTS)}: {verdict['shown']}: {verdict['why']}")
     print(f"\n{len(chosen)} sound scripts: {', '.join(f'{n} {name}' for name, n in counts.most_common())}")
     if seconds:
-        print(f"walk: {statistics.median(seconds):.1f} s in the median, {max(seconds):.1f} s the longest")
+        print(f"check: {statistics.median(seconds):.1f} s in the median, {max(seconds):.1f} s the longest")
     if options.json:
         options.json.write_text(
             json.dumps({str(s.relative_to(TESTS)): r for s, r in reports.items()}), encoding="utf-8"

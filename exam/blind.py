@@ -4,7 +4,7 @@
 
 An author who has read neither the rules nor the tests writes a folder of exam/blind with an answers.json: a list of
 objects with `script`, `faulty`, `framework`, `line`, `fault` and `effect`, and for a faulty one `fixed`: the name of the same
-program without the fault, which is walked as a sound one and kept in fixed.patch (exam/patches.py). Before the first walk
+program without the fault, which is checked as a sound one and kept in fixed.patch (exam/patches.py). Before the first check
 somebody who knows the rules adds `named`: the rules that would be right about the fault, none where no rule claims it. The
 first score is published in docs/diagnosis.md before anything is changed because of it; after that the programs measure
 nothing new, and guard.
@@ -17,15 +17,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from exam.checks import Marks, Verdict, check_program, judge
 from exam.patches import patches
 from exam.programs import EXAM, Program
-from exam.walks import Marks, Verdict, judge, walk
 
 FOLDER = EXAM / "blind"
 
 
 def main() -> None:
-    """Walk them all and print a line for each, and the table."""
+    """Check them all and print a line for each, and the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("author", nargs="*", help="folders of exam/blind; all of them without one")
     parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
@@ -34,7 +34,7 @@ def main() -> None:
     folders = [FOLDER / a for a in options.author] or sorted(p.parent for p in FOLDER.glob("*/answers.json"))
     asked = [(f, *asked) for f in folders for asked in _asked(f)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = list(pool.map(lambda job: walk(job[2], job[3]), asked))
+        verdicts = list(pool.map(lambda job: check_program(job[2], job[3]), asked))
     done = [(f.name, one, v, _marks(one, v)) for (f, one, _, _), v in zip(asked, verdicts)]
     print("\n".join(_line(*entry) for entry in done))
     print("\n" + _table([(one, v, m) for _, one, v, m in done]))

@@ -1,4 +1,4 @@
-"""Run every script of the tests once, watched, ask the record and the looks alone (no walk), and keep what was said: exam/covers.json.
+"""Run every script of the tests once, watched, ask the record and the looks alone (no check), and keep what was said: exam/covers.json.
 
     .venv/bin/python -m exam.covers [PATTERN...]     run them, or those whose names match; store the rows; print the table
     .venv/bin/python -m exam.covers --changed [...]  run again, and print the rows that differ from the stored ones
@@ -106,9 +106,9 @@ def _announced(text: str) -> tuple[tuple[str, int | None], ...]:
 
 
 def _hidden() -> Iterator[Asked]:
-    """The faults in files of tests/walks/test_hidden_faults.py: its tests are called up to their walk."""
+    """The faults in files of tests/checks/test_hidden_faults.py: its tests are called up to their check."""
     sys.path[:0] = [p for p in (str(TESTS / "helpers"),) if p not in sys.path]
-    from tests.walks import test_hidden_faults as module
+    from tests.checks import test_hidden_faults as module
 
     for name, test in sorted(vars(module).items()):
         if name.startswith("test_") and name != "test_healthy_files_are_silent":

@@ -6,7 +6,7 @@
 
 A question is a program of ours (tests/healthy, exam/idioms) or of another author's package, one of the operators in
 exam/operators, and a place where the operator applies, drawn by the seed. A fault counts only if it bites: the program,
-rehearsed, raises or ends worse than in three sound runs (exam/oracle.py). Then `trainwright check` walks it with its default
+rehearsed, raises or ends worse than in three sound runs (exam/oracle.py). Then `trainwright check` checks it with its default
 budget. The table says, by operator, by framework and by kind (crash, silent): faults named, named as the first cause, at the
 line of the change; a first cause that is another one; and false passes: nothing found, exit status 0. Sound programs that
 are drawn show false alarms.
@@ -36,17 +36,17 @@ from pathlib import Path
 from typing import Any
 
 from exam import oracle
+from exam.checks import Marks, Verdict, check_program, judge
 from exam.draw import Question, names_of, questions
 from exam.operators import OPERATORS
 from exam.programs import Program, programs
-from exam.walks import Marks, Verdict, judge, walk
 
 _STREAMS = 12
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and what the walk made of it."""
+    """One question and what the check made of it."""
 
     program: str
     framework: str
@@ -160,8 +160,8 @@ def _answers(
 
 
 def answer(question: Question) -> Answer:
-    """Walk it, and mark the walk."""
-    verdict = walk(question.program, question.source)
+    """Check it, and mark the check."""
+    verdict = check_program(question.program, question.source)
     operator, planted, bite = question.operator, question.planted, question.bite
     marks = None
     if operator and planted and bite:

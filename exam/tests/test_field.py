@@ -33,7 +33,7 @@ def test_an_exam_of_seven(tmp_path):
     assert all(a["because"] and a["kind"] in ("crash", "silent") for a in faulty)
     assert len({a["operator"] for a in faulty}) == 5
     assert not any(a["verdict"]["internal_errors"] for a in answers)
-    assert all(a["verdict"]["stages"] or a["verdict"]["message"] for a in answers), "a walk left no report"
+    assert all(a["verdict"]["stages"] or a["verdict"]["message"] for a in answers), "a check left no report"
     missed = [a for a in faulty if not a["marks"]["first"]]
     assert len(list((tmp_path / "failures").glob("*.py"))) >= len(missed)
     assert ended.stdout.count("| all |") == 4

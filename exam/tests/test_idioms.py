@@ -1,4 +1,4 @@
-"""Whole programs of authors who had seen neither the code nor the rules: sound ones are walked in silence.
+"""Whole programs of authors who had seen neither the code nor the rules: sound ones are checked in silence.
 
 Beside them lie patches with the fault that each author planted, and, where that is not named today, with a fault of a kind
 that a rule knows. `# expect:` says by which rule and on which line the fault is named first.
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from checks import check_script, expected, loud, said
 from exam.patches import Patch, patches
 from trainwright.core.report import Status
-from walking import expected, loud, said, walk
 
 IDIOMS = Path(__file__).parents[1] / "idioms"
 SOUND = sorted(IDIOMS.glob("*.py"))
 OF_AUTHORS = patches(IDIOMS / "author_faults.patch")
 NAMED = [p for p in [*OF_AUTHORS, *patches(IDIOMS / "known_faults.patch")] if "# expect:" in p.text]
-# Walked in CI, because no other test shows what they do; `make test-all` walks them all.
+# Checked in CI, because no other test shows what they do; `make test-all` checks them all.
 QUICK = frozenset({"tqdm_auto_spirals", "while_try_next", "prefetcher", "accumulate_leftover", "runner_hooks_padding",
                    "step_closure_foreach", "two_phase_finetune", "lr_finder", "warmup_on_copy", "maml_sine", "moco_queue",
                    "click_torchmetrics", "st_mnrl", "ppo_cleanrl", "dqn_grid"})  # fmt: skip
@@ -29,9 +29,9 @@ def _marked(program: Path | Patch) -> object:
 
 
 @pytest.mark.parametrize("program", [_marked(p) for p in SOUND])
-def test_a_sound_program_is_walked_in_silence(program: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_sound_program_is_checked_in_silence(program: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    report = walk(program, budget=90)
+    report = check_script(program, budget=90)
     assert not loud(report) and not report.faulty, said(report)
     assert not [s for s in report.stages if s.status == Status.FAILED], said(report)
 
@@ -41,7 +41,7 @@ def test_the_planted_fault_is_named_first_at_its_line(patch: Patch, tmp_path: Pa
     script = tmp_path / patch.name
     script.write_text(patch.text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    report = walk(script, budget=90)
+    report = check_script(script, budget=90)
     name, line = expected(script)
     first = report.first_cause
     assert first is not None and first.where is not None, said(report)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from exam.checks import Verdict, judge
 from exam.draw import names_of
 from exam.oracle import Raised, Run, bites, real_run
 from exam.outcome import Measure
 from exam.programs import Program
-from exam.walks import Verdict, judge
 
 PROGRAM = '''"""A regression."""
 import torch

@@ -1,4 +1,4 @@
-"""The debugger's walk before a training: what is said of it when it fails, is cut short, or is interrupted."""
+"""The debugger's check before a training: what is said of it when it fails, is cut short, or is interrupted."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import torch
 import trainwright
 from lm_material import small_recipe
 from trainwright.core.report import Report, StageRun, Status
-from trainwright.core.stage import WALKED
+from trainwright.core.stage import RULE_STAGES
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.train import train
@@ -20,7 +20,7 @@ NO_FAULT = "no fault found"
 
 
 @pytest.fixture
-def walk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def check_script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A debugger that reports so, or raises so, after it has changed the model and not put it back."""
 
     def made(outcome: Report | BaseException) -> None:
@@ -39,7 +39,7 @@ def walk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def report(*stages: tuple[Status, str], **more: Any) -> Report:
     """A report in which the first stages ended so, and the others passed."""
-    runs = [StageRun(stage=stage, status=Status.PASSED) for stage in WALKED]
+    runs = [StageRun(stage=stage, status=Status.PASSED) for stage in RULE_STAGES]
     for number, (status, why) in enumerate(stages):
         runs[number] = dataclasses.replace(runs[number], status=status, why=why)
     return Report(script="here", stages=tuple(runs), **more)
@@ -60,10 +60,10 @@ NO_ACCELERATE = "ModuleNotFoundError: No module named 'accelerate'"
     (ModuleNotFoundError("No module named 'accelerate'"), NO_ACCELERATE, "begins unchecked"),
     (Report(script="here", message="No training call was reached."), "No training call was reached", "begins unchecked"),
 ])  # fmt: skip
-def test_a_walk_that_failed_is_said_to_be_our_failure_and_the_training_is_that_of_no_walk(
-    outcome: Any, why: str, checked: str, data: PreparedData, tmp_path: Path, said: list[str], walk: Any
+def test_a_check_that_failed_is_said_to_be_our_failure_and_the_training_is_that_of_no_check(
+    outcome: Any, why: str, checked: str, data: PreparedData, tmp_path: Path, said: list[str], check_script: Any
 ) -> None:
-    walk(outcome)
+    check_script(outcome)
     after = trained(data, tmp_path / "run", "true")
     (line,) = [text for text in said if "debugger" in text]
     assert f"The debugger failed before the training: {why}" in line
@@ -83,13 +83,13 @@ def test_stages_that_the_time_did_not_allow_are_named_beside_what_was_found(
     monkeypatch.setattr(trainwright, "check", lambda **_: dataclasses.replace(cut, stages=tuple(runs)))
     train(data, tmp_path / "run", small_recipe("run.updates=3", "run.check=true"))
     (line,) = [text for text in said if "debugger" in text]
-    assert line.endswith(f": {NO_FAULT}; not walked: overfit (the budget of 20 s ran out).")
+    assert line.endswith(f": {NO_FAULT}; not checked: overfit (the budget of 20 s ran out).")
 
 
-def test_ctrl_c_during_the_walk_ends_the_command(data: PreparedData, tmp_path: Path, walk: Any) -> None:
-    walk(
+def test_ctrl_c_during_the_check_ends_the_command(data: PreparedData, tmp_path: Path, check_script: Any) -> None:
+    check_script(
         report(
-            (Status.SKIPPED, "the walk was interrupted"), message="Interrupted: the report shows the results so far."
+            (Status.SKIPPED, "the check was interrupted"), message="Interrupted: the report shows the results so far."
         )
     )
     with pytest.raises(KeyboardInterrupt):

@@ -209,17 +209,17 @@ def test_random_numbers_differ_between_updates_processes_and_seeds() -> None:
     assert len(seeds) == 450
 
 
-def test_a_walk_before_the_training_changes_no_bit_of_it(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
-    for name, check in (("walked", "true"), ("not", "false")):
+def test_a_check_before_the_training_changes_no_bit_of_it(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
+    for name, check in (("checked", "true"), ("not", "false")):
         train(data, tmp_path / name, small_recipe(f"run.check={check}", "model.dropout=0.1", "run.updates=4"))
-    a, b = weights(tmp_path / "walked"), weights(tmp_path / "not")
+    a, b = weights(tmp_path / "checked"), weights(tmp_path / "not")
     assert all(torch.equal(a[k], b[k]) for k in a)
-    assert [t["loss"] for t in lines(tmp_path / "walked")] == [t["loss"] for t in lines(tmp_path / "not")]
-    (walk,) = [text for text in said if text.startswith("The debugger")]
-    assert walk.endswith(": no fault found.")
+    assert [t["loss"] for t in lines(tmp_path / "checked")] == [t["loss"] for t in lines(tmp_path / "not")]
+    (check_script,) = [text for text in said if text.startswith("The debugger")]
+    assert check_script.endswith(": no fault found.")
 
 
-def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: PreparedData, tmp_path: Path) -> None:
+def test_a_fault_that_the_check_finds_ends_the_training_before_it_begins(data: PreparedData, tmp_path: Path) -> None:
     recipe = small_recipe("run.check=true", "optimizer.name=adamw", "optimizer.learning_rate=9.0")
     with pytest.raises(UsageError, match="excessive-learning-rate") as raised:
         train(data, tmp_path / "run", recipe)
@@ -229,7 +229,7 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: Pr
     assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
 
 
-def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:
+def test_the_check_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:
     plan = Plan(windows=Windows(data.train, 64), seed=0, at_once=8, updates=9)
     batches = assembly._first_batches(plan)
     assert len(batches) == assembly.BATCHES

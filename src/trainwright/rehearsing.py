@@ -17,8 +17,8 @@ from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.library_warnings import judged, with_warnings
-from trainwright.look.looked import Wanted
-from trainwright.looked import UNSEEN_EVALUATION, judge_looks, with_training
+from trainwright.look.results import Wanted
+from trainwright.look_findings import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.options import Options
 from trainwright.refuted import learns, name_errors, without_refuted
 from trainwright.rehearsal.in_place import has_computed_elsewhere, may_fork

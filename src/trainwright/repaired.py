@@ -8,8 +8,8 @@ from dataclasses import replace
 from trainwright.adapters.script_end.raised import failure_in, is_same
 from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.look.judging import MOST_REPAIRS, first_fault
-from trainwright.look.looked import Looked, Wanted
-from trainwright.looked import judge_looks
+from trainwright.look.results import LookResult, Wanted
+from trainwright.look_findings import judge_looks
 from trainwright.rehearsal.record import Record
 from trainwright.review._review import review
 from trainwright.review._verdict import verdict_of
@@ -23,7 +23,9 @@ RunAgain = Callable[[Sequence[Wanted]], Record | None]
 """Runs the script with repairs in force; None: there is no time for it."""
 
 
-def judge_repaired(looks: Sequence[Looked], record: Record, run: RunAgain | None) -> tuple[list[Finding], list[str]]:
+def judge_repaired(
+    looks: Sequence[LookResult], record: Record, run: RunAgain | None
+) -> tuple[list[Finding], list[str]]:
     """What the rules find in looks, and behind the faults that further runs have mended; and what failed in rules of ours.
 
     Args:
@@ -72,7 +74,7 @@ def is_mendable(record: Record) -> bool:
     return first is not None and first.repair is not None and any(_has_door(first, look) for look in ends)
 
 
-def _has_door(fault: Finding, looked: Looked) -> bool:
+def _has_door(fault: Finding, looked: LookResult) -> bool:
     """Whether a repair can be in force: in a further run, or in steps that were taken again."""
     return looked.mended is not None or (fault.repair is not None and fault.repair.seam not in _NO_DOOR)
 
@@ -91,7 +93,7 @@ def _with_proof(fault: Finding, shown: str) -> Finding:
     return replace(fault, proof=Proof(f"{own}with this change in memory ({does}), {shown}"))
 
 
-def _compare(does: str, before: Record, after: Record, looks: Sequence[Looked]) -> str:
+def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResult]) -> str:
     """What a run with a repair shows, beside the one without; empty: not that the repair mends it."""
     ended, stopped = after.ended, before.ended.failure
     if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
@@ -111,7 +113,7 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[Looked]) 
     return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
 
 
-def _compare_steps(does: str, before: Looked, after: Looked) -> str:
+def _compare_steps(does: str, before: LookResult, after: LookResult) -> str:
     """What the first steps show with a repair, beside those without; empty: not that the repair mends it."""
     raised, still = failure_in(before.facts.values()), failure_in(after.facts.values())
     if does not in after.repaired or (still is not None and raised is None):

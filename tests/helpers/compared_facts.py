@@ -1,4 +1,4 @@
-"""Compares facts from two sources, field by field: what a run shows beside what a walk measured."""
+"""Compares facts from two sources, field by field: what a run shows beside what a check measured."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ def _differ(at: str, one: Any, other: Any, tolerance: float) -> Iterator[str]:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    if isinstance(value, Place):  # a walk and a run may name a file from different folders
+    if isinstance(value, Place):  # a check and a run may name a file from different folders
         return {".file": Path(value.file).name, ".line": value.line}
     if dataclasses.is_dataclass(value):
         return {f".{field.name}": getattr(value, field.name) for field in dataclasses.fields(value)}

@@ -1,7 +1,7 @@
 """Leaves out tests that passed before on the same content: pytest --remember FILE, as `make test-all` does.
 
 The content of a test is its own file, and every file of ours that its imports lead to, lazy ones too; all of the product,
-if its file or a helper starts processes or walks scripts; the folder of the script that it is given, or, where it finds
+if its file or a helper starts processes or checks scripts; the folder of the script that it is given, or, where it finds
 files by its own place, every file of the tests, the exam, the examples and the documents; and what all tests share.
 """
 

@@ -1,4 +1,4 @@
-"""No fact is measured for nobody: each is read by a rule, the report, the walk, or what measures another one."""
+"""No fact is measured for nobody: each is read by a rule, the report, the check, or what measures another one."""
 
 import ast
 import dataclasses

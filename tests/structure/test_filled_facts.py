@@ -136,8 +136,8 @@ def listed(kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_each_kind_of_training_fills_each_field_or_is_excused(kind: str) -> None:
-    walked = [c for c in Facts.__subclasses__() if c.stage != Stage.REHEARSAL]  # a record is filled by what happens
-    fields = {f"{c.__name__}.{f.name}" for c in walked for f in dataclasses.fields(c)}
+    checked = [c for c in Facts.__subclasses__() if c.stage != Stage.REHEARSAL]  # a record is filled by what happens
+    fields = {f"{c.__name__}.{f.name}" for c in checked for f in dataclasses.fields(c)}
     missing = {name for name in fields if name.partition(".")[2] not in filled(kind)}
     assert missing - listed(kind) == set()
     assert listed(kind) - missing == set()  # excuses that are no longer needed

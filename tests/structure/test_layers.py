@@ -42,7 +42,7 @@ MAY_IMPORT = {
     # Fills the stages' facts from a real step, with what the adapters measure of one.
     "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core", "timing"},
     # The script's own run, in a process of its own; it knows no rule and no report.
-    # Where a row came from is found as in the walk.
+    # Where a row came from is found as in the check.
     "rehearsal": {
         "rehearsal",
         "look",
@@ -65,21 +65,21 @@ MAY_IMPORT = {
     "review": {
         "review",
         "rehearsal.record",
-        "rehearsal.record_rows",
-        "look.looked",
+        "rehearsal.record_parts",
+        "look.results",
         "rehearsal.told",
         "probes",
         "core",
     },
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
-    # What the words of a command name; nothing of the walk is loaded for that.
+    # What the words of a command name; nothing of the check is loaded for that.
     "start": {"start", "errors"},
     # What is known of an error's text, for errors that nothing explains.
     "report": {"report", "frameworks.messages", "core"},
     "options": {"core", "errors"},
     "explain": {"explain", "frameworks", "core"},
-    # A script's walk for others: it runs the walk, and edits nothing.
+    # A script's check for others: it runs the check, and edits nothing.
     "bundle": {
         "bundle",
         "rehearsal.ranks",
@@ -93,13 +93,13 @@ MAY_IMPORT = {
     "causes": {"core", "frameworks.messages"},
     "refuted": {"core", "rehearsal.record"},
     "library_warnings": {"core", "frameworks", "stages"},
-    "looked": {"core", "rehearsal.record", "look.judging", "look.looked", "stages"},
+    "look_findings": {"core", "rehearsal.record", "look.judging", "look.results", "stages"},
     "repaired": {
         "core",
-        "looked",
+        "look_findings",
         "rehearsal.record",
         "look.judging",
-        "look.looked",
+        "look.results",
         "review",
         "stages",
         "adapters.script_end",
@@ -153,13 +153,13 @@ INSIDE = {
     "probes.labels": {"probes.ridge"},
     "probes.information": {"probes.labels", "probes.ridge"},
     "probes.splits": {"probes.ridge"},
-    "rehearsal.record_rows": set(),
-    "rehearsal.record": {"rehearsal.record_rows"},
+    "rehearsal.record_parts": set(),
+    "rehearsal.record": {"rehearsal.record_parts"},
     "rehearsal.sampling": {"rehearsal.record"},
     "rehearsal.readable": {"rehearsal.record", "rehearsal.sampling"},
     "rehearsal.names": {"rehearsal.readable"},
     "rehearsal.told": {"rehearsal.record"},
-    "rehearsal.imported": {"rehearsal.record_rows"},
+    "rehearsal.imported": {"rehearsal.record_parts"},
     "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
     "rehearsal.limits": set(),
     "rehearsal.landlock": set(),
@@ -168,16 +168,16 @@ INSIDE = {
     "rehearsal.ranks": set(),
     "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
     "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",
-                          "rehearsal.record_rows"},
+                          "rehearsal.record_parts"},
     "rehearsal.memory": set(),
-    "rehearsal.run": {"rehearsal.imported", "rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.request",
+    "rehearsal.run": {"rehearsal.imported", "rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.record_parts", "rehearsal.recorder", "rehearsal.request",
                       "rehearsal.sandbox", "rehearsal.seeds", "rehearsal.streams", "rehearsal.watch", "rehearsal.listening", "rehearsal.ranks"},
     "rehearsal.listening": {"rehearsal.ranks"},
     "rehearsal.request": {"rehearsal.limits"},
     "rehearsal.seeds": set(),
     "rehearsal.streams": set(),
     "rehearsal.loops": {"rehearsal.recorder"},
-    "rehearsal.watch": {"rehearsal.record", "rehearsal.record_rows", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",
+    "rehearsal.watch": {"rehearsal.record", "rehearsal.record_parts", "rehearsal.recorder", "rehearsal.sampling", "rehearsal.readable",
                         "rehearsal.names", "rehearsal.listening"},
     "trainwright_lm.atomic": set(),
     "trainwright_lm.progress": set(),
@@ -209,7 +209,7 @@ FREE = {
 
 
 def name_of(path: Path) -> str:
-    """`walk.run` of src/trainwright/walk/run.py, `trainwright_lm.config` of lm/src/trainwright_lm/config.py."""
+    """`look.run` of src/trainwright/look/run.py, `trainwright_lm.config` of lm/src/trainwright_lm/config.py."""
     inside = path.relative_to(ROOT if path.is_relative_to(ROOT) else LANGUAGE_MODEL.parent)
     parts = inside.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)

@@ -1,4 +1,4 @@
-"""Rules, stages and the walk name no framework: what one calls things comes from its Words."""
+"""Rules, stages and the check name no framework: what one calls things comes from its Words."""
 
 import ast
 import dataclasses

@@ -79,9 +79,9 @@ def random_tokens():
 
 
 def random_walk():
-    walk = np.cumsum(np.random.default_rng(0).standard_normal(1020))
-    windows = np.lib.stride_tricks.sliding_window_view(walk, 20)[:1000]
-    return {"x": windows.astype(np.float32), "y": (walk[20:] > windows[:, -1]).astype(int)}
+    check_script = np.cumsum(np.random.default_rng(0).standard_normal(1020))
+    windows = np.lib.stride_tricks.sliding_window_view(check_script, 20)[:1000]
+    return {"x": windows.astype(np.float32), "y": (check_script[20:] > windows[:, -1]).astype(int)}
 
 
 def few():

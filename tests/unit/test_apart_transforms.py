@@ -5,7 +5,7 @@ import pytest
 
 from trainwright.core import Severity
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import DrawnAgain
+from trainwright.rehearsal.record_parts import DrawnAgain
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.dense_rows import DenseRows
 from trainwright.review.apart_transforms import apart_transforms

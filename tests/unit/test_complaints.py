@@ -1,4 +1,4 @@
-"""Complaints in words lead to rules that fit, and to the walk."""
+"""Complaints in words lead to rules that fit, and to the check."""
 
 import io
 
@@ -67,7 +67,7 @@ def answer(question: str) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize(("said", "rule"), SAID.items(), ids=list(SAID))
-def test_a_complaint_leads_to_the_walk_and_to_rules(said: str, rule: str) -> None:
+def test_a_complaint_leads_to_the_check_and_to_rules(said: str, rule: str) -> None:
     found, text = answer(said)
     assert found
     assert "`trainwright check SCRIPT`" in text

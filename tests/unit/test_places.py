@@ -1,4 +1,4 @@
-"""Whose a line of code is: the language model's is ours, like the debugger's, until it is what is walked."""
+"""Whose a line of code is: the language model's is ours, like the debugger's, until it is what is checked."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 import trainwright
 import trainwright_lm
-from trainwright.seams.source.places import is_ours, is_users, walking_module
+from trainwright.seams.source.places import checking_module, is_ours, is_users
 
 DEBUGGER, LANGUAGE_MODEL = trainwright.__file__, trainwright_lm.__file__
 
@@ -14,14 +14,14 @@ DEBUGGER, LANGUAGE_MODEL = trainwright.__file__, trainwright_lm.__file__
 @pytest.mark.parametrize("module", ["", "torch.distributed.run", "hypothesis"])
 @pytest.mark.parametrize("file", [DEBUGGER, LANGUAGE_MODEL])
 def test_both_packages_are_ours(file: str, module: str) -> None:
-    with walking_module(module):
+    with checking_module(module):
         assert is_ours(file) and not is_users(file)
 
 
 @pytest.mark.parametrize("module", ["trainwright", "trainwright.lm", "trainwright_lm.cli"])
-def test_a_language_model_that_is_walked_is_the_users(module: str) -> None:
+def test_a_language_model_that_is_checked_is_the_users(module: str) -> None:
     """`trainwright check -m trainwright lm train data --out run`."""
-    with walking_module(module):
+    with checking_module(module):
         assert is_users(LANGUAGE_MODEL) and not is_ours(LANGUAGE_MODEL)
         assert is_ours(DEBUGGER) and not is_users(DEBUGGER)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.rehearsal.record import Answers, Floats, LabelKind, Output, Record, TrainedLabels
-from trainwright.rehearsal.record_rows import RawRows
+from trainwright.rehearsal.record_parts import RawRows
 from trainwright.report import html, terminal
 from trainwright.review._raw import profiles
 

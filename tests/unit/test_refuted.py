@@ -8,7 +8,7 @@ from records import classifier, parameters
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Verdict
 from trainwright.refuted import without_refuted
 from trainwright.rehearsal.record import Number, Record, Training
-from trainwright.rehearsal.record_rows import Ended
+from trainwright.rehearsal.record_parts import Ended
 
 LEARNS, FLAT = (Verdict(shown=shown, why="") for shown in (Shown.LEARNS, Shown.DOES_NOT_LEARN))
 

@@ -1,4 +1,4 @@
-"""What the review of a rehearsal adds to the reports of the walk."""
+"""What the review of a rehearsal adds to the reports of the check."""
 
 from dataclasses import replace
 
@@ -9,11 +9,11 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
-from trainwright.look.looked import Looked
-from trainwright.looked import UNSEEN_EVALUATION
+from trainwright.look.results import LookResult
+from trainwright.look_findings import UNSEEN_EVALUATION
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Ended
+from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import judge_run
 from trainwright.stages import SetupFacts
@@ -55,7 +55,7 @@ def test_a_note_that_explains_why_nothing_is_learned_is_the_first_cause(judge) -
     assert outcome.fix is not None and "TW109 imbalanced-classes" in outcome.fix.does
 
 
-def test_an_error_that_the_walk_has_proven_stands(judge) -> None:
+def test_an_error_that_the_check_has_proven_stands(judge) -> None:
     broken = Verdict(shown=Shown.BROKEN, why="wrong-head")
     proven = found("wrong-head", "TW401", Severity.ERROR)
     report = judge(regressor(), proven)
@@ -115,7 +115,7 @@ def test_a_step_without_a_gradient_is_refuted_by_weights_that_get_some_and_move(
     assert (exit_status(report) == 0) == has_gradients
 
 
-def test_an_exception_that_the_walk_has_explained_is_not_told_again(judge) -> None:
+def test_an_exception_that_the_check_has_explained_is_not_told_again(judge) -> None:
     record = Record()
     record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)
     proven = found("renamed-argument", "TW001", Severity.ERROR)
@@ -129,7 +129,7 @@ def test_an_exception_that_a_copy_went_past_is_told_beside_the_one_that_is_expla
     record.earlier = [Ended(failure=Failure(type="OSError", message="no such folder", where=Place("train.py", 1)))]
     record.ended = Ended(failure=Failure(type="IndexError", message="Target 2 is out of bounds.", where=AT))
     error = replace(found("label-out-of-range", "TW401", Severity.ERROR), where=Place("train.py", 2))
-    look = Looked(training=0, facts={SetupFacts: SetupFacts(failure=record.ended.failure)}, is_end=True)
+    look = LookResult(training=0, facts={SetupFacts: SetupFacts(failure=record.ended.failure)}, is_end=True)
     record.looks = [look]
     monkeypatch.setattr("trainwright.rehearsing.judge_looks", lambda looks: ([error] if looks == [look] else [], []))
     report = judge(record, error)

@@ -19,22 +19,24 @@ def read(monkeypatch) -> list[str]:
     return found
 
 
-def test_a_test_of_the_exam_depends_on_the_programs_that_it_walks(read) -> None:
+def test_a_test_of_the_exam_depends_on_the_programs_that_it_checks(read) -> None:
     remembered.digest_test(SimpleNamespace(path=ROOT / "exam/tests/test_idioms.py"))
     assert {"exam/idioms/maml_sine.py", "exam/idioms/author_faults.patch", "exam/patches.py"} <= set(read)
-    assert {"tests/helpers/walking.py", "src/trainwright/repaired.py", "constraints.txt"} <= set(read)
+    assert {"tests/helpers/checking.py", "src/trainwright/repaired.py", "constraints.txt"} <= set(read)
 
 
-def test_a_walk_depends_on_its_script_and_on_what_the_script_imports_and_on_no_other_script(read) -> None:
+def test_a_check_depends_on_its_script_and_on_what_the_script_imports_and_on_no_other_script(read) -> None:
     script = next((ROOT / "tests" / "rules").rglob("bad.py"))
-    item = SimpleNamespace(path=ROOT / "tests/walks/test_rules.py", callspec=SimpleNamespace(params={"script": script}))
+    item = SimpleNamespace(
+        path=ROOT / "tests/checks/test_rules.py", callspec=SimpleNamespace(params={"script": script})
+    )
     remembered.digest_test(item)
     assert {script.relative_to(ROOT).as_posix(), "tests/helpers/material.py", "conftest.py"} <= set(read)
     assert {Path(name).parent for name in read if name.endswith("/bad.py")} == {script.parent.relative_to(ROOT)}
 
 
 def test_scripts_that_a_test_finds_by_itself_count_too(read) -> None:
-    remembered.digest_test(SimpleNamespace(path=ROOT / "tests/walks/test_contract.py"))
+    remembered.digest_test(SimpleNamespace(path=ROOT / "tests/checks/test_contract.py"))
     assert "tests/contract/severed_graph/with_torch.py" in read
 
 

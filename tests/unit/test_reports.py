@@ -17,7 +17,7 @@ from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 from trainwright.core.sheet import CLASSES, DRAWN, INPUTS, OWN, PIECES, SCORES, WEIGHTS, Curve, Row, Sheet
-from trainwright.core.stage import WALKED, Stage
+from trainwright.core.stage import RULE_STAGES, Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome
 from trainwright.core.verdict import Shown, Verdict
 from trainwright.report import html, terminal, words
@@ -91,9 +91,9 @@ REPORT = Report(
         StageRun(stage=Stage.OPTIMIZER, status=Status.FAILED, why="excessive-learning-rate", seconds=10.5),
         StageRun(stage=Stage.EVALUATION, status=Status.SKIPPED, why="there is no evaluation set"),
         StageRun(stage=Stage.OVERFIT, status=Status.SKIPPED, why="the optimizer stage failed"),
-        StageRun(stage=Stage.BASELINE, status=Status.SKIPPED, why="the overfit stage could not be walked"),
+        StageRun(stage=Stage.BASELINE, status=Status.SKIPPED, why="the overfit stage could not be checked"),
     ),
-    message="The check ends at the first training call; it did not walk the one at line 31.",
+    message="The check ends at the first training call; it did not check the one at line 31.",
     failure=Failure(
         type="RuntimeError", message="CUDA error: <unknown>\nand more", where=Place("train.py", 12), function="torch.add",
         trace=("train.py:12 in <module>: trainer.train()",),
@@ -238,7 +238,7 @@ def test_json_has_the_keys_of_schema_1() -> None:
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",
                                          "repair", "fix", "after_repair", "warned"]  # fmt: skip
     assert list(data["first_cause"]["fix"]) == ["does", "safety", "diff", "tried", "verified"]
-    assert [s["stage"] for s in data["stages"]] == [s.label for s in WALKED]
+    assert [s["stage"] for s in data["stages"]] == [s.label for s in RULE_STAGES]
 
 
 def test_without_a_known_warning_there_is_no_section() -> None:
@@ -279,16 +279,16 @@ def test_findings_are_parted_where_more_had_been_mended() -> None:
     assert words.groups([]) == []
 
 
-def test_stages_that_were_not_walked_for_one_reason_share_a_row() -> None:
+def test_stages_that_were_not_checked_for_one_reason_share_a_row() -> None:
     stages = [StageRun(stage=Stage.SETUP, status=Status.FAILED, why="removed-api", seconds=0.3)]
-    stages += [StageRun(stage=s, status=Status.SKIPPED, why="the setup stage failed") for s in WALKED[1:]]
+    stages += [StageRun(stage=s, status=Status.SKIPPED, why="the setup stage failed") for s in RULE_STAGES[1:]]
     assert [(r.label, r.time, r.why) for r in words.rows(stages)] == [
         ("0 setup", "0.3 s", "removed-api"),
         ("1-9 dataset to baseline", "", "the setup stage failed"),
     ]
     apart = [replace(s, why=f"after {s.stage.label}") for s in stages]
     assert len(words.rows(apart)) == 10
-    passed = [StageRun(stage=s, status=Status.PASSED, why="well") for s in WALKED]
+    passed = [StageRun(stage=s, status=Status.PASSED, why="well") for s in RULE_STAGES]
     assert len(words.rows(passed)) == 10
 
 

@@ -43,7 +43,7 @@ from trainwright.rehearsal.record import (
     Training,
     Update,
 )
-from trainwright.rehearsal.record_rows import Broken
+from trainwright.rehearsal.record_parts import Broken
 from trainwright.review import _verdict
 from trainwright.review._review import ask, review
 from trainwright.review._rows import evaluated_rows, held_out_rows

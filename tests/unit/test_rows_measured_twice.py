@@ -6,7 +6,7 @@ import pytest
 from records import UPDATES, add_calls, empty, of_classes, of_values
 from trainwright.core.rule import load_rules
 from trainwright.rehearsal.record import LabelKind, Output, Record
-from trainwright.rehearsal.record_rows import RawRows
+from trainwright.rehearsal.record_parts import RawRows
 from trainwright.review._review import ask
 
 QUESTION = next(one for one in load_rules() if one.name == "rows-measured-twice")
@@ -34,10 +34,10 @@ def windows(series: np.ndarray, width: int, step: int = 1, *, channels_first: bo
 
 
 def series(rows: int = 1200, channels: int = 2) -> np.ndarray:
-    """A walk, and the hours of a day beside it."""
+    """A check, and the hours of a day beside it."""
     rng, hours = np.random.default_rng(1), 2 * np.pi * np.arange(rows) / 24
-    walks = np.cumsum(rng.standard_normal((rows, 1)), 0)
-    return np.concatenate([walks, *[np.sin(hours + one)[:, None] for one in range(channels - 1)]], 1)
+    checks = np.cumsum(rng.standard_normal((rows, 1)), 0)
+    return np.concatenate([checks, *[np.sin(hours + one)[:, None] for one in range(channels - 1)]], 1)
 
 
 @pytest.mark.parametrize(("width", "step"), [(24, 1), (24, 6), (16, 4)])

@@ -23,7 +23,7 @@ class File(io.StringIO):
         (["half", " a line"], True),
         (["half", " a line\n"], False),
         (["\r 50%|##  |", "\r          ", "\r"], False),
-        (["⠋ walking", "\x1b[2K\r"], False),
+        (["⠋ checking", "\x1b[2K\r"], False),
         (["\x1b[31mred\x1b[0m"], True),
         (["text\n\x1b[0m"], False),
         (["loading 100%", "\r"], True),  # it still stands there

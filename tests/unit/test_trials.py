@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trainwright.adapters.base import ShortRun
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
-from trainwright.look.tried import Trials
+from trainwright.look.trials import Trials
 
 NAN = float("nan")
 LOSSES = st.floats(1e-3, 1e3)

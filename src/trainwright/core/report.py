@@ -31,9 +31,9 @@ class Status(StrEnum):
     REPAIRED = "repaired"
     SKIPPED = "skipped"
     UNSHOWN = "not shown"
-    """Walked to its end, without showing that anything is learned."""
+    """Checked to its end, without showing that anything is learned."""
     NOTED = "noted"
-    """Walked to its end; what was measured is far from what is expected, and may be meant."""
+    """Checked to its end; what was measured is far from what is expected, and may be meant."""
 
     @property
     def through(self) -> bool:
@@ -137,7 +137,7 @@ class Report:
         return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
 
     @property
-    def walked(self) -> bool:
+    def shows_training(self) -> bool:
         """Whether a training step was seen; without one, nothing was shown of a training."""
         is_seen = self.sheet is not None and self.sheet.updates > 0
         return is_seen or any(s.stage >= Stage.FORWARD and s.status.through for s in self.stages)
@@ -163,7 +163,7 @@ def exit_status(report: Report) -> int:
         return 1
     if report.is_interrupted:
         return INTERRUPTED
-    return 0 if report.walked else 2
+    return 0 if report.shows_training else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -37,5 +37,5 @@ class Facts:
     stage: ClassVar[Stage]
 
 
-WALKED = tuple(stage for stage in Stage if stage != Stage.REHEARSAL)
+RULE_STAGES = tuple(stage for stage in Stage if stage != Stage.REHEARSAL)
 """The stages of a check."""

@@ -26,8 +26,8 @@ from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding
 from trainwright.look.judging import MOST_REPAIRS, first_fault, judge_facts
-from trainwright.look.looked import Looked
-from trainwright.look.tried import Outcomes, Trials
+from trainwright.look.results import LookResult
+from trainwright.look.trials import Outcomes, Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
 from trainwright.seams.failures.repair_log import was_made
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -46,7 +46,7 @@ from trainwright.stages import (
     SetupFacts,
 )
 from trainwright.stages.learning import FEWEST_UPDATES
-from trainwright.tensors.keras.which_keras import walk_version_of
+from trainwright.tensors.keras.which_keras import use_version_of
 
 # Trainings of a script that are looked at, and the values of a model of which copies are kept.
 MOST_LOOKS, MOST_VALUES = 4, 100_000_000
@@ -107,7 +107,7 @@ class FitLooks:
             data: the sets among it.
             training: its number.
         """
-        walk_version_of(model)
+        use_version_of(model)
         place, self._main = (frame.f_code, frame.f_lineno), sys.modules["__main__"]
         known = [(f.measures.fit.model, f.measures.fit_call.frame) for f in self._fits]
         is_known = any(one is model and (at.f_code, at.f_lineno) == place for one, at in known)
@@ -130,13 +130,13 @@ class FitLooks:
                 fit.measures.fit.logged_names = logged
                 fit.trained, fit.updates, fit.planned = KerasState([model]), updates, planned
 
-    def look(self, error: BaseException | None) -> list[Looked]:
+    def look(self, error: BaseException | None) -> list[LookResult]:
         """Look at each `fit`, once the script is over.
 
         Args:
             error: what ended it.
         """
-        found: list[Looked] = []
+        found: list[LookResult] = []
         until = process_time() + MOST_SECONDS
         raised = error if isinstance(error, Exception) and _is_of_fit(error) else None
         now, sys.modules["__main__"] = sys.modules["__main__"], self._main  # whose lines are looked up
@@ -162,10 +162,10 @@ def _is_of_fit(error: Exception) -> bool:
     return any(f.f_code.co_name == "fit" and "keras" in str(f.f_globals.get("__name__", "")) for f in frames)
 
 
-def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
+def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[LookResult]:
     """The look at one training, and the looks with repairs in force."""
     measures = fit.measures
-    walk_version_of(measures.fit.model)
+    use_version_of(measures.fit.model)
     measures.fit.put_back()
     failure = failure_of(error) if error is not None else None
     looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
@@ -198,11 +198,11 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[Looked]:
     if own is not None:
         raise own
     is_end = error is not None and failure_in(looks[0][0].values()) is not None
-    last: Looked | None = None
+    last: LookResult | None = None
     for facts, outcomes, made in reversed(looks):
         is_first_end = is_end and not made
         number = 0 if is_first_end else fit.training
-        last = Looked(number, facts, is_end=is_first_end, outcomes=outcomes, repaired=made, mended=last)
+        last = LookResult(number, facts, is_end=is_first_end, outcomes=outcomes, repaired=made, mended=last)
     return [last] if last is not None else []
 
 
@@ -245,7 +245,7 @@ def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[li
         trials = Trials(measures.train, lambda batches, changes: True, seconds, until, process_time)
         if (overfit := trials.memorize()) is not None:
             facts = {**facts, OverfitFacts: overfit}
-    answer = trials.answer if trials is not None else Looked(0, {}).answer
+    answer = trials.answer if trials is not None else LookResult(0, {}).answer
     judge_facts(facts, answer, found)
     if first_fault(found) is None:
         learned = {} if is_mended else _measure_learning(fit)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from trainwright.rehearsal.record_rows import Imported
+from trainwright.rehearsal.record_parts import Imported
 from trainwright.seams.source.places import is_users
 from trainwright.seams.state.snapshot import is_accelerated
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.look.looked import Wanted
+from trainwright.look.results import Wanted
 from trainwright.rehearsal.child import fork
 from trainwright.rehearsal.in_place import run_in_place
 from trainwright.rehearsal.memory import MemoryGuard
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Ended, Imported
+from trainwright.rehearsal.record_parts import Ended, Imported
 from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request, Work
 from trainwright.rehearsal.sandbox import remove_scratch
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft
 from trainwright.look.kinds import kind_of
-from trainwright.look.looked import Looked
+from trainwright.look.results import LookResult
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import seen, told
@@ -33,7 +33,7 @@ class RankListening:
     """
 
     def __init__(self, starter: int) -> None:
-        self.looks: list[Looked] = []
+        self.looks: list[LookResult] = []
         """Of the first process: at what all of them begin with."""
         self.remarks: tuple[str, ...] = ()
         self._exchange = Exchange(starter)
@@ -88,7 +88,7 @@ class RankListening:
             else:
                 seen().ranks = self._gather(own, here)
                 setup = kind.measure_early_setup(drawn_loader())
-                self.looks = [Looked(0, {SetupFacts: setup})]
+                self.looks = [LookResult(0, {SetupFacts: setup})]
                 self.remarks = tuple(remarks(setup.ranks, setup.words))
         raise ScriptLeft
 
@@ -112,7 +112,7 @@ class RankListening:
 class RankNotes:
     """What the first of several processes tells of all of them."""
 
-    looks: list[Looked] = field(default_factory=list)
+    looks: list[LookResult] = field(default_factory=list)
     remarks: tuple[str, ...] = ()
     failure: Failure | None = None
     """What it has raised before its training."""
@@ -134,7 +134,7 @@ def work_as_rank(work: Callable[[], Any], measure: Callable[[Exception], Any]) -
         listening.note_failure(error)
         here, failure = position(), failure_of(error)
         if here is None or not here.rank:
-            listening.looks = [Looked(0, measure(error), is_end=True)]
+            listening.looks = [LookResult(0, measure(error), is_end=True)]
     if listening.looks:
         compared = RankNotes(looks=listening.looks, remarks=listening.remarks, failure=failure)
         said = base64.b64encode(pickle.dumps(compared)).decode()

@@ -15,8 +15,8 @@ from trainwright.core import Facts, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
 from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
-from trainwright.look.looked import Looked
-from trainwright.rehearsal.record_rows import Broken, DrawnAgain, Ended, Generated, Imported, RawRows, Rewritten
+from trainwright.look.results import LookResult
+from trainwright.rehearsal.record_parts import Broken, DrawnAgain, Ended, Generated, Imported, RawRows, Rewritten
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -359,7 +359,7 @@ class Record(Facts):
     ended: Ended = field(default_factory=Ended)
     earlier: list[Ended] = field(default_factory=list)
     """How the runs ended before it, of the script as it is and of copies in which fewer lines were changed."""
-    passed: list[Looked] = field(default_factory=list)
+    passed: list[LookResult] = field(default_factory=list)
     """The looks at those ends, where a copy goes past them."""
     changed: tuple[str, ...] = ()
     """What was changed in the copy that was run, a line each; empty: the script was run as it is."""
@@ -370,7 +370,7 @@ class Record(Facts):
     samples: list[Sampled] = field(default_factory=list)
     generated: list[Generated] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)
-    looks: list[Looked] = field(default_factory=list)
+    looks: list[LookResult] = field(default_factory=list)
     broken: Broken | None = None
     """None: each loss was finite, or the rows could not be looked at."""
     is_scaled: bool = False

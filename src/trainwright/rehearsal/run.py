@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft, TrainwrightError
-from trainwright.look.looked import Wanted
+from trainwright.look.results import Wanted
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
@@ -26,7 +26,7 @@ from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
 from trainwright.rehearsal.ranks import RankListening, RankNotes
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Ended
+from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import PYTHON, Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network

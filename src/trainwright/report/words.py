@@ -40,7 +40,7 @@ def headline(report: Report) -> str:
         return "a stage failed"
     if report.is_interrupted:
         return "interrupted; nothing found so far"
-    if not report.walked:
+    if not report.shows_training:
         return "nothing checked"
     return "nothing found"
 

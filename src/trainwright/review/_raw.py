@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trainwright.core.sheet import PROFILE, Row
 from trainwright.probes.ridge import ridge
 from trainwright.rehearsal.record import Floats, Integers, LabelKind, Output, Record
-from trainwright.rehearsal.record_rows import RawRows
+from trainwright.rehearsal.record_parts import RawRows
 from trainwright.review._learner import (
     ERRORS,
     FEWEST_ROWS,

@@ -17,7 +17,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Floats, Record
-from trainwright.rehearsal.record_rows import DrawnAgain
+from trainwright.rehearsal.record_parts import DrawnAgain
 
 # Both draws of both are the same but for the turn and the shift, as far as correlation says; none relates both, if so much of it
 # must be given up. Made-up pictures with noise: turned together at most 0.02 where nothing is cut off, apart 0.6 in the median.

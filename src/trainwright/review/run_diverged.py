@@ -16,7 +16,7 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Broken
+from trainwright.rehearsal.record_parts import Broken
 
 # Loss scaling skips single steps with infinite gradients; more than this share of those looked at, and so many, are no such.
 SKIPPED_SHARE, SKIPPED = 0.1, 2

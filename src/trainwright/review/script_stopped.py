@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.core.misspelt import mend
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.record_rows import Ended
+from trainwright.rehearsal.record_parts import Ended
 
 
 @rule("TW1001", Severity.ERROR)

@@ -123,7 +123,7 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fi
                 files.append(
                     _File(file=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root))
                 )
-    if not files and (tables := [file for file in _walk(root) if file.name.lower().endswith(TABLES)]):
+    if not files and (tables := [file for file in _check(root) if file.name.lower().endswith(TABLES)]):
         from trainwright_lm.corpus.tables import open_tables
 
         return open_tables(name, tables, fields, largest)
@@ -136,7 +136,7 @@ def _instead(root: Path) -> str:
     """What a folder contains instead of source files, and what to do about it."""
     if not _entries(root):
         return "it is empty. Name the folder with your code."
-    ends = Counter(file.suffix for file in _walk(root) if file.suffix)
+    ends = Counter(file.suffix for file in _check(root) if file.suffix)
     if not ends:
         return "it has none."
     told = ", ".join(f"{count} {end}" for end, count in ends.most_common(_ENDS_TOLD))
@@ -149,7 +149,7 @@ def _group(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
     licence = licences.of_folder(root) or licences.of_folder(root.parent)
     return [
         _File(file=str(file), path=f"{root.name}/{file.relative_to(root)}", group=root.name, licence=licence)
-        for file in _walk(root)
+        for file in _check(root)
         if file.name.endswith(suffixes)
     ]
 
@@ -173,7 +173,7 @@ def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
     ]
 
 
-def _walk(root: Path) -> Iterator[Path]:
+def _check(root: Path) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise ReadError(f"{error.filename} must be a readable folder: {error.strerror}") from error
 

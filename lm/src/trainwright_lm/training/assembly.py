@@ -149,7 +149,7 @@ def _checked(
     with live.waiting("The debugger checks the training before it begins"):
         said, whole = rehearse(model, plan, recipe, muon_format)
     live.say(said)
-    return model if whole else _new_model(recipe, processes)  # a failed walk may not have restored everything
+    return model if whole else _new_model(recipe, processes)  # a failed check may not have restored everything
 
 
 def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
@@ -214,22 +214,22 @@ def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.
         )
     own = (Stage.EVALUATION, Stage.BASELINE)  # training does its own
     stages = [run for run in report.stages if run.stage not in own]
-    walked = [run for run in stages if run.status.through]
+    checked = [run for run in stages if run.status.through]
     failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
-    why = "" if walked else report.message or "no stage was walked"
+    why = "" if checked else report.message or "no stage was checked"
     if why := "; ".join(report.internal_errors or failed) or why:
-        return _failure(why, walked), False
+        return _failure(why, checked), False
     found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
     left = ", ".join(f"{run.stage.label} ({run.why})" for run in stages if not run.status.through)
     text = (
         f"The debugger tried the training's first windows for {report.seconds:.1f} s: "
-        f"{'; '.join(found) or 'no fault found'}{f'; not walked: {left}' if left else ''}."
+        f"{'; '.join(found) or 'no fault found'}{f'; not checked: {left}' if left else ''}."
     )
     return text, True
 
 
-def _failure(why: str, walked: Sequence[StageRun] = ()) -> str:
-    seen = ", ".join(run.stage.label for run in walked)
+def _failure(why: str, checked: Sequence[StageRun] = ()) -> str:
+    seen = ", ".join(run.stage.label for run in checked)
     return (
         f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "
         f"data or settings. AssembledTraining begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."

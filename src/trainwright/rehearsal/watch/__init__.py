@@ -10,7 +10,7 @@ from typing import Any
 import wrapt
 
 from trainwright.look.ending import measure_end
-from trainwright.look.looked import Looked
+from trainwright.look.results import LookResult
 from trainwright.rehearsal.names import NameSeeker
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.recorder import Recorder
@@ -96,7 +96,7 @@ class _Frameworks:
         """The script has ended, with this exception or without one; torch's look knows more of it."""
         if self._torch is None and isinstance(error, Exception):
             facts = self._recorder.watching(measure_end)(error, None)
-            self._recorder.record.looks += [Looked(0, facts, is_end=True)] if facts else []
+            self._recorder.record.looks += [LookResult(0, facts, is_end=True)] if facts else []
 
     def finish(self) -> None:
         """The run is over."""

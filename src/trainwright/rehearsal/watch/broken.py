@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.data.source_cells import find_origin
 from trainwright.core import Place
-from trainwright.rehearsal.record_rows import Broken
+from trainwright.rehearsal.record_parts import Broken
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.source.places import is_users
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trainwright.core import Place
 from trainwright.rehearsal.record import Floats
-from trainwright.rehearsal.record_rows import DrawnAgain
+from trainwright.rehearsal.record_parts import DrawnAgain
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.source.places import is_users, show
 

@@ -16,7 +16,7 @@ from trainwright.adapters.torch.called_model import evaluating
 from trainwright.core.sample import WORST
 from trainwright.rehearsal.readable import TokenDecoder, counted_tokens, mask_of, tokens_of
 from trainwright.rehearsal.record import Integers, Sampled
-from trainwright.rehearsal.record_rows import Generated
+from trainwright.rehearsal.record_parts import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
 from trainwright.rehearsal.watch.state import OuterCall, unwrapped

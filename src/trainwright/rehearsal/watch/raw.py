@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Floats, Integers
-from trainwright.rehearsal.record_rows import RawRows
+from trainwright.rehearsal.record_parts import RawRows
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import scope_of
 

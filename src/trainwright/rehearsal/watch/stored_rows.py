@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Place
-from trainwright.rehearsal.record_rows import Rewritten
+from trainwright.rehearsal.record_parts import Rewritten
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.source.places import is_users, place_of
 

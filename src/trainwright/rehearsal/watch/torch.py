@@ -8,11 +8,11 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
+from trainwright.rehearsal.watch.close_look import watch_closely
 from trainwright.rehearsal.watch.comparisons import LabelsInBatch, watch_comparisons
 from trainwright.rehearsal.watch.files import watch_files
 from trainwright.rehearsal.watch.generated import Generating
 from trainwright.rehearsal.watch.handmade import Functional, Handmade, watch_functional
-from trainwright.rehearsal.watch.looking import watch_closely
 from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers

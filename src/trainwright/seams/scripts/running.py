@@ -23,7 +23,7 @@ from trainwright.core import cells
 from trainwright.errors import UsageError
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.scripts.notebook import asks_for_shell, standing_for, text_of
-from trainwright.seams.source.places import show, walking_module
+from trainwright.seams.source.places import checking_module, show
 
 _INSTALLING = re.compile(
     r"^\s*(sudo\s+)?(\S*python\S*\s+-m\s+)?(uv\s+)?(pip3?|conda|mamba|apt|apt-get|uv|poetry|npm)\s+(\S+\s+)*?"
@@ -45,7 +45,7 @@ def starting(script: str | Path, arguments: Sequence[str], *, module: bool) -> I
     """A function that runs a script as `__main__`, with its own arguments and search path while the context lasts."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_as_program(str(script), arguments, module))
-        stack.enter_context(walking_module(str(script) if module else ""))
+        stack.enter_context(checking_module(str(script) if module else ""))
         if module:
             yield functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
             return

@@ -41,25 +41,25 @@ _UNMISTAKABLE = ("torch", "transformers", "accelerate", "pytorch_lightning", "ke
 # Folders of installed packages, and those in which Hugging Face's libraries keep copies of code that they load.
 _INSTALLED = ("site-packages", "dist-packages", "evaluate_modules", "datasets_modules", "transformers_modules")
 # Folders of the package whose module is being checked, wherever it is installed.
-_walked: tuple[str, ...] = ()
+_checked: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
-def walking_module(module: str) -> Iterator[None]:
+def checking_module(module: str) -> Iterator[None]:
     """Treat the module's package as the user's, wherever it is installed; of Trainwright itself, only the language model.
 
     An empty name or a framework's changes nothing.
     """
-    global _walked
+    global _checked
     top = module.partition(".")[0]
     folders = _folders_of(top) if top and top not in _FRAMEWORKS else ()
-    before = _walked
-    _walked = _LANGUAGE_MODEL if top == "trainwright" else folders
+    before = _checked
+    _checked = _LANGUAGE_MODEL if top == "trainwright" else folders
     _forget_files()
     try:
         yield
     finally:
-        _walked = before
+        _checked = before
         _forget_files()
 
 
@@ -85,7 +85,7 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith("<ipython") or file.startswith("<stdin")
     path = _resolved(file)
-    return path.startswith(_walked) or (
+    return path.startswith(_checked) or (
         not path.startswith((*_LIBRARIES, *_OURS))
         and not any(folder in path for folder in _INSTALLED)
         and not path.startswith(_framework_folders())
@@ -105,7 +105,7 @@ def is_ours(file: str) -> bool:
     if file.startswith("<"):
         return False
     path = _resolved(file)
-    return path.startswith(_OURS) and not path.startswith(_walked)
+    return path.startswith(_OURS) and not path.startswith(_checked)
 
 
 def is_cell(file: str) -> bool:

@@ -186,9 +186,9 @@ class _Reached:
         if _is_users_class(kind):
             self._queue += [k for k in kind.__mro__ if _is_users_class(k)]
         elif not kind.__module__.startswith(_HOLDERS):
-            walked = kind.__module__.startswith("datasets.iterable_dataset")
+            checked = kind.__module__.startswith("datasets.iterable_dataset")
             transforms = list((attributes.get("_format_kwargs") or {}).values())
-            self._queue += list(attributes.values()) if walked else transforms
+            self._queue += list(attributes.values()) if checked else transforms
             self._queue += [v for v in attributes.values() if is_generator(v)]
             return
         self.owners.append(value)

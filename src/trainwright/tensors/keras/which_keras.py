@@ -15,7 +15,7 @@ def version() -> Keras3:
     return _now
 
 
-def walk_version_of(model: Any) -> None:
+def use_version_of(model: Any) -> None:
     """Switch to the Keras version of this model."""
     global _now
     if package_of(model) == "tf_keras":
@@ -32,7 +32,7 @@ def package_of(value: Any) -> str:
     return next((p for p in packages if p in ("keras", "tf_keras")), "")
 
 
-class _Walked:
+class _UsedKeras:
     """The checked Keras, under Keras 3 names."""
 
     def __init__(self, *inner: str) -> None:
@@ -45,8 +45,8 @@ class _Walked:
         return found
 
 
-keras: Any = _Walked()
-ops: Any = _Walked("ops")
+keras: Any = _UsedKeras()
+ops: Any = _UsedKeras("ops")
 
 
 def schedule_changed(schedule: Any, factor: float | None, rate: float | None) -> Any:

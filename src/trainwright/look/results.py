@@ -1,0 +1,47 @@
+"""What a record holds of a look at a training, and a repair that is asked for by what was found there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trainwright.core import Facts, Repair, Rule
+from trainwright.core.rule import load_rules
+from trainwright.core.trial import Outcome, Trial
+from trainwright.look.judging import ask_rule
+
+
+@dataclass(frozen=True)
+class LookResult:
+    """What the close look at a training's first updates has measured."""
+
+    training: int
+    """Its number; 0: it made no update."""
+    facts: dict[type[Facts], Facts]
+    is_end: bool = False
+    """Whether it is a look at the exception that ended the run, or at the step that raised it."""
+    outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    """Of the trials that rules asked for, by the rule's name and the trial's number."""
+    repaired: tuple[str, ...] = ()
+    """What the repairs do that have changed a call of the run, or of the steps that were taken again."""
+    mended: LookResult | None = None
+    """The look at the same steps with a repair of the first fault in force."""
+
+    def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
+        """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
+        cut_off = Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+        return self.outcomes.get((rule.name, number), cut_off)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A repair that is to be in force in a run: of what a rule finds in the facts of a look."""
+
+    rule: str
+    does: str
+    looked: LookResult
+
+    def find(self) -> Repair | None:
+        """The repair, which the rule makes anew."""
+        rules = (rule for rule in load_rules() if rule.name == self.rule)
+        found = (f.repair for rule in rules for f in ask_rule(rule, self.looked.facts, self.looked.answer))
+        return next((repair for repair in found if repair is not None and repair.does == self.does), None)

@@ -22,7 +22,7 @@ def read(monkeypatch) -> list[str]:
 def test_a_test_of_the_exam_depends_on_the_programs_that_it_checks(read) -> None:
     remembered.digest_test(SimpleNamespace(path=ROOT / "exam/tests/test_idioms.py"))
     assert {"exam/idioms/maml_sine.py", "exam/idioms/author_faults.patch", "exam/patches.py"} <= set(read)
-    assert {"tests/helpers/checking.py", "src/trainwright/repaired.py", "constraints.txt"} <= set(read)
+    assert {"tests/helpers/checks.py", "src/trainwright/repaired.py", "constraints.txt"} <= set(read)
 
 
 def test_a_check_depends_on_its_script_and_on_what_the_script_imports_and_on_no_other_script(read) -> None:

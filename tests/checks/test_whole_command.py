@@ -33,7 +33,7 @@ SUCCESSORS = json.loads((ROOT / "exam" / "covers.json").read_text("utf-8"))["suc
 
 @pytest.fixture(scope="module")
 def runs() -> Iterator[Runs]:
-    with Runs({**ENVIRONMENT, "TRAINWRIGHT_REHEARSAL": "true"}) as runs:
+    with Runs(ENVIRONMENT) as runs:
         yield runs
 
 

@@ -365,8 +365,7 @@ class Record(Facts):
     """What was changed in the copy that was run, a line each; empty: the script was run as it is."""
     seconds: float = 0.0
     processor_seconds: float = 0.0
-    """Of the script, with its watchers; and below what these took of it."""
-    watching_seconds: float = 0.0
+    """Of the script, with its watchers."""
     samples: list[Sampled] = field(default_factory=list)
     generated: list[Generated] = field(default_factory=list)
     class_names: dict[Output, tuple[str, ...]] = field(default_factory=dict)

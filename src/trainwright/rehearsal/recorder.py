@@ -92,21 +92,19 @@ class Recorder:
         self._errors: Counter[str] = Counter()
 
     def watching(self, function: F) -> F:
-        """A watcher's function that raises nothing, is not watched itself, and whose time is counted; it returns None
-        where it failed."""
+        """A watcher's function that raises nothing and is not watched itself; it returns None where it failed."""
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             if self.busy:
                 return None
-            self.busy, began = True, time.perf_counter()
+            self.busy = True
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # a watcher's own: counted, never the script's
                 self._count_error(function, error)
             finally:
                 self.busy = False
-                self.record.watching_seconds += time.perf_counter() - began
             return None
 
         return watched  # type: ignore[return-value]

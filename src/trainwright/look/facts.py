@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
 import torch
 
 from trainwright.adapters.torch import forward_probes
@@ -159,17 +160,33 @@ def _replay_loss(record: StepRecord, probe: CalledModel) -> float | None:
     return float(own) if own is not None else None
 
 
-def add_second_step(facts: Held, measured: Measured) -> None:
-    """At the second update's first backward pass: what of the first gradient is still there; of several optimizers each has
-    a moment of its own."""
-    if len(measured.optimizers) > 1:
-        return
-    held = (
-        {id(p) for group in measured.optimizers[0].param_groups for p in group["params"]} if measured.optimizers else {}
-    )
+def keep_left_gradients(measured: Measured) -> None:
+    """Before a backward pass of the second update: keep what is left of gradients; of several optimizers each has a moment of
+    its own."""
+    measured.left = _gradients_held(measured) if len(measured.optimizers) == 1 else None
+
+
+def is_left_known(facts: Held) -> bool:
+    """Whether it is known what the second update's gradients hold of the first's."""
+    gradients = facts.get(GradientFacts)
+    return not isinstance(gradients, GradientFacts) or gradients.leftover_ratio is not None
+
+
+def _gradients_held(measured: Measured) -> dict[str, Any]:
+    held = {id(p) for group in measured.optimizers[0].param_groups for p in group["params"]}
     names = {name for name, parameter in measured.model.named_parameters() if id(parameter) in held}
-    now = {name: gradient for name, gradient in gradients_now(measured.model).items() if name in names}
-    both = [(now[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in now]
+    return {name: gradient for name, gradient in gradients_now(measured.model).items() if name in names}
+
+
+def add_second_step(facts: Held, measured: Measured) -> None:
+    """Behind it: how much of the first gradient it has added to. One that adds nothing to them is another optimizer's."""
+    left, measured.left = measured.left, None
+    if left is None:
+        return
+    now = _gradients_held(measured)
+    if now.keys() == left.keys() and all(np.array_equal(now[name], left[name]) for name in now):
+        return
+    both = [(left[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in left]
     norm = sum(float((before * before).sum()) for _, before in both)
-    left = sum(float((after * before).sum()) for after, before in both) / norm if norm else 0.0
-    change(facts, GradientFacts, leftover_ratio=left)
+    ratio = sum(float((after * before).sum()) for after, before in both) / norm if norm else 0.0
+    change(facts, GradientFacts, leftover_ratio=ratio)

@@ -31,7 +31,13 @@ from trainwright.look.called import (
     note_trained,
 )
 from trainwright.look.evaluation import Evaluating
-from trainwright.look.facts import add_other_batch, add_second_step, measure_first_step
+from trainwright.look.facts import (
+    add_other_batch,
+    add_second_step,
+    is_left_known,
+    keep_left_gradients,
+    measure_first_step,
+)
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
@@ -118,14 +124,17 @@ class Looking:
         """A backward pass begins."""
         look = self.look
         look.replay.backwards += 1
-        if look.phase == Phase.SECOND and not look.has_passed("backward") and look.measured is not None:
+        if look.phase == Phase.SECOND and look.measured is not None and not is_left_known(look.facts):
             with quiet():
-                add_second_step(look.facts, look.measured)
+                keep_left_gradients(look.measured)
         if look.phase in (Phase.FIRST, Phase.SECOND) and look.gates is not None:
             look.gates.begin_backward()
 
     def end_backward(self) -> None:
         """A backward pass has ended."""
+        if self.look.phase == Phase.SECOND and self.look.measured is not None:
+            with quiet():
+                add_second_step(self.look.facts, self.look.measured)
         if self.look.phase in (Phase.FIRST, Phase.SECOND) and self.look.gates is not None:
             self.look.gates.end_backward()
 

@@ -52,6 +52,8 @@ class Measured:
     """As the first step used them."""
     suspects: dict[str, Any] = field(default_factory=dict)
     """Trained weights with equal rows, by name."""
+    left: dict[str, Any] | None = None
+    """The gradients of what its optimizer holds when a backward pass of the second update begins."""
     model: Any = None
     tokenizer: Any = None
 

@@ -321,7 +321,7 @@ def test_lines_of_other_cells_are_found():
 def test_a_notebook_shows_the_report(tmp_path):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    paths = f"import sys; sys.path += [{str(Path(__file__).parent)!r}]\n"
+    paths = f"import sys; sys.path += [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[2])!r}]\n"
     loader = f"{paths}from test_api import digits\nfrom torch.utils.data import DataLoader\nloader = DataLoader(digits(), batch_size=32)"
     cells = [CELLS[0], loader, *CELLS[1:], "report", "print(report)"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])

@@ -18,6 +18,7 @@ from torch import nn
 
 from trainwright.adapters.script_end.refused_calls import refused_in
 from trainwright.adapters.torch.batches import POOLED
+from trainwright.core import Seam
 from trainwright.look.called import (
     LiveOptimizers,
     Several,
@@ -243,6 +244,7 @@ class Looking:
         repairs = self.repairing.list_step() if self._is_repaired() else []
         if self._is_repaired():
             self.repairing.mend_parts(look.model, self.optimizers.list_live())
+            look.replay.active.kept += [one for one in repairs if one.seam not in (Seam.TRAINER, Seam.OPTIMIZER)]
         look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
         look.graph = RunGraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()

@@ -23,7 +23,7 @@ from trainwright.adapters.torch.constant import JudgedLosses, answers_to
 from trainwright.adapters.torch.optimizer import peak_rates
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
-from trainwright.look.observers import RunObserver, original
+from trainwright.look.observers import Leaving, RunObserver, original
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
@@ -107,7 +107,8 @@ class Replay:
         """A module is called in a later update."""
         if self._is_over or self.tape is not None or not any(module is root for root in self._roots):
             return
-        if not has_mode_on_top():
+        # What keeps repairs in force lies below, and is in force when the step is made again.
+        if isinstance(torch.overrides._get_current_function_mode(), Leaving) or not has_mode_on_top():
             self.tape = Tape()
             self._observer = RunObserver(self._model, self._roots, tape=self.tape)
             self._observer.__enter__()

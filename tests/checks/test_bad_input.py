@@ -265,7 +265,7 @@ def test_a_script_without_a_training(tmp_path, script):
 def test_a_script_that_ends_itself(tmp_path, script):
     done = command(tmp_path, "check", script("import sys\nsys.exit('no data')"), status=2)
     said = " ".join(done.stdout.split())
-    assert "The script did not reach its training: it calls sys.exit('no data'), so nothing was checked" in said
+    assert "The script did not reach its training: it ends itself, saying 'no data', so nothing was checked" in said
 
 
 def test_an_interruption_before_training(tmp_path, script):

@@ -233,7 +233,6 @@ def test_an_exception_that_the_script_catches_gets_no_word(tmp_path: Path, serve
         "{}['loss']\n",
         "assert sys.argv[1:], 'which data?'\n",
         'open("nowhere.csv")\n',
-        "sys.exit(3)\n",
         """
 class Net(nn.Module):
     def __init__(self):

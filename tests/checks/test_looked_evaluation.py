@@ -13,6 +13,7 @@ from trainwright.core import Severity
 from trainwright.look_findings import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.stages import EvaluationFacts
+from twins import write_script
 
 TESTS = Path(__file__).parents[1]
 FAULTY = [
@@ -67,7 +68,7 @@ def server() -> Iterator[Server]:
 
 @pytest.mark.parametrize("script", [*FAULTY, *SOUND])
 def test_an_evaluations_faults_are_named_by_the_run(script: str, server: Server) -> None:
-    path = TESTS / script
+    path = write_script(TESTS / script)
     with Rehearsal(path.name, seconds=30, folder=path.parent, server=server) as rehearsal:
         record = rehearsal.wait()
     assert not record.ended.own_error and not record.watcher_errors, record.watcher_errors

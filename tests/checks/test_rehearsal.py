@@ -120,7 +120,8 @@ def test_a_process_that_dies_is_an_observation(here: Path) -> None:
 
 def test_a_script_that_leaves_by_itself_is_recorded(here: Path) -> None:
     record = rehearse(write(here, "import os\nif os.fork():\n    os.wait()\n    os._exit(3)\nos._exit(0)\n"))
-    assert record.ended.failure is not None and record.ended.failure.message == "3" and record.ended.status is None
+    assert record.ended.hindrance == "it ends itself, with status 3"
+    assert record.ended.failure is None and record.ended.status is None
 
 
 SETTING = """

@@ -51,7 +51,7 @@ def test_a_command_line_that_is_refused_is_no_broken_script() -> None:
     assert not review(recorder.record).findings
     left = Recorder()
     _note_end(SystemExit("no data"), left, KeptAway())
-    assert left.record.ended.failure is None and left.record.ended.hindrance == "it calls sys.exit('no data')"
+    assert left.record.ended.failure is None and left.record.ended.hindrance == "it ends itself, saying 'no data'"
     trained = Recorder()
     trained.record.updates = 5
     _note_end(SystemExit(2), trained, KeptAway())

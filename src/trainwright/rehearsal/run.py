@@ -230,7 +230,8 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
     elif isinstance(error, SystemExit):
         if error.code and not recorder.record.updates and (error.code == WRONG_USAGE or _raised(error) is error):
             refused = "it refuses its arguments, as it says on its error output"
-            ended.hindrance = refused if error.code == WRONG_USAGE else f"it calls sys.exit({error.code!r})"
+            how = f"with status {error.code}" if isinstance(error.code, int) else f"saying {error.code!r}"
+            ended.hindrance = refused if error.code == WRONG_USAGE else f"it ends itself, {how}"
         elif error.code not in (None, 0):
             caught, exit_ = _raised(error), Failure(type="SystemExit", message=str(error.code), where=None)
             ended.failure = failure_told(caught) if caught is not None and caught is not error else exit_

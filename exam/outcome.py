@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainwright.rehearsal.record import Record
-from trainwright.review._numbers import direction_of, series_of
-from trainwright.review._rows import PLAINEST, AnsweredRows, evaluated_rows, trained_rows
+from trainwright.review.numbers import direction_of, series_of
+from trainwright.review.rows import PLAINEST, AnsweredRows, evaluated_rows, trained_rows
 
 # A difference says something if it is larger than that between runs of one kind, and than this: of a score, and of a
 # loss as a share of it. As in the exam since its first draw.

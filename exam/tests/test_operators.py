@@ -10,7 +10,7 @@ import pytest
 from exam.operators import OPERATORS
 from exam.programs import programs
 from exam.source import Source
-from trainwright.core.rule import load_rules
+from trainwright.registry import load_rules
 
 # Lines that one fault may take away and add: a loop's body that moves is the longest.
 MOST_LINES = 40

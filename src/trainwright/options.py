@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.core.finding import Finding
-from trainwright.core.rule import load_rules
 from trainwright.errors import UsageError
+from trainwright.registry import load_rules
 
 DEFAULT_BUDGET = 120.0
 DEVICES = ("auto", "cpu")

@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.adapters.script_end.raised import failure_in
-from trainwright.causes import with_causes_first, with_known_remedy
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import Report
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
-from trainwright.library_warnings import judged, with_warnings
+from trainwright.judging.causes import with_causes_first, with_known_remedy
+from trainwright.judging.library_warnings import judged, with_warnings
+from trainwright.judging.looks import UNSEEN_EVALUATION, judge_looks, with_training
+from trainwright.judging.refuted import learns, name_errors, without_refuted
+from trainwright.judging.repaired import RunAgain, is_mendable, judge_repaired
 from trainwright.look.results import Wanted
-from trainwright.look_findings import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.options import Options
-from trainwright.refuted import learns, name_errors, without_refuted
 from trainwright.rehearsal.in_place import has_computed_elsewhere, may_fork
 from trainwright.rehearsal.process import Forking, Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.request import Work
 from trainwright.rehearsal.run import INTERRUPTED
-from trainwright.repaired import RunAgain, is_mendable, judge_repaired
-from trainwright.review._marks import tell_marks
-from trainwright.review._review import review
-from trainwright.review._sheet import sheet_of
-from trainwright.review._verdict import verdict_of, verdicts
+from trainwright.review.marks import tell_marks
+from trainwright.review.review import review
+from trainwright.review.sheet import sheet_of
+from trainwright.review.verdict import verdict_of, verdicts
 from trainwright.seams.devices.memory_owners import hides_cause
 from trainwright.seams.processes import Exchange, position, starter
 from trainwright.stages import BatchFacts

@@ -7,7 +7,7 @@ import pytest
 from tests.checks.test_looked import server
 from trainwright.core import Severity
 from trainwright.core.report import Report
-from trainwright.look_findings import judge_looks
+from trainwright.judging.looks import judge_looks
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record

@@ -10,7 +10,7 @@ import pytest
 from exam.covers import _announced
 from exam.programs import ENVIRONMENT
 from trainwright.core import Severity
-from trainwright.look_findings import judge_looks
+from trainwright.judging.looks import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.stages import EvaluationFacts
 from twins import write_script

@@ -8,11 +8,11 @@ import pytest
 
 from tests.checks.test_looked import server
 from trainwright.core import Finding, Outcome, Severity
+from trainwright.judging.looks import judge_looks
+from trainwright.judging.repaired import judge_repaired
 from trainwright.look.results import Wanted
-from trainwright.look_findings import judge_looks
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.repaired import judge_repaired
 
 __all__ = ["server"]
 

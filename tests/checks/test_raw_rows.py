@@ -6,7 +6,7 @@ import pytest
 
 from trainwright.core.sheet import Row
 from trainwright.rehearsal.process import Rehearsal
-from trainwright.review._sheet import sheet_of
+from trainwright.review.sheet import sheet_of
 
 TABLE = """
 import numpy as np

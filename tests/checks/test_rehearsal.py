@@ -18,8 +18,8 @@ from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Imported
 from trainwright.rehearsal.request import KERNEL, PYTHON, Progress
-from trainwright.review._review import review
-from trainwright.review._verdict import verdict_of
+from trainwright.review.review import review
+from trainwright.review.verdict import verdict_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rehearsed"
 SAVING = """

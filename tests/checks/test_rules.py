@@ -12,8 +12,8 @@ from rule_pages import as_markdown
 from trainwright import rules
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report
-from trainwright.core.rule import load_rules
 from trainwright.core.stage import Stage
+from trainwright.registry import load_rules
 from twins import find_scripts
 
 INSTALLED = importlib.util.find_spec("lightning") is not None

@@ -14,9 +14,9 @@ from exam.programs import ENVIRONMENT
 from trainwright.core import Severity
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.report.sheet import brief
-from trainwright.review._review import review
-from trainwright.review._sheet import sheet_of
-from trainwright.review._verdict import verdict_of
+from trainwright.review.review import review
+from trainwright.review.sheet import sheet_of
+from trainwright.review.verdict import verdict_of
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "seen").glob("*.py"))
 IMPORTED = ["torch", "sklearn.metrics", "transformers", "accelerate", "lightning"]

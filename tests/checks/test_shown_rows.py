@@ -14,7 +14,7 @@ from trainwright.core.sample import MASKED, PADDING, SPECIAL
 from trainwright.core.sheet import Sheet
 from trainwright.rehearsal.process import Rehearsal
 from trainwright.report import html
-from trainwright.review._sheet import sheet_of
+from trainwright.review.sheet import sheet_of
 
 TOKENIZER = """
 from tokenizers import Tokenizer, models, pre_tokenizers, processors

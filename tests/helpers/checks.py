@@ -12,8 +12,9 @@ from typing import Any
 from running import run
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report, from_dict
-from trainwright.core.rule import Rule, load_rules
+from trainwright.core.rule import Rule
 from trainwright.core.stage import Stage
+from trainwright.registry import load_rules
 from twins import write_script
 
 _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")

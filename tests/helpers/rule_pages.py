@@ -8,8 +8,9 @@ import re
 import textwrap
 from pathlib import Path
 
-from trainwright.core.rule import Rule, load_rules
+from trainwright.core.rule import Rule
 from trainwright.core.stage import Stage
+from trainwright.registry import load_rules
 from twins import write_script
 
 # A longer difference between a rule's bad and good script is not shown as an example.

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors", "timing"},
     "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core", "timing"},
     # Fills the stages' facts from a real step, with what the adapters measure of one.
-    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "core", "timing"},
+    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "registry", "core", "timing"},
     # The script's own run, in a process of its own; it knows no rule and no report.
     # Where a row came from is found as in the check.
     "rehearsal": {
@@ -69,16 +69,17 @@ MAY_IMPORT = {
         "look.results",
         "rehearsal.told",
         "probes",
+        "registry",
         "core",
     },
     # Edits are made from where things were written.
-    "fixes": {"fixes", "seams.source", "core", "errors"},
+    "fixes": {"fixes", "seams.source", "registry", "core", "errors"},
     # What the words of a command name; nothing of the check is loaded for that.
     "start": {"start", "errors"},
     # What is known of an error's text, for errors that nothing explains.
-    "report": {"report", "frameworks.messages", "core"},
-    "options": {"core", "errors"},
-    "explain": {"explain", "frameworks", "core"},
+    "report": {"report", "frameworks.messages", "registry", "core"},
+    "options": {"registry", "core", "errors"},
+    "explain": {"explain", "frameworks", "registry", "core"},
     # A script's check for others: it runs the check, and edits nothing.
     "bundle": {
         "bundle",
@@ -90,24 +91,24 @@ MAY_IMPORT = {
         "errors",
         "__version__",
     },
-    "causes": {"core", "frameworks.messages"},
-    "refuted": {"core", "rehearsal.record"},
-    "library_warnings": {"core", "frameworks", "stages"},
-    "look_findings": {"core", "rehearsal.record", "look.judging", "look.results", "stages"},
-    "repaired": {
-        "core",
-        "look_findings",
+    # What the rules and questions find in a record, and the report of it.
+    "judging": {
+        "judging",
         "rehearsal.record",
         "look.judging",
         "look.results",
         "review",
+        "frameworks",
         "stages",
         "adapters.script_end",
+        "registry",
+        "core",
     },
+    # Loads all rules and questions, by the names of their folders.
+    "registry": {"core"},
     "errors": set(),
     "console": set(),
     "timing": set(),
-    "lm": {"trainwright_lm"},
     # A package of its own, beside trainwright: it uses the public API, and what that returns.
     "trainwright_lm": {"trainwright_lm", "errors", "core.Report", "core.Stage", "core.StageRun", "core.Status"},
 }
@@ -245,10 +246,8 @@ def test_imports_go_one_way(path: Path) -> None:
 
 
 def test_the_language_model_is_loaded_for_its_command_alone() -> None:
-    """Which cli.py names in a string; lm.py is its former name."""
-    assert [name_of(p) for p in MODULES if p.is_relative_to(ROOT) for n in imports(p) if "trainwright_lm" in n] == [
-        "lm"
-    ]
+    """Which cli.py names in a string."""
+    assert not [name_of(p) for p in MODULES if p.is_relative_to(ROOT) for n in imports(p) if "trainwright_lm" in n]
 
 
 def folder_of(name: str) -> str:

@@ -8,7 +8,7 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import DrawnAgain
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.dense_rows import DenseRows
-from trainwright.review.apart_transforms import apart_transforms
+from trainwright.review.questions.apart_transforms import apart_transforms
 
 RANDOM = np.random.default_rng(0)
 

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from trainwright.core.rule import load_rules
 from trainwright.explain.answer import closest, explain
 from trainwright.explain.complaints import COMPLAINTS, QUESTIONS, complaint_of
+from trainwright.registry import load_rules
 
 # What people write, and a rule that must be among those named.
 SAID = {

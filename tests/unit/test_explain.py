@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from trainwright.core.rule import knowing, load_rules
 from trainwright.explain.answer import explain, mentioning, near
+from trainwright.registry import knowing, load_rules
 
 
 def answer(question: str) -> tuple[bool, str]:

@@ -2,7 +2,7 @@
 
 from trainwright.core import Finding, Place, Severity
 from trainwright.core.sheet import CLASSES, PIECES, SCORES, WEIGHTS, Row, Sheet
-from trainwright.review._marks import tell_marks
+from trainwright.review.marks import tell_marks
 
 WHERE = Place("train.py", 31)
 

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from trainwright.core.quotations import fixed_length
-from trainwright.core.rule import load_rules
 from trainwright.explain.answer import HANDFUL, ranked
 from trainwright.frameworks.messages import best, load_messages, matches
 from trainwright.frameworks.messages.known import KnownMessage, read_entries
+from trainwright.registry import load_rules
 
 ENTRIES = load_messages()
 TEXTS = [(known, text) for known in ENTRIES for text in known.texts]

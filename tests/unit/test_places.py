@@ -18,7 +18,7 @@ def test_both_packages_are_ours(file: str, module: str) -> None:
         assert is_ours(file) and not is_users(file)
 
 
-@pytest.mark.parametrize("module", ["trainwright", "trainwright.lm", "trainwright_lm.cli"])
+@pytest.mark.parametrize("module", ["trainwright", "trainwright_lm.cli"])
 def test_a_language_model_that_is_checked_is_the_users(module: str) -> None:
     """`trainwright check -m trainwright lm train data --out run`."""
     with checking_module(module):

@@ -6,7 +6,7 @@ import pytest
 
 from records import classifier, parameters
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Verdict
-from trainwright.refuted import without_refuted
+from trainwright.judging.refuted import without_refuted
 from trainwright.rehearsal.record import Number, Record, Training
 from trainwright.rehearsal.record_parts import Ended
 

@@ -11,7 +11,7 @@ from trainwright.core.verdict import Verdict
 from trainwright.options import Options
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.run import _note_end
-from trainwright.review._review import review
+from trainwright.review.review import review
 from trainwright.seams.isolation.tally import KeptAway
 from trainwright.start.launchers import understood
 from trainwright.start.program import Program

@@ -9,8 +9,8 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
+from trainwright.judging.looks import UNSEEN_EVALUATION
 from trainwright.look.results import LookResult
-from trainwright.look_findings import UNSEEN_EVALUATION
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
@@ -199,8 +199,8 @@ def replace_end(record: Record, failure: Failure) -> Record:
 
 def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypatch: pytest.MonkeyPatch, judge) -> None:
     piece = PIECES.row(what="evaluated", times=5, first_update=0, last_update=80, how="", where=Place("train.py", 95))
-    monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: (piece,))
+    monkeypatch.setattr("trainwright.review.sheet.pieces", lambda record: (piece,))
     rows = {run.stage: run.why for run in judge(regressor()).stages}
     assert rows[Stage.EVALUATION] == "the rehearsal evaluated 5 times at train.py:95"
-    monkeypatch.setattr("trainwright.review._sheet.pieces", lambda record: ())
+    monkeypatch.setattr("trainwright.review.sheet.pieces", lambda record: ())
     assert {run.stage: run.why for run in judge(regressor()).stages}[Stage.EVALUATION] == UNSEEN_EVALUATION

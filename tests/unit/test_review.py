@@ -27,7 +27,7 @@ from records import (
     regressor,
 )
 from trainwright.core import Failure, Finding, Place, Proof, Severity, Shown, Stage, Verdict
-from trainwright.core.rule import load_rules
+from trainwright.registry import load_rules
 from trainwright.rehearsal.record import (
     Best,
     Drawn,
@@ -44,12 +44,12 @@ from trainwright.rehearsal.record import (
     Update,
 )
 from trainwright.rehearsal.record_parts import Broken
-from trainwright.review import _verdict
-from trainwright.review._review import ask, review
-from trainwright.review._rows import evaluated_rows, held_out_rows
-from trainwright.review._scores import Score, tell
-from trainwright.review._sheet import sheet_of
-from trainwright.review._verdict import verdict_of, verdicts
+from trainwright.review import verdict
+from trainwright.review.review import ask, review
+from trainwright.review.rows import evaluated_rows, held_out_rows
+from trainwright.review.scores import Score, tell
+from trainwright.review.sheet import sheet_of
+from trainwright.review.verdict import verdict_of, verdicts
 
 QUESTIONS = {one.name: one for one in load_rules() if one.stage == Stage.REHEARSAL}
 
@@ -1134,5 +1134,5 @@ def test_a_training_of_many_at_one_line_is_no_part_of_its_own(
     ]
     first = Verdict(shown=Shown.DOES_NOT_LEARN, why="")
     found = [(one, first if one.number == 1 else learns) for one in record.trainings]
-    monkeypatch.setattr(_verdict, "verdicts", lambda record: found)
-    assert _verdict._with_trainings(record, learns).shown == expected
+    monkeypatch.setattr(verdict, "verdicts", lambda record: found)
+    assert verdict._with_trainings(record, learns).shown == expected

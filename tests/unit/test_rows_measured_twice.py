@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from records import UPDATES, add_calls, empty, of_classes, of_values
-from trainwright.core.rule import load_rules
+from trainwright.registry import load_rules
 from trainwright.rehearsal.record import LabelKind, Output, Record
 from trainwright.rehearsal.record_parts import RawRows
-from trainwright.review._review import ask
+from trainwright.review.review import ask
 
 QUESTION = next(one for one in load_rules() if one.name == "rows-measured-twice")
 

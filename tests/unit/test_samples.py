@@ -25,7 +25,7 @@ from trainwright.rehearsal.told import MOST_SAMPLES, told
 from trainwright.rehearsal.watch.generated import real_tokens
 from trainwright.report import html, terminal
 from trainwright.report.samples import brief_rows, visible
-from trainwright.review._sheet import sheet_of
+from trainwright.review.sheet import sheet_of
 
 THREE = Output(LabelKind.CLASSES, 3)
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "good", "bad", "film", "a", "very", "the", "end", "was", "not")

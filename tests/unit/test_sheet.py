@@ -33,7 +33,7 @@ from trainwright.rehearsal.record import (
 from trainwright.report import html, terminal
 from trainwright.report import json as as_json
 from trainwright.report.curves import blocks, lines
-from trainwright.review._sheet import sheet_of
+from trainwright.review.sheet import sheet_of
 
 DIGITS = Output(LabelKind.CLASSES, 3)
 PRICES = Output(LabelKind.NUMBERS, 2)

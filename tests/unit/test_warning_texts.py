@@ -17,9 +17,9 @@ from torch.utils.data import DataLoader, IterableDataset, random_split
 from transformers import AutoModelForCausalLM, BertConfig, PreTrainedTokenizerFast
 
 from trainwright.core.finding import LibraryWarning
-from trainwright.core.rule import load_rules
 from trainwright.frameworks.warning_texts import HARMLESS, KNOWN
-from trainwright.library_warnings import judged
+from trainwright.judging.library_warnings import judged
+from trainwright.registry import load_rules
 from trainwright.seams.listening.hearing import Hearing, heard_by
 
 metrics = pytest.importorskip("sklearn.metrics")

@@ -1,10 +1,9 @@
-"""Rules: their declaration, and how the rules folder becomes the table of rules."""
+"""Rules: their declaration."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import re
 import types
 import typing
@@ -15,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from trainwright.core.finding import Finding, Severity
-from trainwright.core.quotations import fixed_length, flat, quoted_in
 from trainwright.core.stage import Facts, Stage
 from trainwright.core.trial import Outcome, Trial
 
@@ -167,61 +165,3 @@ def _read_pages(file: Path) -> dict[str, str]:
     """The pages in a file, by their rules' codes: each is a heading "## TW101 name: title." with its text."""
     text = file.read_text("utf-8") if file.exists() else ""
     return {page.split(" ", 1)[0]: page.strip() for page in re.split(r"^## ", text, flags=re.MULTILINE) if page}
-
-
-@cache
-def load_rules() -> tuple[Rule, ...]:
-    """All rules in `trainwright.rules`, and the questions in `trainwright.review`, ordered by code. The folders are the
-    registry.
-
-    Raises:
-        RuleError: if a module declares no rule, a rule is in another stage's folder, or a code occurs twice.
-    """
-    found: dict[str, Rule] = {}
-    for name in _modules():
-        module = importlib.import_module(name)
-        declared = [v for v in vars(module).values() if isinstance(v, Rule) and v.module == name]
-        if not declared:
-            raise RuleError(f"{name} declares no rule.")
-        for one in declared:
-            folder = "review" if one.stage == Stage.REHEARSAL else f"rules.{one.stage.label}"
-            if name.rpartition(".")[0] != f"trainwright.{folder}":
-                raise RuleError(f"{one.code} {one.name} must be in {folder.replace('.', '/')}/")
-            if one.code in found:
-                raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
-            found[one.code] = one
-    return tuple(sorted(found.values(), key=lambda one: int(one.code[2:])))
-
-
-def _modules() -> Iterator[str]:
-    """The modules that declare a rule."""
-    rules = importlib.import_module("trainwright.rules")
-    for info in pkgutil.walk_packages(rules.__path__, "trainwright.rules."):
-        if not info.ispkg and info.name.count(".") == 3:
-            yield info.name
-    review = importlib.import_module("trainwright.review")
-    for info in pkgutil.iter_modules(review.__path__, "trainwright.review."):
-        if not info.ispkg and not info.name.rpartition(".")[2].startswith("_"):
-            yield info.name
-
-
-def knowing(text: str) -> list[Rule]:
-    """Rules whose page quotes part of this error text, those with the longest quotation first."""
-    return [rule for _, rule in quoting(text)]
-
-
-def quoting(text: str) -> list[tuple[int, Rule]]:
-    """Rules whose page quotes part of this text, with the number of fixed characters quoted, the highest first."""
-    wanted = flat(text)
-    found: dict[str, tuple[int, Rule]] = {}
-    for quotation, rule in _quotations():
-        if quoted_in(quotation, wanted):
-            found[rule.code] = max(
-                found.get(rule.code, (0, rule)), (fixed_length(quotation), rule), key=lambda one: one[0]
-            )
-    return sorted(found.values(), key=lambda one: -one[0])
-
-
-@cache
-def _quotations() -> tuple[tuple[str, Rule], ...]:
-    return tuple((quotation, rule) for rule in load_rules() for quotation in rule.quotations)

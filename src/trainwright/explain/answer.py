@@ -11,12 +11,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from trainwright.core.rule import Rule, load_rules, quoting
+from trainwright.core.rule import Rule
 from trainwright.explain.complaints import complaint_of
 from trainwright.explain.pasted import Frame, Raised, raised, users_frame
 from trainwright.explain.shown import page, table, titles
 from trainwright.frameworks.messages import Match, matches
 from trainwright.frameworks.messages.known import KnownMessage
+from trainwright.registry import load_rules, quoting
 
 # Pages and paragraphs of one answer; further rules are only named.
 HANDFUL = 5

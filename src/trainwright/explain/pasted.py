@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from trainwright.core.quotations import plain
+
 # Of a log, the end is read.
 MOST_LINES = 5000
 # Of what follows the exception's line, this much is taken as its message: TensorFlow names the cause below a long stack.
@@ -55,7 +57,6 @@ _ASSERTION = re.compile(r"\bAssertion .+ failed")
 _PREFIX = re.compile(r"^(?:\[rank\d+\]: ?|> ?)")
 # Colab links each file of a notebook's traceback.
 _LINK = re.compile(r"^\[(?P<file>[^\]]+)\]\(https?://[^)]*\)")
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|[\\/]lib(?:64)?[\\/]python\d|[\\/]Lib[\\/]|[\\/](?:bin|Scripts)[\\/][\w.-]+$|^<(?!ipython|stdin)"
 )
@@ -89,7 +90,7 @@ def users_frame(found: list[Raised]) -> Frame | None:
 
 
 def _lines(text: str) -> list[str]:
-    lines = _COLOR.sub("", text).replace("\r", "\n").split("\n")[-MOST_LINES:]
+    lines = plain(text).replace("\r", "\n").split("\n")[-MOST_LINES:]
     return textwrap.dedent("\n".join(_LINK.sub(r"\g<file>", _PREFIX.sub("", line)) for line in lines)).split("\n")
 
 

@@ -10,7 +10,8 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core.rule import Rule, load_rules
+from trainwright.core.rule import Rule
+from trainwright.registry import load_rules
 
 
 def page(rule: Rule) -> RenderableType:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from trainwright.core import Finding, Severity, Stage
 from trainwright.core.report import Report
-from trainwright.core.rule import Rule, load_rules
+from trainwright.core.rule import Rule
 from trainwright.fixes.edits import edited, edits_of, fitting
+from trainwright.registry import load_rules
 
 CheckAgain = Callable[[Mapping[str, str]], Report | str]
 """Checks with the given texts in place of files, by resolved path; returns the report, or why there is none."""

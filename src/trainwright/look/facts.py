@@ -45,7 +45,7 @@ def add_other_batch(measured: Measured, facts: Held, inputs: Mapping[str, Any]) 
     with tolerated():
         probe = replace(measured.probe, other={k: v for k, v in inputs.items() if k in measured.probe.inputs})
         if (base := probe.answer(probe.inputs)) is not None:
-            change(facts, ForwardFacts, **forward_probes._other_inputs(probe, base, rows_of(probe.inputs)))
+            change(facts, ForwardFacts, **forward_probes.answer_other_inputs(probe, base, rows_of(probe.inputs)))
 
 
 def measure_first_step(look: Look, looking: Trainings) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from trainwright.core import Facts, Finding, Proof, Rule, Severity, Stage
-from trainwright.core.rule import load_rules
 from trainwright.core.trial import Outcome, Trial
+from trainwright.registry import load_rules
 from trainwright.stages import LearningFacts, SetupFacts
 
 Held = Mapping[type[Facts], Facts]

@@ -1,7 +1,7 @@
 """Looks closely at the first two updates of each training, as they happen: when to begin, what to keep, when to leave.
 
 The observers of a step stand from the first call of a model with gradients until its optimizers step; what a second update shows
-is noted at its begin. The doors of the run (`rehearsal/watch/looking.py`) call this. No call of the script is repeated, but for
+is noted at its begin. The doors of the run (`rehearsal/watch/close_look.py`) call this. No call of the script is repeated, but for
 the probes of the forward pass, which leave weights, buffers, modes and random numbers as they were.
 """
 
@@ -42,6 +42,7 @@ from trainwright.look.facts import (
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
+from trainwright.look.results import MOST_LOOKS
 from trainwright.look.state import Look, Phase, Watched
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
@@ -49,8 +50,6 @@ from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.seams.torch.gates import Gates
 
-# Trainings of a script that are looked at.
-MOST_LOOKS = 4
 # Micro-batches, or calls before a loss (a policy that plays), after which a look waits for the next update, so many times.
 MOST_DRAWS, MOST_CALLS, MOST_TRIES = 256, 32, 4
 MOST_RATES = 20_000

@@ -26,7 +26,7 @@ from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding
 from trainwright.look.judging import MOST_REPAIRS, first_fault, judge_facts
-from trainwright.look.results import LookResult
+from trainwright.look.results import MOST_LOOKS, LookResult
 from trainwright.look.trials import Outcomes, Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
 from trainwright.seams.failures.repair_log import was_made
@@ -48,8 +48,8 @@ from trainwright.stages import (
 from trainwright.stages.learning import FEWEST_UPDATES
 from trainwright.tensors.keras.which_keras import use_version_of
 
-# Trainings of a script that are looked at, and the values of a model of which copies are kept.
-MOST_LOOKS, MOST_VALUES = 4, 100_000_000
+# The values of a model of which copies are kept.
+MOST_VALUES = 100_000_000
 # For one measurement, for reading rows of a set, and for all looks together.
 STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 40.0, 1.0, 120.0
 EVALUATED_BATCHES = 2

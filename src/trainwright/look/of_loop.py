@@ -31,8 +31,6 @@ from trainwright.seams.listening.seen import seen
 from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.processes import Position
 from trainwright.seams.source.places import is_ours
-from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
-from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.seams.torch.marks import Mark, comparison_of
 from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages import Comparison, EvaluationFacts, RankFacts, SetupFacts
@@ -83,8 +81,6 @@ class LoopTraining:
             words=LOOP if accelerator is None else WITH_ACCELERATE,
             call="training loop",
             places=_find_places(look, optimizers, schedules),
-            misspelled=misspelled_methods(user_scopes(), found.modules),
-            undefined=undefined_names(),
             model_class=type(look.roots[0]).__name__ if look.roots else "",
             loads_checkpoint=any(m in found.loadings for m in model.modules()),
             idle=idle_settings(m for m in look.roots if m not in found.loadings),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trainwright.core import Facts, Repair, Rule
-from trainwright.core.rule import load_rules
 from trainwright.core.trial import Outcome, Trial
 from trainwright.look.judging import ask_rule
+from trainwright.registry import load_rules
+
+# Trainings of a script that are looked at.
+MOST_LOOKS = 4
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from trainwright.look.sets import note_sets
 from trainwright.look.state import Look, Trainings
 from trainwright.probes.forward import units_equal
 from trainwright.seams.listening.seen import seen
+from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
+from trainwright.seams.source.undefined_names import undefined_names
 from trainwright.stages import BatchFacts, ForwardFacts, OptimizerFacts, SetupFacts
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
@@ -31,7 +33,11 @@ def measure_update(look: Look, looking: Trainings, *, is_made: bool = True) -> N
         is_made: False: the script stopped before it.
     """
     optimizers = look.passed.optimizers or looking.optimizers.list_live()
-    look.facts[SetupFacts] = looking.kind.measure_setup(look, optimizers, _schedules(look))
+    look.facts[SetupFacts] = replace(
+        looking.kind.measure_setup(look, optimizers, _schedules(look)),
+        misspelled=misspelled_methods(user_scopes(), seen().modules),
+        undefined=undefined_names(),
+    )
     look.batches = length(look.loader) or 0
     _measure_batch(look, looking)
     note_sets(look, looking)

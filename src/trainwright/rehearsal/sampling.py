@@ -24,11 +24,12 @@ MOST_SETS, MOST_VALUES = 8, 1_000_000
 ANEW = 1.5
 # So many rows are seen before those that were chosen before are forgotten.
 FEWEST_ROWS = 32
-# Whole numbers in a row up to which they are columns of a table, not tokens (as `watch/rows.py`).
+# Whole numbers in a row up to which they are columns of a table, not tokens.
 FEW = 4
 # The output of a row of which no answer is known.
 UNKNOWN = Output(LabelKind.NUMBERS, 0)
-_GOLDEN = 0x9E3779B97F4A7C15
+# An odd number without a pattern: the golden ratio's fraction of 2**64.
+GOLDEN = 0x9E3779B97F4A7C15
 
 Arrays = list[tuple[str, NDArray[Any]]]
 _Places = NDArray[np.bool_]
@@ -178,7 +179,7 @@ def _reasons(
     answers = offer.answers
     known_by = answers.numbers if answers.numbers is not None else answers.keys
     keys = known_by[first] + 1 if known_by is not None else known.seen + 1 + np.arange(len(rows))
-    mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
+    mixed = keys.astype(np.int64).view(np.uint64) * np.uint64(GOLDEN)
     found: dict[str, Floats] = {
         "at random": ((mixed ^ (mixed >> np.uint64(29))) & np.uint64(0xFFFFFFFF)).astype(np.float64)
     }

@@ -21,8 +21,8 @@ from trainwright.core import (
     proof_by_repair,
 )
 from trainwright.core.misspelt import misspelt
-from trainwright.core.rule import knowing
 from trainwright.frameworks.messages import best
+from trainwright.registry import knowing
 
 VERIFIED = "verified on an edited copy: a second check of the copy no longer finds the fault"
 

@@ -1,1 +1,1 @@
-"""Questions that a record is asked, one file each; and the verdict and the sheet that it gives."""
+"""Asks a record its questions; the verdict and the sheet that it gives."""

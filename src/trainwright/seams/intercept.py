@@ -63,10 +63,6 @@ def install() -> None:
         wrapt.register_post_import_hook(functools.partial(_patch, patch), module)
 
 
-def _keep_built(name: str, module: Any) -> None:
-    keep_constructions(getattr(module, name), "callbacks")
-
-
 # Entry points of training, or what training needs, by the imported module.
 _BEGINS = {
     "torch.optim.optimizer": ("Optimizer", "__init__"),

@@ -48,7 +48,7 @@ def run_probes(probe: CalledModel) -> dict[str, Any]:
         return found
     rows, started = rows_of(probe.inputs), now()
     for measure in (
-        _other_inputs,
+        answer_other_inputs,
         _ignored_inputs,
         _affine,
         _leaking_rows,
@@ -107,7 +107,7 @@ def _other_rows(probe: CalledModel) -> dict[str, Any]:
     return {}
 
 
-def _other_inputs(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
+def answer_other_inputs(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
     if probe.other is None or not _inputs_differ(probe):
         return {}
     found: dict[str, Any] = {**same_for_other_inputs(probe, base, probe.inputs, probe.other)}

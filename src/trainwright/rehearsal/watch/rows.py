@@ -9,17 +9,13 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, LabelKind
 from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder
-from trainwright.rehearsal.sampling import Arrays, Offer, lengths_of
+from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
 
 # Values of a row that its key is made of.
 OF_KEY = 4096
-# Whole numbers in a row up to which they are columns of a table, not tokens.
-COLUMNS = 4
-# Odd numbers without a pattern (the golden ratio's fraction of 2**64, and its multiples), drawn from no generator.
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def read_rows(call: OuterCall) -> tuple[Integers | None, Floats | None]:
@@ -71,7 +67,7 @@ def _keys(arrays: list[NDArray[Any]]) -> Integers:
         if mask is not None and mask is not array:
             bits = (bits + 1) * mask.astype(np.uint64)
         order = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * number * OF_KEY + 1)
-        factors = order * np.uint64(_GOLDEN)
+        factors = order * np.uint64(GOLDEN)
         factors ^= factors >> np.uint64(29)
         total += ((bits ^ (bits >> np.uint64(15))) * (factors | np.uint64(1))).sum(1, dtype=np.uint64)
     keys: Integers = total.view(np.int64)
@@ -81,7 +77,7 @@ def _keys(arrays: list[NDArray[Any]]) -> Integers:
 def _features(arrays: list[NDArray[Any]]) -> Floats | None:
     columns = []
     for array in arrays:
-        if array.dtype.kind == "f" or array.shape[1] <= COLUMNS:
+        if array.dtype.kind == "f" or array.shape[1] <= FEW:
             columns.append(array.astype(np.float32))
         elif array.min() >= 0 and array.max() > 1:
             counts = np.zeros((len(array), TOKEN_GROUPS), np.float32)

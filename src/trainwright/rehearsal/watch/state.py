@@ -232,12 +232,12 @@ class WatchState:
         self.tables: dict[str, Any] = {}
         """What a trainer was given, before it left out columns."""
         self.after_call: Callable[[OuterCall, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
-        """Called when a model has answered (`torch.py`), and below (`looking.py`)."""
+        """Called when a model has answered (`torch.py`), and below (`close_look.py`)."""
         self.note_answered: Callable[[OuterCall], None] = lambda _: None
         self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
         self.end_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
         """Called around a call of a module from outside; below: around `backward` and an optimizer's step, and where a loader is
-        begun (`looking.py`)."""
+        begun (`close_look.py`)."""
         self.begin_step: Callable[[Any, Any, Any], Any] = lambda *_: None
         self.end_step: Callable[[Any], None] = lambda _: None
         self.begin_backward: Callable[[], None] = lambda: None

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.core import LibraryWarning
+from trainwright.core.quotations import plain
 from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.failures.blame import is_own_call
 from trainwright.seams.listening.seen import is_quiet
@@ -35,7 +36,6 @@ MOST_CHARACTERS = 2000
 _CARRIERS = frozenset({*sys.stdlib_module_names, "absl", "lightning_utilities", "typing_extensions", "wrapt"})
 # `captureWarnings` turns warnings, which were heard already, into records of this logger.
 _CAPTURED = "py.warnings"
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -75,7 +75,7 @@ class Hearing:
             self._keep(_text_of(record), record.name, record.levelname.lower(), frame)
 
     def _keep(self, text: str, category: str, level: str, frame: FrameType) -> None:
-        text = _COLOR.sub("", text).strip()[:MOST_CHARACTERS]
+        text = plain(text).strip()[:MOST_CHARACTERS]
         key = (category, _NUMBER.sub("0", text))
         if not text or key in self._kept or len(self._kept) >= MOST_WARNINGS or is_own_call(frame):
             return

@@ -1,0 +1,134 @@
+"""Faults that the close look has found, mended in further runs: each run shows what its repair is worth, and what lies behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from trainwright.adapters.script_end.raised import failure_in, is_same
+from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
+from trainwright.judging.looks import judge_looks
+from trainwright.look.judging import MOST_REPAIRS, first_fault
+from trainwright.look.results import LookResult, Wanted
+from trainwright.rehearsal.record import Record
+from trainwright.review.review import review
+from trainwright.review.verdict import verdict_of
+from trainwright.stages import OverfitFacts
+
+_NO_DOOR = (Seam.METRICS,)  # of a run
+_WORSE = (Shown.BROKEN, Shown.DOES_NOT_LEARN)
+_BETTER = (Shown.LEARNS_IN_PART, Shown.LEARNS)
+
+RunAgain = Callable[[Sequence[Wanted]], Record | None]
+"""Runs the script with repairs in force; None: there is no time for it."""
+
+
+def judge_repaired(
+    looks: Sequence[LookResult], record: Record, run: RunAgain | None
+) -> tuple[list[Finding], list[str]]:
+    """What the rules find in looks, and behind the faults that further runs have mended; and what failed in rules of ours.
+
+    Args:
+        looks: at trainings of the record.
+        run: None: nothing is repaired.
+    """
+    passed, _ = judge_looks(record.passed)
+    found, failed = judge_looks([*record.passed, *looks])
+    wanted: list[Wanted] = []
+    now, new = record, found
+    while run is not None and len(wanted) < MOST_REPAIRS:
+        fault = first_fault(f for f in new if not _holds(passed, f))
+        looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
+        if fault is None or fault.repair is None or looked is None or not _has_door(fault, looked):
+            break
+        wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
+        again = now if looked.mended is not None else run(wanted)
+        of_run = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
+        of_training = [looked.mended] if looked.mended is not None else of_run
+        if again is None or not of_training:
+            break
+        left = judge_looks(of_training)[0]
+        does, shown = fault.repair.does, ""
+        if not _holds(left, fault):
+            shown = (
+                _compare_steps(does, looked, looked.mended)
+                if looked.mended is not None
+                else _compare(does, now, again, of_training)
+            )
+        if not shown:
+            break
+        # What was found beside it, and is no more, came of it; a run that was cut earlier may not have come to it.
+        beside = judge_looks([looked])[0] if again.updates >= now.updates else []
+        found = [f for f in found if f is fault or not _holds(beside, f) or _holds(left, f)]
+        found = [_with_proof(f, shown) if f is fault else f for f in found]
+        names = tuple(dict.fromkeys(one.rule for one in wanted))
+        new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
+        found, now, looks = [*found, *new], again, of_training
+    return found, failed
+
+
+def is_mendable(record: Record) -> bool:
+    """Whether a rule explains what ended a run, with a repair that a further run can have in force."""
+    ends = [look for look in record.looks if look.is_end]
+    first = first_fault(judge_looks(ends)[0])
+    return first is not None and first.repair is not None and any(_has_door(first, look) for look in ends)
+
+
+def _has_door(fault: Finding, looked: LookResult) -> bool:
+    """Whether a repair can be in force: in a further run, or in steps that were taken again."""
+    return looked.mended is not None or (fault.repair is not None and fault.repair.seam not in _NO_DOOR)
+
+
+def _holds(found: Sequence[Finding], fault: Finding) -> bool:
+    return any((f.name, f.where) == (fault.name, fault.where) for f in found)
+
+
+def _with_proof(fault: Finding, shown: str) -> Finding:
+    """The finding, with what a run with its repair has shown; a trial's outcome says more."""
+    does = fault.repair.does if fault.repair is not None else ""
+    fault = replace(fault, fix=replace(fault.fix, tried=True) if fault.fix is not None else None)
+    if isinstance(fault.proof, Outcome):
+        return fault
+    own = f"{fault.proof.fact}; " if fault.proof is not None else ""
+    return replace(fault, proof=Proof(f"{own}with this change in memory ({does}), {shown}"))
+
+
+def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResult]) -> str:
+    """What a run with a repair shows, beside the one without; empty: not that the repair mends it."""
+    ended, stopped = after.ended, before.ended.failure
+    if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
+        return ""
+    if ended.failure is not None:
+        is_same = stopped is not None and (stopped.type, stopped.message) == (ended.failure.type, ended.failure.message)
+        return (
+            f"a further run gets past this, and stops with {ended.failure}"
+            if stopped is not None and not is_same
+            else ""
+        )
+    was, now = _judge(before), _judge(after)
+    if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
+        return f"a further run learns: {now.why}"
+    if stopped is not None:
+        return "a further run goes on to its end"
+    return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
+
+
+def _compare_steps(does: str, before: LookResult, after: LookResult) -> str:
+    """What the first steps show with a repair, beside those without; empty: not that the repair mends it."""
+    raised, still = failure_in(before.facts.values()), failure_in(after.facts.values())
+    if does not in after.repaired or (still is not None and raised is None):
+        return ""
+    if still is not None and raised is not None:
+        return "" if is_same(still, raised) else f"the same step gets past this, and stops with {still}"
+    if raised is not None:
+        return "the same step goes on to its end"
+    was, now = before.facts.get(OverfitFacts), after.facts.get(OverfitFacts)
+    if not isinstance(was, OverfitFacts) or not isinstance(now, OverfitFacts):
+        return "the same steps show it no more"
+    if now.learnt and not was.learnt:
+        return "the same steps learn their batch by heart"
+    return "" if (was.learnt and not now.learnt) or now.diverged > was.diverged else "the same steps show it no more"
+
+
+def _judge(record: Record) -> Verdict:
+    return verdict_of(record, review(record).findings)

@@ -1,0 +1,1 @@
+"""Questions that a record is asked, one file each."""

@@ -1,0 +1,215 @@
+"""The scores, classes and outputs of a sheet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.core.sheet import CLASSES, HELD_OUT, OUTPUTS, SCORES, TRAINING, Row
+from trainwright.rehearsal.record import Floats, LabelKind, Output, Record, TrainedLabels
+from trainwright.review.learner import simple_scores
+from trainwright.review.rows import AnsweredRows, evaluated_rows, trained_rows
+from trainwright.review.scores import Score
+from trainwright.review.sheet_samples import decided, names_of
+
+# Classes, and numbers of an output, that are shown one by one: those of a language model are not.
+MOST_CLASSES, MOST_NUMBERS = 20, 20
+# Fewer rows do not stand out, and fewer rows of a class.
+FEWEST_MARKED = 40
+FEWEST_OF_CLASS = 10
+# Share of a class's rows that get one wrong answer.
+MOSTLY_WRONG = 0.5
+# Three standard errors of a share of a half.
+CLEARLY = 1.5
+# Answers that vary less than this share of their labels are one answer for all rows.
+SAME_ANSWER = 0.01
+# A simple learner is clearly better by so much, and by such a share of what the model leaves, in all its scores (as `_learner`
+# has it).
+SIMPLE_GAIN, SIMPLE_ROOM = 0.2, 0.45
+# The first training calls are those of this share of the updates.
+EARLY = 0.1
+
+
+def _seen(record: Record) -> list[tuple[AnsweredRows, str]]:
+    """The last answers of all outputs on all sets, with what tells them apart; held-out rows first, the most rows first."""
+    evaluated = evaluated_rows(record, scored=False)
+    every = [*evaluated, *trained_rows(record, scored=False)]
+    several_outputs = len({rows.output for rows in every}) > 1
+    sets = sorted({rows.calls[0].data for rows in evaluated})
+    models = sorted({rows.model for rows in evaluated})
+    found = []
+    for rows in every:
+        parts = [str(rows.output)] if several_outputs else []
+        parts += [f"set {sets.index(rows.calls[0].data) + 1}"] if len(sets) > 1 and not rows.trains else []
+        parts += [f"model {models.index(rows.model) + 1}"] if len(models) > 1 and not rows.trains else []
+        found.append((rows, ", ".join(parts)))
+    return sorted(found, key=lambda one: (not one[0].is_held_out, one[0].trains, -len(one[0].labels)))
+
+
+def scores(record: Record) -> tuple[Row, ...]:
+    """How well answers and labels agree, beside a constant and a simple learner."""
+    return tuple(score for rows, of in _seen(record) for score in _scores_of(record, rows, of))
+
+
+def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
+    first = {score.name: score.value for score in _first(record, rows)}
+    simple = simple_scores(record, rows)
+    last = {score.name: score.value for score in rows.scores}
+    gains = [(simple[name] - last[name], 1 - last[name]) for name in simple if name in last]
+    is_below = bool(gains) and all(gain >= max(SIMPLE_GAIN, SIMPLE_ROOM * room) for gain, room in gains)
+    return [
+        SCORES.row(
+            name=score.name,
+            scale="standard deviations" if score.name == "absolute error" else "",
+            output=of,
+            rows_of=HELD_OUT if rows.is_held_out else TRAINING,
+            rows=len(rows.labels),
+            unit=rows.unit,
+            first=first.get(score.name),
+            last=score.value,
+            constant=score.constant,
+            simple=simple.get(score.name),
+            mark="like a constant"
+            if score.sees_nothing and not rows.learned and len(rows.labels) >= FEWEST_MARKED
+            else "below a simple learner"
+            if is_below and score.name in simple
+            else "",
+        )
+        for score in rows.scores
+    ]
+
+
+def _first(record: Record, rows: AnsweredRows) -> list[Score]:
+    """The scores of the first evaluation of the same set, or of the first training calls; none if these are the last."""
+    last = rows.calls[0]
+    calls = [
+        one for one in record.answers if (one.trains, one.output) == (last.trains, last.output) and len(one.labels)
+    ]
+    if rows.trains:
+        early = EARLY * max(record.updates, 1)
+        calls = [one for one in calls if one.update <= early and one.update < last.update]
+    else:
+        same = [o for o in calls if (o.model, o.data, o.source) == (last.model, last.data, last.source)]
+        begin = min((one.update for one in same), default=last.update)
+        calls = [one for one in same if one.update == begin < last.update]
+    if not calls:
+        return []
+    parts = {name: [getattr(one, name) for one in calls] for name in ("guesses", "log_losses", "values")}
+    answers: dict[str, Any] = {k: None if any(p is None for p in of) else np.concatenate(of) for k, of in parts.items()}
+    return replace(rows, labels=np.concatenate([one.labels for one in calls]), **answers).scores
+
+
+def class_rows(record: Record) -> tuple[Row, ...]:
+    """Each class of the outputs that have few; the worst first."""
+    shown = _of_each_output(record)
+    return tuple(
+        row
+        for rows in shown
+        for row in _class_rows(
+            rows, str(rows.output) if len(shown) > 1 else "", record.class_names.get(rows.output, ())
+        )
+    )
+
+
+def _of_each_output(record: Record) -> list[AnsweredRows]:
+    """The rows of each output that come first."""
+    shown: dict[Output, AnsweredRows] = {}
+    for rows, _ in _seen(record):
+        shown.setdefault(rows.output, rows)
+    return list(shown.values())
+
+
+def _class_rows(rows: AnsweredRows, of: str, named: tuple[str, ...]) -> list[Row]:
+    found = decided(rows)
+    if found is None:
+        return []
+    labels, guesses = found
+    drawn = _drawn(rows.output, rows.trained)
+    known = sorted({*labels.tolist(), *(drawn or {})})
+    if len(known) > MOST_CLASSES:
+        return []
+    names = names_of(rows.output, known, named)
+    made = [_class_row(one, of, labels, guesses, drawn, names) for one in known]
+    return sorted(made, key=lambda row: (not row.mark, 2.0 if row.right is None else row.right))
+
+
+def _drawn(output: Output, trained: TrainedLabels | None) -> Counter[int] | None:
+    if trained is None:
+        return None
+    if output.kind == LabelKind.CLASSES:
+        return trained.classes
+    yes = 0 if trained.total is None else round(float(trained.total.sum()))
+    return Counter({0: trained.count - yes, 1: yes})
+
+
+def _class_row(
+    label: int,
+    of_output: str,
+    labels: NDArray[Any],
+    guesses: NDArray[Any],
+    drawn: Counter[int] | None,
+    names: dict[int, str],
+) -> Row:
+    of = guesses[labels == label]
+    wrong = Counter(of[of != label].tolist())
+    other, times = wrong.most_common(1)[0] if wrong else (label, 0)
+    right = float(np.mean(of == label)) if len(of) else None
+    mark = ""
+    if not len(of):
+        mark = "not evaluated"
+    elif drawn is not None and not drawn[label]:
+        mark = "never drawn in training"
+    elif len(of) >= FEWEST_OF_CLASS and right == 0:
+        mark = "never found"
+    elif len(of) >= FEWEST_OF_CLASS and times / len(of) > MOSTLY_WRONG + CLEARLY / len(of) ** 0.5:
+        mark = "confused"
+    return CLASSES.row(
+        label=names[label],
+        output=of_output,
+        drawn=None if drawn is None else drawn[label],
+        evaluated=len(of),
+        right=right,
+        taken_for=f"{names.get(other, other)} ({times / len(of):.0%})" if times else "",
+        mark=mark,
+    )
+
+
+def output_rows(record: Record) -> tuple[Row, ...]:
+    """Each output; those of a few numbers, number by number."""
+    return tuple(row for rows in _of_each_output(record) for row in _output_rows(rows))
+
+
+def _output_rows(rows: AnsweredRows) -> list[Row]:
+    drawn = 0 if rows.trained is None else rows.trained.count or rows.trained.classes.total()
+    name = str(rows.output)
+    row = partial(OUTPUTS.row, source=str(rows.source), drawn=drawn, evaluated=len(rows.labels))
+    if rows.output.kind == LabelKind.CLASSES:
+        answered = None if rows.guesses is None else len(np.unique(rows.guesses))
+        labelled = len(np.unique(rows.labels))
+        mark = "always the same answer" if answered == 1 and labelled > 1 else ""
+        return [row(name=name, classes=labelled, classes_answered=answered, mark=mark)]
+    labels = rows.labels.reshape(len(rows.labels), -1).astype(np.float64)
+    if rows.values is None or rows.values.size != labels.size:
+        return [row(name=name)]
+    answers = rows.values.reshape(labels.shape).astype(np.float64)
+    width = labels.shape[1]
+    if width == 1 or width > MOST_NUMBERS:
+        return [row(name=name, **_numbers(labels, answers))]
+    return [row(name=f"number {i + 1} of {width}", **_numbers(labels[:, i], answers[:, i])) for i in range(width)]
+
+
+def _numbers(labels: Floats, answers: Floats) -> dict[str, Any]:
+    spread, given = float(labels.std()), float(answers.std())
+    is_same = given < SAME_ANSWER * spread and len(labels) >= FEWEST_OF_CLASS
+    return {
+        "label_mean": float(labels.mean()),
+        "label_deviation": spread,
+        "answer_mean": float(answers.mean()),
+        "answer_deviation": given,
+        "mark": "not finite" if not np.isfinite(given) else "always the same answer" if is_same else "",
+    }

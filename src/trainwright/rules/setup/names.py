@@ -177,6 +177,7 @@ def _misspelled(one: MisspelledMethod) -> Finding:
         measured={"class": one.owner, "written": one.written, "meant": one.meant},
         where=one.where,
         proof=Proof(f"no line of the script calls {one.written}, and {one.base} does not know it"),
+        is_silent=one.inherited,
         fix=safe(
             f"write def {one.meant}(…) instead of def {one.written}(…)",
             (RenameFunction(one.where.file, one.where.line, one.written, one.meant),),

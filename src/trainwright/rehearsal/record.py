@@ -326,7 +326,7 @@ class Record(Facts):
 
     updates: int = 0
     losses: list[tuple[int, float]] = field(default_factory=list)
-    """What `backward` was called on, with the updates made before it. Keras: the mean of each epoch, or batch."""
+    """What `backward` was called on, with the updates made before it. Keras: the mean of the batches since the entry before."""
     steps: list[Update] = field(default_factory=list)
     trainings: list[Training] = field(default_factory=list)
     answers: list[Answers] = field(default_factory=list)

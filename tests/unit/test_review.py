@@ -334,6 +334,21 @@ def test_equal_rows_with_unequal_labels_are_told() -> None:
     assert said(_torn(0.5)) == {"torn-labels"}
 
 
+def test_a_row_whose_label_is_its_place_in_the_batch_is_not_torn() -> None:
+    """The loss of pairs: each draw of a row has another place."""
+    rng, record, places = np.random.default_rng(0), empty(), np.arange(BATCH)
+    for update in range(UPDATES):
+        drawn = rng.permutation(ROWS)[:BATCH]
+        guesses = guesses_for(places, 0.6, BATCH, rng)
+        add_calls(record, of_classes(places, guesses, update=update, trains=True, width=BATCH, keys=drawn))
+    record.trained_rows[Output(LabelKind.CLASSES, BATCH)] = (
+        rng.standard_normal((ROWS, 20)),
+        np.zeros(ROWS),
+        np.arange(ROWS),
+    )
+    assert "torn-labels" not in said(record)
+
+
 def test_few_torn_rows_small_rows_mixed_rows_and_two_heads_are_no_fault() -> None:
     assert said(_torn(0.1)) == set()
     assert said(_torn(0.8, columns=3)) == set()

@@ -63,6 +63,29 @@ for _ in range(5):
     optimizer.step()
 """
 
+OWN_LOSS = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6, 1)
+
+    def forward(self, body, blood, wanted=None):
+        guess = self.out(torch.cat([body, blood], 1)).squeeze(1)
+        return guess if wanted is None else nn.functional.mse_loss(guess, wanted)
+
+torch.manual_seed(0)
+body, blood, wanted = torch.randn(40, 2), torch.randn(40, 4), torch.randn(40)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(body=body.clone(), blood=blood.clone(), wanted=wanted.clone()).backward()
+    optimizer.step()
+"""
+
 SCRIPTED = """
 import torch
 from torch import nn
@@ -401,6 +424,12 @@ def test_wide_rows_are_read_all_over() -> None:
     shares = np.asarray(record.trained_labels[output].total) / record.trained_labels[output].count
     assert shares[0] == 0 and 0.3 < shares[16:48].mean() < 0.7
     assert all(one.labels.shape[1] == 64 and one.labels[:, 16:48].any() for one in record.answers)
+
+
+def test_labels_that_a_model_is_given_for_its_own_loss_are_no_features_of_its_rows() -> None:
+    record, _ = watched(OWN_LOSS)
+    (rows,) = record.trained_rows.values()
+    assert rows[0].shape == (40, 6)
 
 
 def test_what_no_optimizer_holds(cases: Record) -> None:

@@ -15,7 +15,7 @@ from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import WatchState
+from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.
@@ -130,6 +130,8 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
     call = call_of(state, answer)
     if call is None and (state.has_passed or is_constant(answer)):
         return
+    if call is not None and call is state.current:
+        _learn_labels(call, target)
     meetings.add(
         Meeting(
             form=form,
@@ -143,6 +145,14 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
             value=plain(result) if is_mean and kwargs.get("weight") is None and len(args) < 3 else None,
         )
     )
+
+
+def _learn_labels(call: OuterCall, target: Any) -> None:
+    """Note which arguments of a call under way hold the labels: no more than the rest, which tells its rows apart."""
+    sizes, storage = {name: math.prod(held.shape) for name, held in call.inputs}, storage_of(target)
+    found = {name for name, held in call.inputs if held.storage == storage}
+    if 2 * sum(sizes[name] for name in found) <= sum(sizes.values()):
+        call.model.label_arguments |= found
 
 
 def watch_smoothing(state: WatchState, meetings: Meetings, kind: Any) -> None:

@@ -34,8 +34,8 @@ def _read(call: OuterCall) -> tuple[Integers | None, Floats | None]:
     if call.model.takes_outputs and call.root is None:
         return None, None
     arrays = []
-    for _, held in call.inputs:
-        if not held.shape or held.shape[0] != call.rows:
+    for name, held in call.inputs:
+        if not held.shape or held.shape[0] != call.rows or name in call.model.label_arguments:
             continue
         tensor = held.get()
         if tensor is None:

@@ -41,6 +41,8 @@ class Model:
     is_trained: bool = False
     takes_outputs: bool = False
     """Whether it was given what another model answered."""
+    label_arguments: set[str] = field(default_factory=set)
+    """The arguments that hold labels: it computes its own loss."""
     calls: int = 0
     passes: int = 0
     last: int = -1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, NamedRows, Proof, Severity, rule
 from trainwright.core.sample import TORN
 from trainwright.rehearsal.record import Output, Record
-from trainwright.review.rows import mixes_rows
+from trainwright.review.rows import made_outputs, mixes_rows
 
 # Over a fifth of what was drawn, and no model could be right at more than this: set on 236 scripts.
 TORN_SHARE, CEILING = 0.2, 0.85
@@ -27,11 +27,12 @@ def torn_labels(record: Record) -> Iterator[Finding]:
     """Rows that the model cannot tell apart, though their labels differ."""
     if mixes_rows(record):
         return
+    made = made_outputs(record)
     for output, of_rows in record.answers_of.items():
         total = sum(sum(labels.values()) for labels in of_rows.values())
         most = sum(max(labels.values()) for labels in of_rows.values())
         torn = sum(sum(labels.values()) for labels in of_rows.values() if len(labels) > 1)
-        if total < FEWEST_DRAWN or len(of_rows) < FEWEST_ROWS or _are_small(record, output):
+        if output in made or total < FEWEST_DRAWN or len(of_rows) < FEWEST_ROWS or _are_small(record, output):
             continue
         if torn > TORN_SHARE * total and most < CEILING * total:
             yield Finding(

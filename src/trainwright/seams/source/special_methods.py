@@ -123,7 +123,8 @@ def _of_class(kind: type, texts: Mapping[str, str], roots: Collection[Path]) -> 
                     base=shown,
                     written=written,
                     meant=meant,
-                    inherited=getattr(getattr(base, meant, None), "__name__", "") == meant,  # torch's forward only raises
+                    inherited=getattr(getattr(base, meant, None), "__name__", "")
+                    == meant,  # torch's forward only raises
                     where=Place(show(method.__code__.co_filename), _line(method, written)),
                 )
 

@@ -8,6 +8,7 @@ import torch
 
 from trainwright.rehearsal.record import LabelKind, Output, PairSource, Pass, Record
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.watch import stored_rows
 from trainwright.rehearsal.watch.numbers import numbers_in
 from trainwright.rehearsal.watch.state import MOST_HELD, HeldTensor, storage_of
 from trainwright.rehearsal.watch.torch import TorchWatch
@@ -430,6 +431,12 @@ def test_labels_that_a_model_is_given_for_its_own_loss_are_no_features_of_its_ro
     record, _ = watched(OWN_LOSS)
     (rows,) = record.trained_rows.values()
     assert rows[0].shape == (40, 6)
+
+
+@pytest.mark.parametrize("name", ["Tensor", "DataFrame", "Series"])
+def test_a_class_of_the_script_that_has_a_tables_name_is_no_table(name: str) -> None:
+    value = type(name, (), {"__module__": "__main__"})()
+    assert not stored_rows._is_table(value) and stored_rows._array_of(value) is None
 
 
 def test_what_no_optimizer_holds(cases: Record) -> None:

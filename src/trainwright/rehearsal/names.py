@@ -77,7 +77,7 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
 def _note(names: Names, name: str, value: Any) -> bool:
     """Note what a variable says; whether nothing inside it is looked at."""
     kind = type(value)
-    if kind.__name__ == "DataFrame":
+    if kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas"):
         names.add_columns([str(one) for one in value.columns])
         return True
     if isinstance(value, np.ndarray) or hasattr(kind, "__array__"):

@@ -122,7 +122,12 @@ def _stored(rows: Any) -> Iterator[tuple[str, Any]]:
 def _is_table(value: Any) -> bool:
     if isinstance(value, (list, np.ndarray)):
         return True
-    return type(value).__name__ in ("Tensor", "DataFrame", "Series")
+    return _name_kind(value) in ("torch.Tensor", "pandas.DataFrame", "pandas.Series")
+
+
+def _name_kind(value: Any) -> str:
+    """The name of its class behind that of its package: scripts have classes of such names, too."""
+    return f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
 
 
 def _mark(value: Any, depth: int = 0) -> int:
@@ -149,10 +154,10 @@ def _array_of(value: Any) -> Any:
     """A tensor's, a table's or an array's values; None: it has none."""
     if isinstance(value, (np.ndarray, np.generic)):
         return np.atleast_1d(value)
-    if type(value).__name__ == "Tensor" and hasattr(value, "detach"):
+    if _name_kind(value) == "torch.Tensor":
         plain = value.detach().cpu()
         return np.atleast_1d((plain.float() if plain.is_floating_point() else plain).numpy())
-    if type(value).__name__ in ("DataFrame", "Series"):
+    if _name_kind(value) in ("pandas.DataFrame", "pandas.Series"):
         return np.atleast_1d(value.to_numpy())
     return None
 

@@ -13,8 +13,8 @@ from trainwright.frameworks.error_texts import EMPTY_LIST, FROM_WORKER
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.requirements import versions
-from trainwright.seams.source.places import scopes_of
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
+from trainwright.seams.source.written import failed_lines
 from trainwright.stages.setup import SetupFacts
 
 
@@ -33,7 +33,9 @@ def raised_facts(error: Exception, failure: Failure, seen: BuiltObjects | None, 
         missing=missing_name(error, failure),
         accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else known.accelerators,
         frozen_at=seen.freezing_lines() if seen else (),
-        misspelled=misspelled_methods((*user_scopes(), *scopes_of(error)), seen.modules if seen else ()),
+        misspelled=misspelled_methods(
+            (*user_scopes(), *(line.scope for line in failed_lines(error))), seen.modules if seen else ()
+        ),
         empty_set=empty_set(error),
         text_labels=text_labels(error),
     )

@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
 
-from trainwright.core import Call, Failure, Fate, Finding, Fix, Place, Proof, Repair, Role, Safety, Seam, Severity, rule
-from trainwright.frameworks.error_texts import TAKES
+from trainwright.core import Call, Failure, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
-from trainwright.rules.refused_inputs import refusal, refused_input
-from trainwright.rules.repairs import on_model
-from trainwright.stages import BatchFacts, ForwardFacts, LossFacts, ModuleFacts, SetupFacts
+from trainwright.rules.wrong_inputs import resize, unfitting_layer, wrong_input
+from trainwright.stages import BatchFacts, ForwardFacts, LossFacts, SetupFacts
 
 
 @rule("TW301", Severity.ERROR, foretells=Fate.STOPS)
 def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None) -> Iterator[Finding]:
     """A layer that raised because its input has a different size."""
-    if (refused := refused_input(setup, forward)) is not None:
-        if not refused[0].has_other_rank:
-            yield refusal(*refused, setup, forward, batch)
-        return
-    found = size_mismatch(forward) if forward is not None else None
-    if found is None or found.has_other_rank:
-        return
-    does, repair = _made_to_fit(found)
-    yield Finding(
-        message=found.message,
-        measured=found.measured,
-        where=found.where,
-        repair=repair,
-        fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
-    )
-
-
-def _made_to_fit(found: SizeMismatch) -> tuple[str, Repair | None]:
-    """What makes the input fit: a description and, if possible, a repair."""
-    name, shape, wanted = found.layer.name, found.shape, found.wanted
-    other = [i for i, size in enumerate(shape[1:], 1) if size == wanted]
-    if other:
-        axis = 1 if found.argument in ("in_channels", "num_features") else len(shape) - 1
-        return f"move dimension {other[0]} of {name}'s input, which has size {wanted}, to dimension {axis}", None
-    if found.layer.fixed_size:  # its size is that of the declared input, which its weights were drawn for
-        return f"declare an input of {found.came} values, or pass inputs of {wanted} values", None
-    return (f"build {name} with {found.argument}={found.came}, or pass it {wanted} values", resize(name, found.came))
+    found = wrong_input(setup, forward, batch)
+    if found is not None and not found.has_other_rank:
+        yield found.finding
 
 
 @rule("TW320", Severity.ERROR, after="TW301")
@@ -52,29 +24,9 @@ def wrong_number_of_axes(
     setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
 ) -> Iterator[Finding]:
     """A layer that raised or rejected its input because of a missing or surplus dimension."""
-    if (refused := refused_input(setup, forward)) is not None:
-        if refused[0].has_other_rank:
-            yield refusal(*refused, setup, forward, batch)
-        return
-    found = size_mismatch(forward) if forward is not None else None
-    if found is None or not found.has_other_rank:
-        return
-    name = found.layer.name
-    does = (
-        f"flatten the input of {name} to {found.wanted} values per row: x.flatten(1)"
-        if found.lacks_flatten
-        else f"add {'a dimension for its one feature' if found.lacks_columns else 'a channel dimension'} to the input "
-        f"of {name}: x.unsqueeze(1)"
-    )
-    yield Finding(
-        message=found.message,
-        measured=found.measured,
-        where=found.where,
-        repair=on_model(f"flatten the input of {name}", lambda tensors, model: tensors.flatten_before(model, name))
-        if found.lacks_flatten
-        else None,
-        fix=Fix(does=does, safety=Safety.UNSAFE if found.lacks_flatten else Safety.MANUAL),
-    )
+    found = wrong_input(setup, forward, batch)
+    if found is not None and found.has_other_rank:
+        yield found.finding
 
 
 @rule("TW321", Severity.ERROR, after="TW301", foretells=Fate.STOPS)
@@ -124,7 +76,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
             ),
         )
         return
-    if forward.failure is None or forward.works_at_rows is None or size_mismatch(forward) is not None:
+    if forward.failure is None or forward.works_at_rows is None or unfitting_layer(forward) is not None:
         return
     if forward.failure.where is not None:
         yield Finding(
@@ -197,88 +149,3 @@ def _devices(failure: Failure | None) -> tuple[str, str, str] | None:
     found = _TYPES.search(failure.message)
     kinds = [(found[name] or "cpu").rstrip(".") for name in ("one", "other")] if found else []
     return (kinds[0], kinds[1], " (the input and the weight)") if len(set(kinds)) == 2 else None
-
-
-@dataclass(frozen=True)
-class SizeMismatch:
-    """A layer whose declared size differs from its input's."""
-
-    layer: ModuleFacts
-    failure: Failure
-    argument: str
-    """The argument that sets its size."""
-    axis: int
-    """The input's axis that must have that size."""
-    shape: tuple[int, ...]
-    wanted: int
-    came: int
-
-    @property
-    def lacks_flatten(self) -> bool:
-        """Whether a row, once flattened, would have the size that a linear layer expects."""
-        return len(self.shape) > 2 and self._is_matrix and prod(self.shape[1:]) == self.wanted
-
-    @property
-    def lacks_channels(self) -> bool:
-        """Whether a convolution with one input channel gets rows without a channel axis."""
-        dimensions = self.layer.kind.removeprefix("Conv")[:1]
-        is_convolution = self.layer.kind.startswith("Conv") and dimensions.isdigit()
-        held = self.wanted in self.shape[1:]
-        return is_convolution and self.wanted == 1 and not held and len(self.shape) == int(dimensions) + 1
-
-    @property
-    def lacks_columns(self) -> bool:
-        """Whether a linear layer of one feature gets one number per row without an axis for it."""
-        return self._is_matrix and self.wanted == 1 and len(self.shape) == 1
-
-    @property
-    def has_other_rank(self) -> bool:
-        """Whether the number of axes is wrong, not the size of one."""
-        return self.lacks_flatten or self.lacks_channels or self.lacks_columns
-
-    @property
-    def _is_matrix(self) -> bool:
-        return self.argument == "in_features"
-
-    @property
-    def message(self) -> str:
-        takes = f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
-        return (
-            f"{self.layer.name} ({self.layer.kind}) expects {takes}, but its input has shape {self.shape}, "
-            f"with size {self.came} in dimension {self.axis % len(self.shape)}"
-        )
-
-    @property
-    def measured(self) -> dict[str, float | int | str]:
-        return {"layer": self.layer.name, "declared": self.wanted, "came": self.came, "shape": str(self.shape)}
-
-    @property
-    def where(self) -> Place | None:
-        called_at = self.failure.where if self.lacks_columns else None
-        return called_at or self.layer.where or self.failure.where
-
-
-def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
-    """A layer with a declared size that raised on an input of another size."""
-    layer, failure = forward.failed_module, forward.failure
-    if layer is None or failure is None:
-        return None
-    argument, axis = TAKES.get(layer.kind, ("", -1))
-    shape = layer.inputs[0].shape if layer.inputs else ()
-    if not argument or not layer.sizes or not shape:
-        return None
-    wanted, came = layer.sizes[0], shape[axis] if len(shape) > axis else 0
-    found = SizeMismatch(
-        layer=layer, failure=failure, argument=argument, axis=axis, shape=shape, wanted=wanted, came=came
-    )
-    if found.lacks_columns:  # a single row fits by chance
-        return found if came != 1 else None
-    return found if wanted != came and len(shape) > 1 and forward.works_at_rows is None else None
-
-
-def resize(name: str, size: int) -> Repair:
-    """Rebuild a layer for another input size."""
-
-    return on_model(
-        f"build {name} for an input of size {size}", lambda tensors, model: tensors.resize_input(model, name, size)
-    )

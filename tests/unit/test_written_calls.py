@@ -8,7 +8,7 @@ import pytest
 
 from trainwright.adapters.script_end.refused_calls import refused_anywhere
 from trainwright.core.finding import Failure
-from trainwright.seams.source.written import call_end, call_node, keyword_places
+from trainwright.seams.source.written import call_end, call_node, failed_lines, keyword_places
 
 SAME_LINE = "one, two = told(a=1), told(a=2); three = [told(a=n) for n in (3,)]"
 NESTED = "told(told(a=1), a=2)"
@@ -73,3 +73,14 @@ def test_of_two_calls_on_a_line_the_refused_one_is_named(tmp_path):
         exec(compile(source, str(file), "exec"), {})
     refused = refused_anywhere(raised.value, Failure(type="TypeError", message=str(raised.value), where=None))
     assert refused is not None and (refused.function, refused.argument) == ("two", "rate")
+
+
+def test_each_line_on_the_way_to_an_exception_is_known_with_its_call_and_the_names_that_it_could_use(tmp_path):
+    file = tmp_path / "script.py"
+    source = "def divide(by):\n    return max(1 / by, 2)\n\nwidth = 0\ndivide(by=width)\n"
+    file.write_text(source, encoding="utf-8")
+    with pytest.raises(ZeroDivisionError) as raised:
+        exec(compile(source, str(file), "exec"), {})
+    outer, inner = [one for one in failed_lines(raised.value) if one.frame.f_code.co_filename == str(file)]
+    assert (outer.line, ast.unparse(outer.call()), outer.scope["width"]) == (5, "divide(by=width)", 0)
+    assert (inner.line, ast.unparse(inner.call()), inner.scope["by"]) == (2, "max(1 / by, 2)", 0)

@@ -12,14 +12,16 @@ from trainwright.seams.failures.blame import frames_of, is_own, told
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.stages import BatchFacts, ForwardFacts, GradientFacts, LossFacts, SetupFacts
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, GradientFacts, LossFacts, SetupFacts, SplitFacts
 from trainwright.stages.gradients import KeptTensor
 
 if TYPE_CHECKING:
-    from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
+    from trainwright.adapters.torch.failed_call import CallOutside
     from trainwright.look.facts import Held
     from trainwright.look.look import Looking
 
+# The data set of a call outside of training: nothing is known of it.
+_UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
 # A call that takes longer, with its probes, is left.
 MOST_SECONDS = 20.0
 
@@ -89,11 +91,11 @@ def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> He
     return looking.kind.complete_called(facts, _setup(error, failure, looking), call if facts else None)
 
 
-def _measure_again(call: ModelOutside | LossOutside | BatchOutside, failure: Failure) -> Held:
+def _measure_again(call: CallOutside, failure: Failure) -> Held:
     """The facts of a call, if it raises again what it raised before; otherwise it depends on something that has changed."""
     try:
         with stopped_after(MOST_SECONDS):
-            facts = call.measure()
+            facts = (_UNREAD, *call.measure())
     except OutOfTime:
         return {}
     except Exception as error:  # the user's: when it was called again, something else failed

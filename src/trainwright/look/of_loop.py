@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.process_fingerprint import loop_rank
-from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
+from trainwright.adapters.torch.failed_call import CallOutside
 from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
 from trainwright.adapters.torch.memory import planned
@@ -169,9 +169,7 @@ class LoopTraining:
         """
         return loop_rank(frame, seen(), position)
 
-    def complete_called(
-        self, facts: Held, setup: SetupFacts, call: ModelOutside | LossOutside | BatchOutside | None
-    ) -> Held:
+    def complete_called(self, facts: Held, setup: SetupFacts, call: CallOutside | None) -> Held:
         """The facts of a call that raised and was made again, with what is known of its training; None: there is none."""
         return facts | {SetupFacts: call.known(setup) if call is not None else setup}
 

@@ -10,7 +10,7 @@ from typing import Any
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.process_fingerprint import trainer_rank
 from trainwright.adapters.torch.called_model import accepted_names
-from trainwright.adapters.torch.failed_call import BatchOutside, LossOutside, ModelOutside
+from trainwright.adapters.torch.failed_call import CallOutside
 from trainwright.adapters.torch.schedule import continue_rates
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
 from trainwright.adapters.trainer import evaluation
@@ -185,9 +185,7 @@ class TrainerTraining(LoopTraining):
     def measure_rank(self, frame: FrameType, position: Position) -> RankFacts:
         return trainer_rank(self.trainer, position)
 
-    def complete_called(
-        self, facts: Held, setup: SetupFacts, call: ModelOutside | LossOutside | BatchOutside | None
-    ) -> Held:
+    def complete_called(self, facts: Held, setup: SetupFacts, call: CallOutside | None) -> Held:
         if isinstance(batch := facts.get(BatchFacts), BatchFacts):
             names, takes_any = accepted_names(self.trainer.model)
             changes = changes_of_rows(self.trainer)

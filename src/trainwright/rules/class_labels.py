@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam
+from trainwright.core import Finding, Fix, Proof, Repair, Role
+from trainwright.rules.repairs import at_loss
 from trainwright.stages import (
     IGNORED_LABEL,
     DatasetFacts,
@@ -157,11 +158,9 @@ def rows_not_finite(loss: LossFacts) -> Proof | None:
 
 def renumber(numbers: Mapping[int, int], functions: tuple[str, ...]) -> Repair:
     """Renumber the labels that these loss functions get."""
-
-    def change(call: Call) -> Call:
-        if call["function"] not in functions:  # of another head, whose targets are numbered otherwise
-            return call
-        return call.replace(targets=call.tensors.renumbered(call["targets"], numbers))
-
     said = ", ".join(f"{a} as {b}" for a, b in list(numbers.items())[:4])
-    return Repair(f"take label {said}{', …' if len(numbers) > 4 else ''}", Seam.LOSS, change)
+    return at_loss(
+        f"take label {said}{', …' if len(numbers) > 4 else ''}",
+        functions,
+        lambda call: call.replace(targets=call.tensors.renumbered(call["targets"], numbers)),
+    )

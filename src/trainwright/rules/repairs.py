@@ -29,9 +29,10 @@ def on_optimizer(does: str, act: Callable[[Any, Any], object]) -> Repair:
     return acting(does, Seam.OPTIMIZER, lambda call: act(call.tensors, call["optimizer"]))
 
 
-def at_loss(does: str, function: str, change: Callable[[Call], Call]) -> Repair:
-    """Change the calls of one loss function; those of others, of another head for example, stay as they are."""
-    return Repair(does, Seam.LOSS, lambda call: change(call) if call["function"] == function else call)
+def at_loss(does: str, functions: str | tuple[str, ...], change: Callable[[Call], Call]) -> Repair:
+    """Change the calls of these loss functions; those of others, of another head for example, stay as they are."""
+    wanted = (functions,) if isinstance(functions, str) else functions
+    return Repair(does, Seam.LOSS, lambda call: change(call) if call["function"] in wanted else call)
 
 
 def use_from_scope(roles: Mapping[Role, str]) -> Repair:

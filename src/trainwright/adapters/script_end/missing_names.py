@@ -8,9 +8,11 @@ import re
 import sys
 import types
 from functools import cache
+from types import FrameType
 from typing import Any
 
 from trainwright.core.finding import Failure
+from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import imported_name_place
 from trainwright.stages.setup import MissingName
@@ -74,14 +76,13 @@ def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
     return " ".join(k.__name__ for k in kind.__mro__ if k is not object), error.name, kind.__module__
 
 
+def _asking_frames(error: BaseException) -> list[FrameType]:
+    """The frames that asked, the innermost last, leaving out the object's own `__getattr__` frames."""
+    return [frame for frame in frames_of(error) if frame.f_code.co_name != "__getattr__"]
+
+
 def _is_users_line(error: AttributeError) -> bool:
-    """Whether the user's code asked for it, leaving out the object's own `__getattr__` frames."""
-    link, last = error.__traceback__, None
-    while link is not None:
-        if link.tb_frame.f_code.co_name != "__getattr__":
-            last = link.tb_frame.f_code.co_filename
-        link = link.tb_next
-    return last is not None and is_users(last)
+    return any(is_users(frame.f_code.co_filename) for frame in _asking_frames(error)[-1:])
 
 
 def _near(owner: str, name: str) -> list[str]:
@@ -96,12 +97,10 @@ def _near(owner: str, name: str) -> list[str]:
 
 def _wanted_by(error: BaseException, package: str) -> str:
     """The library whose code asked, with its version; empty if it was the user's code."""
-    link, asker = error.__traceback__, ""
-    while link is not None:
-        file, name = link.tb_frame.f_code.co_filename, link.tb_frame.f_globals.get("__name__", "")
-        if not file.startswith("<") and link.tb_frame.f_code.co_name != "__getattr__":
-            asker = "" if is_users(file) else name.split(".")[0]
-        link = link.tb_next
+    frames = [frame for frame in _asking_frames(error) if not frame.f_code.co_filename.startswith("<")]
+    if not frames or is_users(frames[-1].f_code.co_filename):
+        return ""
+    asker = str(frames[-1].f_globals.get("__name__", "")).split(".")[0]
     return "" if asker in ("", package, "importlib", "runpy") else distribution(asker)
 
 

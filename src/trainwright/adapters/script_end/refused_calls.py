@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from trainwright.adapters.script_end.missing_names import distribution
@@ -15,8 +14,8 @@ from trainwright.core.finding import Failure, Place
 from trainwright.frameworks.packages import CONFIGURATION
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.refusals import unknown_argument
-from trainwright.seams.source.places import is_users, place_of, show
-from trainwright.seams.source.written import call_end, call_node, keyword_places, last_name, look_up
+from trainwright.seams.source.places import place_of, show
+from trainwright.seams.source.written import call_end, failed_lines, keyword_places, last_name, look_up
 from trainwright.stages.setup import RefusedCall
 
 
@@ -63,34 +62,20 @@ def accepted(function: Callable[..., Any]) -> tuple[str, ...]:
 def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | None:
     """The call that was refused for an argument, found from the user's frame it was made in."""
     argument = unknown_argument(str(error)) if isinstance(error, (TypeError, ValueError)) else ""
-    if not argument:
+    lines = failed_lines(error) if argument else []
+    written = lines[-1].call(frozenset({argument})) if lines else None
+    if written is None or argument not in {k.arg for k in written.keywords}:
         return None
-    link, users = error.__traceback__, None
-    while link is not None:
-        users = link if is_users(link.tb_frame.f_code.co_filename) else users
-        link = link.tb_next
-    written = _written_call(users, argument) if users is not None else None
-    if users is None or written is None:
-        return None
-    name, scope = last_name(written.func), {**users.tb_frame.f_globals, **users.tb_frame.f_locals}
-    function = look_up(written.func, scope)
+    name, function = last_name(written.func), look_up(written.func, lines[-1].scope)
     if not callable(function):
         return None
     call = refused_call(name, function, {}, failure, repairable=False)
-    file = show(users.tb_frame.f_code.co_filename)
+    file = show(lines[-1].frame.f_code.co_filename)
     return replace(
         call,
         places={k.arg: Place(file, k.value.lineno) for k in written.keywords if k.arg},
         accepts=(*call.accepts, *_configured(name)),
     )
-
-
-def _written_call(users: TracebackType, argument: str) -> ast.Call | None:
-    """The call at which a frame failed, if it was written with this keyword."""
-    code = users.tb_frame.f_code
-    end = call_end(users.tb_frame, users.tb_lasti)
-    call = call_node(code.co_filename, users.tb_lineno, given=frozenset({argument}), end=end)
-    return call if call is not None and argument in {k.arg for k in call.keywords} else None
 
 
 def _configured(function: str) -> tuple[str, ...]:

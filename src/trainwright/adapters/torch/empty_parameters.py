@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 from torch import nn
 
 from trainwright.seams.listening.seen import BuiltObjects
-from trainwright.seams.source.places import is_users
-from trainwright.seams.source.written import call_end, call_node, code_node, last_name, look_up
+from trainwright.seams.source.written import code_node, failed_lines, last_name, look_up
 from trainwright.seams.torch.graph import assigned, members
 from trainwright.stages import EmptyParameters, PlainList
 
 
 def empty_parameters(error: BaseException, seen: BuiltObjects) -> dict[str, Any]:
     """Facts of the setup about the model in the call that raised; none if no model is found there."""
-    for link in reversed(list(_users(error))):
-        frame, code = link.tb_frame, link.tb_frame.f_code
-        call = call_node(code.co_filename, link.tb_lineno, end=call_end(frame, link.tb_lasti))
-        scope = {**frame.f_globals, **frame.f_locals}
+    for failed in reversed(failed_lines(error)):
+        call, scope = failed.call(), failed.scope
         given = [*call.args, *(k.value for k in call.keywords)] if call is not None else []
         for value in given:
-            source = _assigned_value(value, code, link.tb_lineno)
+            source = _assigned_value(value, failed.frame.f_code, failed.line)
             model = _model_in(value, scope) or _model_in(source, scope)
             if model is not None:
                 return _facts(model, ast.unparse(value), source, seen)
     return {}
-
-
-def _users(error: BaseException) -> Iterator[TracebackType]:
-    link = error.__traceback__
-    while link is not None:
-        if is_users(link.tb_frame.f_code.co_filename):
-            yield link
-        link = link.tb_next
 
 
 def _model_in(expression: ast.expr | None, scope: dict[str, Any]) -> nn.Module | None:

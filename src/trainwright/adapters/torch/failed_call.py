@@ -27,7 +27,7 @@ from trainwright.seams.torch.graph import leaves_behind
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, ModuleFacts, SetupFacts, SplitFacts
+from trainwright.stages import BatchFacts, ForwardFacts, ModuleFacts, SetupFacts
 from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors
 
@@ -40,7 +40,7 @@ _LABELS = ("labels", "label", "label_ids")
 _MOST_OPERATIONS = 64
 
 
-def failed_call(error: BaseException, seen: BuiltObjects) -> ModelOutside | LossOutside | BatchOutside | None:
+def failed_call(error: BaseException, seen: BuiltObjects) -> CallOutside | None:
     """The outermost call of a module, a loss function or a loader in an exception's traceback; None if there is none."""
     users: FrameType | None = None
     for frame in frames_of(error):
@@ -83,12 +83,8 @@ class ModelOutside:
         forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
-        return (
-            _unread(),
-            self._batch_facts(view, label),
-            replace(forward, parameters=parameters),
-            *([loss] if loss is not None and record.loss_calls else []),
-        )
+        found = self._batch_facts(view, label), replace(forward, parameters=parameters)
+        return (*found, loss) if loss is not None and record.loss_calls else found
 
     def _observed(self) -> StepRecord:
         observer = Observer(self.model, detail=True, places=self.seen.modules.get, asked_at=self.seen.asked_at)
@@ -144,7 +140,7 @@ class LossOutside:
         # The scores that the script passed: the output of a model that ended without an error.
         scores = record.kept_losses[-1].scores
         forward = ForwardFacts(output=tensors.facts(scores), head=self._head(scores))
-        return _unread(), BatchFacts(), forward, loss
+        return BatchFacts(), forward, loss
 
     def _head(self, scores: torch.Tensor) -> ModuleFacts | None:
         """The linear layer in the script's scope that made the scores last, found from their graph."""
@@ -182,7 +178,7 @@ class BatchOutside:
         name = getattr(collator, "__name__", type(collator).__name__)
         failure = self._failure()
         if failure is None:
-            return _unread(), BatchFacts(collator=name, rows=len(self.recorder.items), **facts)
+            return (BatchFacts(collator=name, rows=len(self.recorder.items), **facts),)
         batch = BatchFacts(
             failure=failure,
             collator=name,
@@ -191,7 +187,7 @@ class BatchOutside:
             stacked_lengths=stacked_lengths(self.recorder),
             **facts,
         )
-        return _unread(), batch
+        return (batch,)
 
     def _failure(self) -> Failure | None:
         try:
@@ -203,6 +199,9 @@ class BatchOutside:
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts with the lines of the loader."""
         return replace(setup, words=TORCH, places={**setup.places, **loader_places(self.loader, self.seen)})
+
+
+CallOutside = ModelOutside | LossOutside | BatchOutside
 
 
 def _batch_of(loader: Any, error: BaseException, seen: BuiltObjects) -> BatchOutside | None:
@@ -228,11 +227,6 @@ def _first_rows(loader: Any) -> Sequence[Any]:
         return [passed_on(reader_of(loader.dataset), index) for index in next(iter(loader.batch_sampler), ())]
     except Exception:  # then it is a row that raised, and the batch was never formed
         return ()
-
-
-def _unread() -> DatasetFacts:
-    """A data set of which nothing is known."""
-    return DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
 
 
 def _parameters(model: nn.Module) -> list[inspect.Parameter]:

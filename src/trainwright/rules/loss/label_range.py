@@ -14,7 +14,6 @@ from trainwright.core import (
     Repair,
     Role,
     Safety,
-    Seam,
     Severity,
     role_of_split,
     rule,
@@ -33,7 +32,7 @@ from trainwright.rules.class_labels import (
 )
 from trainwright.rules.fixes import safe, set_keyword, unsafe
 from trainwright.rules.places import loss_place, rename_loss
-from trainwright.rules.repairs import on_model
+from trainwright.rules.repairs import at_loss, on_model
 from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 
@@ -170,12 +169,10 @@ def class_loss_of_one_score(
 
 def _binary_instead(function: str, does: str) -> Repair:
     def change(call: Call) -> Call:
-        if call["function"] != function:
-            return call
         targets = call.tensors.reshape(call["targets"], (-1, *call["logits"].shape[1:]))
         return call.replace(function="binary_cross_entropy", targets=call.tensors.cast(targets, "float32"))
 
-    return Repair(does, Seam.LOSS, change)
+    return at_loss(does, function, change)
 
 
 @rule("TW425", Severity.ERROR, after="TW401")
@@ -212,10 +209,8 @@ def _brought_into_range(values: list[float], low: float, high: float) -> tuple[s
 
 def _to_unit_range(low: float, high: float) -> Repair:
     def change(call: Call) -> Call:
-        if call["function"] not in BINARY:
-            return call
         start = min(low, 0.0)
         targets = call.tensors.cast(call["targets"], "float32")
         return call.replace(targets=(targets - start) / (high - start))
 
-    return Repair("scale the targets of the binary cross-entropy to 0 to 1", Seam.LOSS, change)
+    return at_loss("scale the targets of the binary cross-entropy to 0 to 1", BINARY, change)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core import Call, Fate, Finding, Number, Place, Proof, Repair, Role, Seam, Severity, rule
+from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Role, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, swap_activation
@@ -75,13 +75,12 @@ def _labels_place(setup: SetupFacts, loss: LossFacts, batch: BatchFacts | None, 
 
 
 def _cast(function: str, instead: str, dtype: str) -> Repair:
-    def change(call: Call) -> Call:
-        if call["function"] != function:
-            return call
-        return call.replace(function=instead, targets=call.tensors.cast(call["targets"], dtype))
-
     told = f", and compute {instead}" if instead != function else ""
-    return Repair(f"cast the targets to {dtype}{told}", Seam.LOSS, change)
+    return at_loss(
+        f"cast the targets to {dtype}{told}",
+        function,
+        lambda call: call.replace(function=instead, targets=call.tensors.cast(call["targets"], dtype)),
+    )
 
 
 def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -111,50 +110,34 @@ SPARSE, DENSE, BINARY = "sparse_categorical_crossentropy", "categorical_crossent
 @rule("TW406", Severity.ERROR)
 def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None = None) -> Iterator[Finding]:
     """Targets in the other form than the loss expects, in training or only in the evaluation."""
-    call = next((c for c in loss.calls if _fitting_loss(c)), None)
+    call, evaluated = next((c for c in loss.calls if _fitting_loss(c)), None), loss.evaluation_call
     if call is not None:
-        yield _in_training(call, loss, setup)
-    elif loss.evaluation_call is not None and _fitting_loss(loss.evaluation_call) and batch and batch.label_key:
-        yield _in_evaluation(loss.evaluation_call, batch.label_key, setup)
+        where, other = loss_place(loss, setup), _fitting_loss(call)
+        fix = safe(f"use {other}", rename_loss(call.own_name, other, where, setup))
+        yield _in_other_form(call, where, _exchange(call.own_name, other), fix)
+    elif evaluated is not None and (other := _fitting_loss(evaluated)) and batch and batch.label_key:
+        where = setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_CALL)
+        repair = _reform(batch.label_key, evaluated.inputs.shape[-1] if other == SPARSE else 0)
+        fix = safe("use labels of the same form in the evaluation as in training")
+        yield _in_other_form(evaluated, where, repair, fix, in_evaluation=True)
 
 
-def _in_training(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
-    other, where = _fitting_loss(call), loss_place(loss, setup)
+def _in_other_form(
+    call: LossCall, where: Place | None, repair: Repair, fix: Fix, *, in_evaluation: bool = False
+) -> Finding:
+    scores, targets, other = call.inputs.shape, call.targets.shape, _fitting_loss(call)
+    what = f"one-hot rows {targets}" if other == DENSE else f"class indices {targets}"
+    takes = "class indices" if other == DENSE else f"a row of {scores[-1]} numbers for each label"
+    only = " in the evaluation; in training the targets have the form that it expects" if in_evaluation else ""
+    of = " of an evaluation batch" if in_evaluation else ""
     return Finding(
-        message=_message_of_form(call),
-        measured=_measured_of_form(call),
+        message=f"{call.own_name} expects {takes}, but gets {what} for outputs {scores}{only}",
+        measured={"outputs": str(scores), "targets": str(targets), "loss": call.own_name, "fitting_loss": other},
         where=where,
-        proof=Proof(f"the loss raised {call.failure}") if call.failure else None,
-        repair=_exchange(call.own_name, other),
-        fix=safe(f"use {other}", rename_loss(call.own_name, other, where, setup)),
+        proof=Proof(f"the loss{of} raised {call.failure}") if call.failure else None,
+        repair=repair,
+        fix=fix,
     )
-
-
-def _in_evaluation(call: LossCall, label: str, setup: SetupFacts) -> Finding:
-    return Finding(
-        message=f"{_message_of_form(call)} in the evaluation; in training the targets have the form that it expects",
-        measured=_measured_of_form(call),
-        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_CALL),
-        proof=Proof(f"the loss of an evaluation batch raised {call.failure}") if call.failure else None,
-        repair=_reform(label, call.inputs.shape[-1] if _fitting_loss(call) == SPARSE else 0),
-        fix=safe("use labels of the same form in the evaluation as in training"),
-    )
-
-
-def _message_of_form(call: LossCall) -> str:
-    scores, targets, is_rows = call.inputs.shape, call.targets.shape, _fitting_loss(call) == DENSE
-    what = f"one-hot rows {targets}" if is_rows else f"class indices {targets}"
-    takes = "class indices" if is_rows else f"a row of {scores[-1]} numbers for each label"
-    return f"{call.own_name} expects {takes}, but gets {what} for outputs {scores}"
-
-
-def _measured_of_form(call: LossCall) -> dict[str, Number]:
-    return {
-        "outputs": str(call.inputs.shape),
-        "targets": str(call.targets.shape),
-        "loss": call.own_name,
-        "fitting_loss": _fitting_loss(call),
-    }
 
 
 def _fitting_loss(call: LossCall) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import Any
 
 from trainwright.core import (
     Call,
@@ -12,7 +11,6 @@ from trainwright.core import (
     Fate,
     Finding,
     Fix,
-    Place,
     Proof,
     RemoveKeyword,
     RenameFunction,
@@ -55,38 +53,31 @@ def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
 
 def _refused(call: RefusedCall) -> Finding:
     new, old, at = successor(call), call.argument, call.places.get(call.argument, call.failure.where)
+    edits: tuple[Edit, ...] = ()
     if new is None:
         gone = gone_from(call.library).get(old)
-        does, repair = (f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""), _leave_out(old))
+        does = f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else "")
         known = f"{call.library} has no argument of that name or a similar one"
+        repair = Repair(f"leave {old} out", Seam.CONSTRUCT, lambda call: call.without(old))
+        if at is not None:
+            edits = (RemoveKeyword(at.file, at.line, old),)
     else:
-        value = new.value(call.value) if new.value else None
-        written = repr(value).replace("'", '"') if new.value else ""
+        written = repr(new.value(call.value)).replace("'", '"') if new.value else ""
         note = f" ({new.note})" if new.note else ""
         does = f"write {new.name}={written} instead of {old}= in {call.function}(…){note}"
-        repair = _pass_as(old, new)
         known = f"{call.library} calls it {new.name}"
+        repair = _pass_as(old, new)
+        if at is not None:
+            value = (SetKeyword(at.file, at.line, new.name, written),) if new.value else ()
+            edits = (RenameKeyword(at.file, at.line, old, new.name), *value)
     return Finding(
         message=f"{call.function} takes no argument {old}=; {known}",
         measured={"argument": old, **({"new_name": new.name} if new else {}), "library": call.library},
         where=at,
         proof=None if call.repairable else Proof(str(call.failure)),
         repair=repair if call.repairable else None,
-        fix=Fix(
-            does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=_edits_of_argument(at, old, new, call.value)
-        ),
+        fix=Fix(does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=edits),
     )
-
-
-def _edits_of_argument(at: Place | None, old: str, new: Successor | None, value: Any) -> tuple[Edit, ...]:
-    if at is None:
-        return ()
-    if new is None:
-        return (RemoveKeyword(at.file, at.line, old),)
-    if new.value is None:
-        return (RenameKeyword(at.file, at.line, old, new.name),)
-    written = repr(new.value(value)).replace("'", '"')
-    return (RenameKeyword(at.file, at.line, old, new.name), SetKeyword(at.file, at.line, new.name, written))
 
 
 def successor(call: RefusedCall) -> Successor | None:
@@ -105,10 +96,6 @@ def _pass_as(old: str, new: Successor) -> Repair:
         return call.without(old).replace(**{new.name: value})
 
     return Repair(f"pass {old} under its new name {new.name}", Seam.CONSTRUCT, change)
-
-
-def _leave_out(name: str) -> Repair:
-    return Repair(f"leave {name} out", Seam.CONSTRUCT, lambda call: call.without(name))
 
 
 def _too_narrow(method: OverriddenMethod, setup: SetupFacts) -> Finding:

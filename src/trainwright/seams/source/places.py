@@ -1,4 +1,4 @@
-"""Tells which lines are the user's: places in stacks and tracebacks."""
+"""Tells which lines are the user's: places in stacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import sysconfig
-import traceback
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -169,13 +168,6 @@ def nearest_place(frame: FrameType | None) -> Place | None:
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
     return place_of(frame) if frame is not None else None
-
-
-def scopes_of(error: BaseException) -> Iterator[dict[str, Any]]:
-    """The names that each of the user's frames in an exception's traceback could use, the outermost frame first."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if is_users(frame.f_code.co_filename):
-            yield {**frame.f_globals, **frame.f_locals}
 
 
 def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:

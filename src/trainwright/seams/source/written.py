@@ -8,6 +8,7 @@ import itertools
 import linecache
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any
@@ -90,6 +91,34 @@ def call_node(
         )
 
     return min(calls, key=order, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedLine:
+    """A line of the user's code on the way to an exception, in the frame that it ran in."""
+
+    frame: FrameType
+    line: int
+    instruction: int
+
+    def call(self, given: frozenset[str] = frozenset()) -> ast.Call | None:
+        """The call that raised, as it is written; of several, that with most of these keywords."""
+        end = call_end(self.frame, self.instruction)
+        return call_node(self.frame.f_code.co_filename, self.line, given=given, end=end)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The names that the line could use."""
+        return {**self.frame.f_globals, **self.frame.f_locals}
+
+
+def failed_lines(error: BaseException) -> list[FailedLine]:
+    """The user's lines in an exception's traceback, the innermost last."""
+    found, link = [], error.__traceback__
+    while link is not None:
+        found.append(FailedLine(frame=link.tb_frame, line=link.tb_lineno, instruction=link.tb_lasti))
+        link = link.tb_next
+    return [one for one in found if is_users(one.frame.f_code.co_filename)]
 
 
 def is_written(place: Place, number: int) -> bool:

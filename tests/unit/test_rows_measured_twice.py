@@ -56,6 +56,20 @@ def test_windows_of_another_time_are_no_fault(begin: int) -> None:
     assert said(np.delete(rows, held, 0), rows[held]) == ""
 
 
+@pytest.mark.parametrize(("copied", "is_told"), [(0, False), (100, True)])
+def test_copies_are_told_and_the_training_table_that_is_evaluated_beside_the_held_out_one_is_not(
+    copied: int, is_told: bool
+) -> None:
+    rng, record = np.random.default_rng(4), empty()
+    rows, labels = rng.standard_normal((500, 12)), rng.standard_normal(500)
+    add_calls(record, of_values(labels, labels, update=150, trains=True, keys=np.arange(500)))
+    record.trained_rows[Output(LabelKind.NUMBERS, 1)] = rows.astype(np.float32), labels[:, None], np.arange(500)
+    held_out = np.concatenate([np.arange(copied), 10_000 + np.arange(400 - copied)])
+    for keys in (np.arange(500), held_out):
+        add_calls(record, of_values(labels[: len(keys)], labels[: len(keys)], update=UPDATES, keys=keys))
+    assert ("are copies of rows" in "; ".join(one.message for one in ask(QUESTION, record))) == is_told
+
+
 def test_what_repeats_by_its_nature_is_no_fault() -> None:
     rng = np.random.default_rng(3)
     wave = windows(np.sin(2 * np.pi * (np.arange(1500) % 50) / 50)[:, None], 30)

@@ -90,9 +90,8 @@ def _neighbours(sets: list[tuple[AnsweredRows, Floats, Floats]]) -> list[Finding
 def _copies(record: Record, rows: AnsweredRows) -> Finding | None:
     """Some of the evaluated rows are training rows, value by value; where nearly all are, it is a pass over training rows."""
     stored = record.trained_rows.get(rows.output)
-    keys = [key for one in rows.calls if one.keys is not None for key in one.keys.tolist()]
     is_of_training = not rows.is_held_out and rows.calls[0].data  # a pass over the very set that is trained on
-    if stored is None or is_of_training or len(keys) < FEWEST_ROWS or not _are_rich(stored[0][:, :MOST_COLUMNS]):
+    if stored is None or is_of_training or not _are_rich(stored[0][:, :MOST_COLUMNS]):
         return None
     seen = {
         one.update for one in record.answers if not one.trains
@@ -103,9 +102,13 @@ def _copies(record: Record, rows: AnsweredRows) -> Finding | None:
         if one.trains and one.model == rows.model and one.keys is not None and one.update not in seen
     ]
     trained = {key for of_call in elsewhere for key in of_call.tolist()}
+    calls = [one.keys.tolist() for one in rows.calls if one.keys is not None]
+    shares = [sum(key in trained for key in of_call) / max(1, len(of_call)) for of_call in calls]
+    # A table that is answered whole, and holds what was trained on, is the training set beside the held-out one.
+    keys = [k for of, share in zip(calls, shares) if len(of) < FEWEST_ROWS or share <= MOST_COPIES for k in of]
     known = sum(key in trained for key in keys)
-    share = known / len(keys)
-    if known < FEWEST_COPIES or not LEAST_COPIES <= share <= MOST_COPIES:
+    share = known / max(1, len(keys))
+    if len(keys) < FEWEST_ROWS or known < FEWEST_COPIES or not LEAST_COPIES <= share <= MOST_COPIES:
         return None
     again = f", {len(set(keys)):,} of them different," if len(set(keys)) < (1 - LEAST_COPIES) * len(keys) else ""
     return Finding(

@@ -68,7 +68,7 @@ def opened(
         ReadError: if the run has no complete checkpoint.
     """
     newest = (checkpoints.steps(folder / CHECKPOINTS) or [0])[-1]
-    if processes.highest(newest) > processes.given(newest) and resume is not False:
+    if processes.any(newest > processes.given(newest)) and resume is not False:
         raise UsageError(
             f"Of the machines, that of process 0 must hold the run: another one has a later checkpoint in {folder}. Start "
             "torchrun with --node-rank 0 there, or remove that folder."

@@ -270,7 +270,7 @@ def test_processes_of_one_machine_and_a_kill_in_the_middle(tmp_path: Path) -> No
     subprocess.run(command(tmp_path / "one", folder), check=True)
     wanted = command(tmp_path / "many", folder, "--executor", "local", "--tasks", "3", "--workers", "2")
     begun = subprocess.Popen(wanted, start_new_session=True)
-    while begun.poll() is None and not (tmp_path / "many/work/logs/2-judge/completions").exists():
+    while begun.poll() is None and not (tmp_path / "many/work/logs/4-prove/completions").exists():
         time.sleep(0.05)
     os.killpg(begun.pid, signal.SIGKILL)
     begun.wait()

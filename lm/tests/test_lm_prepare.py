@@ -23,7 +23,7 @@ import pytest
 
 from corpus import code, corpus, write
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.corpus import shards, steps
+from trainwright_lm.corpus import steps
 from trainwright_lm.corpus.filters import FilterOptions
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import _plain, prepare
@@ -106,7 +106,7 @@ def test_what_deduplication_misses_across_the_split_the_proof_drops(
     source = write(
         tmp_path / "code", {f"g{i}/f{j}.py": code(j * (i + 1)) + f"x{i} = {i}\n" for i in range(5) for j in range(4)}
     )
-    monkeypatch.setattr(shards, "near_verdicts", lambda *_, **__: iter(()))
+    monkeypatch.setattr(steps, "near_verdicts", lambda *_, **__: iter(()))
     manifest = prepare(tmp_path / "data", options(source)).manifest
     assert manifest["proof"]["near_texts"] == 0
     assert manifest["funnel"]["dropped"]["near-validation"]["files"] > 0
@@ -222,14 +222,14 @@ def test_a_tokenizer_of_few_bytes_is_trained_on_some(tmp_path: Path) -> None:
 _PEAK = """
 import pathlib, sys
 from test_lm_prepare import options
-from trainwright_lm.corpus import pieces, shards
+from trainwright_lm.corpus import pieces, steps
 from trainwright_lm.corpus.prepare import prepare
 
 def peak(*_):
     print([int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
     sys.exit()
 
-pieces.PIECE_BYTES, shards.ALONE = 1 << 20, (shards.gather, peak)
+pieces.PIECE_BYTES, steps.judge = 1 << 20, peak
 prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_bytes=5000))
 """
 
@@ -327,7 +327,7 @@ def test_two_at_once_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             prepare(tmp_path / "data", chosen)
         caught.append(info.value)
 
-    monkeypatch.setattr(shards, "ALONE", (again, shards.divide))
+    monkeypatch.setattr(steps, "gather", again)
     with pytest.raises(UsageError):  # the task that stands in for gathering leaves nothing behind
         prepare(tmp_path / "data", chosen)
     assert caught
@@ -373,12 +373,12 @@ _CHILD = """
 import os, pathlib, signal, sys
 from test_lm_prepare import options
 from trainwright.errors import UsageError
-from trainwright_lm.corpus import pieces, shards, steps
+from trainwright_lm.corpus import pieces, steps, steps
 from trainwright_lm.tokens import pack
 from trainwright_lm.corpus.prepare import prepare
 
 pieces.PIECE_BYTES = 6000
-shards._NOTE_SECONDS = 0.0
+steps._NOTE_SECONDS = 0.0
 left = int(sys.argv[3])
 
 def die_when_due():

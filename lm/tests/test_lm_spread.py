@@ -29,7 +29,7 @@ from test_lm_prepare import content, options
 
 from corpus import code, corpus, write
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.corpus import shards, spread, steps
+from trainwright_lm.corpus import spread, steps
 from trainwright_lm.corpus.prepare import prepare
 from trainwright_lm.corpus.spread import Spread
 
@@ -37,8 +37,7 @@ from trainwright_lm.corpus.spread import Spread
 def run_here(job: steps.Job, given: Spread, stage: Any, pool: None) -> None:
     """In place of processes: all tasks of a stage in this one."""
     for rank in reversed(range(stage.tasks)):  # no task may need an earlier one
-        for work in stage.work:
-            work(job, rank, stage.tasks)
+        stage.work(job, rank, stage.tasks)
 
 
 @pytest.fixture
@@ -73,9 +72,7 @@ def test_tasks_prepare_the_same_bytes(tmp_path: Path, count: int, groups: int) -
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("seed", range(6))
-def test_signatures_on_disk_judge_as_those_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_tasks_judge_as_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     found: list[np.ndarray] = []
     real = steps.sides
     monkeypatch.setattr(steps, "sides", lambda job, pieces, v: found.append(np.array(v)) or real(job, pieces, v))
@@ -129,23 +126,21 @@ def test_a_sample_that_a_failure_interrupts_is_the_same(tmp_path: Path, monkeypa
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(
-    "place", ["gather", "sign", "link", "join_links", "judge", "divide", "prove", "settle", "pack"]
-)
+@pytest.mark.parametrize("place", ["gather", "judge", "divide", "prove", "settle", "pack"])
 def test_what_a_failed_task_left_is_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     given = options(corpus(tmp_path / "code"))
     prepare(tmp_path / "one", given)
-    real: Callable[[Any, int, int], None] = getattr(shards, place)
+    real: Callable[[Any, int, int], None] = getattr(steps, place)
 
     def fail(job: steps.Job, rank: int, count: int) -> None:
         real(job, rank, count)
         if rank == 0:
             raise RuntimeError("lost")
 
-    monkeypatch.setattr(shards, place, fail)
+    monkeypatch.setattr(steps, place, fail)
     with pytest.raises(RuntimeError, match="lost"):
         prepare(tmp_path / "many", given, spread=tasks(3))
-    monkeypatch.setattr(shards, place, real)
+    monkeypatch.setattr(steps, place, real)
     with pytest.raises(UsageError, match="begun with --tasks 3"):
         prepare(tmp_path / "many", given, spread=tasks(4))
     with pytest.raises(UsageError, match="begun with --tasks 3"):
@@ -213,7 +208,7 @@ def job_of(out: Path) -> steps.Job:
 
 
 def run_stage(job: steps.Job, work: Callable[[steps.Job, int, int], None]) -> None:
-    stage = spread._Stage("stage", "do it", 3, (work,))
+    stage = spread._Stage("stage", "do it", 3, work)
     with spread._processes(job, tasks(3)) as pool:
         spread._run(job, tasks(3), stage, pool)
 
@@ -259,7 +254,7 @@ def test_processes_end_with_the_one_that_began_them(tmp_path: Path, number: sign
 def test_the_terminal_has_a_line_per_stage(tmp_path: Path) -> None:
     wanted = command(tmp_path / "out", corpus(tmp_path / "code"), "--executor", "local", "--tasks", "2")
     said = subprocess.run(wanted, check=True, capture_output=True, text=True).stderr.splitlines()
-    assert [line.partition(":")[0] for line in said] == [s.name for s in spread._stages(2, shards.sign)]
+    assert [line.partition(":")[0] for line in said] == [s.name for s in spread._stages(2, steps.pack)]
 
 
 def command(out: Path, folder: Path, *more: str) -> list[str]:
@@ -275,7 +270,7 @@ def test_processes_of_one_machine_and_a_kill_in_the_middle(tmp_path: Path) -> No
     subprocess.run(command(tmp_path / "one", folder), check=True)
     wanted = command(tmp_path / "many", folder, "--executor", "local", "--tasks", "3", "--workers", "2")
     begun = subprocess.Popen(wanted, start_new_session=True)
-    while begun.poll() is None and not (tmp_path / "many/work/logs/2-link/completions").exists():
+    while begun.poll() is None and not (tmp_path / "many/work/logs/4-prove/completions").exists():
         time.sleep(0.05)
     os.killpg(begun.pid, signal.SIGKILL)
     begun.wait()
@@ -334,7 +329,7 @@ def test_a_dry_run_prints_each_script_and_submits_nothing(tmp_path: Path) -> Non
     done = subprocess.run(wanted, check=True, capture_output=True, text=True)
     scripts = re.findall(r"^\$ sbatch ([^\n]*) <<'END'\n(.*?)END\n", done.stdout, re.MULTILINE | re.DOTALL)
     named = [(match[1], arguments) for arguments, script in scripts if (match := re.search("job-name=(.*)", script))]
-    assert [n for n, a in named if a] == [f"prepare-{s.name}" for s in spread._stages(2, shards.sign)]
+    assert [n for n, a in named if a] == [f"prepare-{s.name}" for s in spread._stages(2, steps.pack)]
     assert all("--dependency=afterok:JOB" in a for _, a in named[2:] if a)
     for _, script in scripts:
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
@@ -393,7 +388,7 @@ def test_jobs_are_submitted_once_and_their_paths_quoted(tmp_path: Path, no_jobs:
     given, out = options(corpus(tmp_path / "code")), tmp_path / "a b"
     prepare(out, given, spread=slurm_of())
     count = len(no_jobs)
-    assert count == 18
+    assert count == 14
     words = [word for script in no_jobs for word in shlex.split(script, comments=True)]
     assert f"{out}/work/logs/1-gather/executor.pik" in words
     assert f"{out}/work/logs/1-gather/stats.json" in words

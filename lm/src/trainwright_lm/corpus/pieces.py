@@ -124,26 +124,18 @@ class Pieces:
                 total.add(self._place(number).funnel)
         return total
 
-    def prints(self, file: Path, positions: NDArray[np.int64] | None = None) -> Prints:
-        """The data that deduplication needs; the signatures are collected in a file.
-
-        Args:
-            positions: The documents, in ascending order; None: all.
-        """
-        chosen = np.arange(len(self)) if positions is None else positions
-        hashes = np.empty(len(chosen), dtype="V16")
+    def prints(self, file: Path) -> Prints:
+        """The data that deduplication needs; the signatures are collected in a file."""
+        hashes = np.empty(len(self), dtype="V16")
         signatures = np.lib.format.open_memmap(  # a file without rows cannot be mapped
-            file, mode="w+", dtype=np.uint32, shape=(max(len(chosen), 1), PERMUTATIONS)
+            file, mode="w+", dtype=np.uint32, shape=(max(len(self), 1), PERMUTATIONS)
         )
-        at = np.searchsorted(chosen, [0, *self._ends])
         for number, size in enumerate(self._sizes):
-            mine = slice(at[number], at[number + 1])
-            rows = chosen[mine] - (self._ends[number] - size)
-            if len(rows):
-                table = self._mapped(number)
-                hashes[mine] = _fixed(table["hash"], "V16")[rows]
-                signatures[mine] = _fixed(table["signature"], np.uint32).reshape(size, -1)[rows]
-        return Prints(hashes=hashes, signatures=signatures[: len(chosen)])
+            if size:
+                table, rows = self._mapped(number), slice(self._ends[number] - size, self._ends[number])
+                hashes[rows] = _fixed(table["hash"], "V16")
+                signatures[rows] = _fixed(table["signature"], np.uint32).reshape(size, -1)
+        return Prints(hashes=hashes, signatures=signatures[: len(self)])
 
     def text(self, position: int) -> str:
         """The text of one document."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import locked, read_json, write_json
-from trainwright_lm.corpus import shards, steps
+from trainwright_lm.corpus import steps
 from trainwright_lm.corpus.filters import checked
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, TABLES, Source, is_own
@@ -84,13 +84,9 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
     _begin(job, wanted, spread)
-    if not spread.dry_run and not shards.gathered(job, spread.shards):
-        shards.cut(job, _unchanged(job.work, sources or open_sources(options)), spread.shards)
-    if spread.executor:
-        run(job, spread, finish)
-    else:
-        for work in (*shards.ALONE, finish):
-            work(job, 0, 1)
+    if not spread.dry_run and not steps.gathered(job, spread.shards):
+        steps.cut(job, _unchanged(job.work, sources or open_sources(options)), spread.shards)
+    run(job, spread, finish)
     if spread.executor == "slurm":
         return Prepared(manifest=None)
     shutil.rmtree(job.work, ignore_errors=True)
@@ -99,7 +95,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
 
 def finish(job: steps.Job, rank: int = 0, tasks: int = 1) -> None:
     """The last task: put the tokens together and write data.json."""
-    shards.join_tokens(job)
+    steps.join_tokens(job)
     write_json(job.out / MANIFEST, _manifest(job, _plain(job.options)))
 
 

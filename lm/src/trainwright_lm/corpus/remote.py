@@ -205,13 +205,14 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
         ReadError: if the Hub or the dataset cannot be reached, or has no tables.
     """
     from huggingface_hub import HfApi, HfFileSystem
+    from huggingface_hub.errors import HfHubHTTPError
 
     repository, revision, folder = _parsed(name)
     try:
         api = HfApi()
         pinned = api.dataset_info(repository, revision=revision).sha
         entries = list(api.list_repo_tree(repository, recursive=True, revision=pinned, repo_type="dataset"))
-    except _failures() as error:
+    except (*HfHubHTTPError.__bases__, OSError, ValueError) as error:  # the bases are its HTTP library's errors
         raise ReadError(_unreachable(repository, error)) from error
     files = sorted(
         (entry.path, entry.size)
@@ -235,13 +236,6 @@ def _parsed(name: str) -> tuple[str, str | None, str]:
         raise UsageError(f"A data set on the Hub must be named {HUB}OWNER/NAME; got {name}.")
     last, _, revision = parts[1].partition("@")
     return f"{parts[0]}/{last}", revision or None, "/".join(parts[2:])
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """The exceptions that reading from the Hub raises: the base classes of its HTTP library's errors, and OSError."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    return (*HfHubHTTPError.__bases__, OSError, ValueError)
 
 
 def _unreachable(what: str, error: Exception) -> str:

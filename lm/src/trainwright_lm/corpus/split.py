@@ -72,10 +72,10 @@ def prove(train: Documents, validation: Documents, *, threshold: float = NEAR, t
     shared, equal, near = dict[int, str](), dict[int, str](), set[int]()
     count = held = done = 0
     with stage("prove") as report:
-        for block in _blocks(validation()):
+        for number, block in enumerate(_blocks(validation())):
             held += block.documents
             for position, document in enumerate(train()):
-                if block.first:
+                if not number:
                     count = position + 1
                     if document.group in groups:
                         shared[position] = document.group
@@ -103,7 +103,6 @@ class _Block:
     owners: NDArray[np.int64]
     sizes: NDArray[np.int64]
     """The number of shingles of each document."""
-    first: bool
 
     @property
     def documents(self) -> int:
@@ -128,22 +127,21 @@ class _Block:
 
 
 def _blocks(documents: Iterable[Document]) -> Iterator[_Block]:
-    """The documents' shingles in blocks of bounded size; always at least one block."""
+    """The documents' shingles in blocks of bounded size; the last one may be empty."""
     sets: list[Hashes] = []
-    held, first = 0, True
+    held = 0
     for document in documents:
         sets.append(shingles(document.text))
         held += sets[-1].size
         if held >= _BLOCK_SHINGLES:
-            yield _block(sets, first)
-            sets, held, first = [], 0, False
-    if sets or first:
-        yield _block(sets, first)
+            yield _block(sets)
+            sets, held = [], 0
+    yield _block(sets)
 
 
-def _block(sets: list[Hashes], first: bool) -> _Block:
+def _block(sets: list[Hashes]) -> _Block:
     sizes = np.array([one.size for one in sets], dtype=np.int64)
     hashes = np.concatenate([*sets, np.zeros(0, dtype=np.uint64)])
     order = np.argsort(hashes, kind="stable")
     owners = np.repeat(np.arange(len(sets)), sizes)[order]
-    return _Block(hashes=hashes[order], owners=owners, sizes=sizes, first=first)
+    return _Block(hashes=hashes[order], owners=owners, sizes=sizes)

@@ -110,11 +110,11 @@ class _Stage(NamedTuple):
     name: str
     does: str
     tasks: int
-    work: tuple[Work, ...]
+    work: Work
 
 
 def run(job: Job, spread: Spread, finish: Work) -> None:
-    """Run all stages that are not done; with Slurm, submit them.
+    """Run all stages that are not done: in this process, on an executor's; with Slurm, submit them.
 
     Args:
         finish: What the last stage does after the tokens are there.
@@ -122,9 +122,13 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
     Raises:
         ReadError: if tasks failed; the same call repeats only these.
     """
+    stages = _stages(spread.shards, finish, limited=job.options.max_bytes > 0)
+    if spread.executor is None:
+        for stage in stages:
+            stage.work(job, 0, 1)
+        return
     from loguru import logger
 
-    stages = _stages(spread.shards, finish, limited=job.options.max_bytes > 0)
     logger.disable("datatrove")  # here; its tasks have a log each
     if spread.executor == "slurm":
         logs = job.work / "logs"
@@ -140,8 +144,7 @@ def run(job: Job, spread: Spread, finish: Work) -> None:
         for stage in stages:
             begun = time.monotonic()
             if stage.tasks == 1:  # here, where a refusal is an exception and progress is shown
-                for work in stage.work:
-                    work(job, 0, 1)
+                stage.work(job, 0, 1)
             else:
                 _run(job, spread, stage, pool)
             seconds = time.monotonic() - begun
@@ -204,36 +207,19 @@ def _begin_process(alive: Connection, log: Path) -> None:
 
 
 def _stages(tasks: int, finish: Work, *, limited: bool = False) -> list[_Stage]:
-    from trainwright_lm.corpus import shards
+    from trainwright_lm.corpus import steps
 
-    read, limited_to = "read and filter the sources", "keep what fits into --max-bytes"
-    gather = [_Stage("1-gather", read, tasks, (shards.gather, shards.sign))]
-    if limited:
-        limit, sign = _Stage("1-limit", limited_to, 1, (shards.limit,)), (shards.sign,)
-        gather = [_Stage("1-gather", read, tasks, (shards.gather,)), limit, _Stage("1-sign", "sign them", tasks, sign)]
+    limit = _Stage("1-limit", "keep what fits into --max-bytes", 1, steps.limit)
     return [
-        *gather,
-        _Stage("2-link", "find texts that may be alike", shards.BUCKETS, (_find_equal, shards.link)),
-        _Stage("3-join-links", "put them into sets", 1, (shards.join_links,)),
-        _Stage("4-judge", "find the duplicates in each set", tasks, (shards.judge,)),
-        _Stage("5-divide", "choose what is held out", 1, (shards.divide,)),
-        _Stage("6-prove", "compare training with validation", tasks, (shards.prove,)),
-        _Stage("7-settle", "write the texts, train the tokenizer", 1, (shards.settle,)),
-        _Stage("8-pack", "write the tokens", tasks, (shards.pack,)),
-        _Stage("9-finish", "put the tokens together", 1, (finish,)),
+        _Stage("1-gather", "read and filter the sources", tasks, steps.gather),
+        *([limit] if limited and tasks > 1 else []),
+        _Stage("2-judge", "find the duplicates", 1, steps.judge),
+        _Stage("3-divide", "choose what is held out", 1, steps.divide),
+        _Stage("4-prove", "compare training with validation", tasks, steps.prove),
+        _Stage("5-settle", "write the texts, train the tokenizer", 1, steps.settle),
+        _Stage("6-pack", "write the tokens", tasks, steps.pack),
+        _Stage("7-finish", "put the tokens together", 1, finish),
     ]
-
-
-def _find_equal(job: Job, rank: int, tasks: int) -> None:
-    """Find the documents with equal signatures in one bucket: datatrove merges the sorted files of all shards."""
-    from datatrove.pipeline.dedup import MinhashConfig, MinhashDedupBuckets
-    from datatrove.utils.hashing import HashConfig
-
-    from trainwright_lm.corpus.shards import BUCKETS, WIDTH
-
-    config = MinhashConfig(num_buckets=BUCKETS, hashes_per_bucket=WIDTH, hash_config=HashConfig(precision=32))
-    step = MinhashDedupBuckets(str(job.work / "signatures"), str(job.work / "duplicates"), config=config)
-    step.run(None, rank, tasks)
 
 
 def _executor(job: Job, spread: Spread, stage: _Stage, **more: Any) -> Any:
@@ -245,8 +231,7 @@ def _executor(job: Job, spread: Spread, stage: _Stage, **more: Any) -> Any:
         else:
             from datatrove.executor import SlurmPipelineExecutor as Executor
         more |= {"workers": spread.workers or -1, "mem_per_cpu_gb": spread.task_memory}
-    pipeline = [Task(work, job) for work in stage.work]
-    return Executor(pipeline=pipeline, tasks=stage.tasks, logging_dir=str(_logs(job, stage)), **more)
+    return Executor(pipeline=[Task(stage.work, job)], tasks=stage.tasks, logging_dir=str(_logs(job, stage)), **more)
 
 
 def _on_slurm(job: Job, spread: Spread, stage: _Stage, before: Any, logs: Path) -> Any:

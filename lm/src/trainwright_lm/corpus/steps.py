@@ -1,12 +1,19 @@
-"""What prepare's tasks (shards.py) do with documents: gather, divide, compare, count, train the tokenizer."""
+"""prepare's tasks: one for each shard of the sources, or one for all. In one process there is a single shard.
+
+Every task reads and writes files in OUT/work, which all machines share, and gives the same result when it is run again.
+Texts are compared by one task for all shards: it reads signatures, and texts only of documents that share some.
+"""
 
 from __future__ import annotations
 
+import math
+import pickle
+import shutil
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +22,20 @@ import xxhash
 from numpy.typing import NDArray
 
 from trainwright.errors import UsageError
-from trainwright_lm.atomic import read_json, replacing
-from trainwright_lm.corpus.dedup import KEPT
+from trainwright_lm.atomic import read_json, replacing, write_json
+from trainwright_lm.corpus.dedup import KEPT, exact_verdicts, near_verdicts, shingles
 from trainwright_lm.corpus.filters import drop_reason
-from trainwright_lm.corpus.funnel import as_json
+from trainwright_lm.corpus.funnel import Count, as_json
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.pieces import GatherState, Pieces, PieceWriter
 from trainwright_lm.corpus.sources import Cursor, Item, Source, text_of
-from trainwright_lm.corpus.split import Documents, SplitProof, validation_groups
+from trainwright_lm.corpus.split import Documents, validation_groups
+from trainwright_lm.corpus.split import prove as compare
 from trainwright_lm.documents import Document
-from trainwright_lm.progress import Report, stage
-from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, documents
-from trainwright_lm.tokens.tokenizer import train_tokenizer
+from trainwright_lm.progress import Report, processors, stage
+from trainwright_lm.tokens.pack import open_tokens, write_tokens
+from trainwright_lm.tokens.prepared import SPLITS, TOKENIZER, documents, texts_file, tokens_file, write_texts
+from trainwright_lm.tokens.tokenizer import load_tokenizer, train_tokenizer
 
 # Whole groups are held out if their size is at least half and at most four times the requested fraction. Otherwise
 # single files are: a folder's few loose files would measure nothing, and half of two repositories would be too much.
@@ -37,6 +46,10 @@ FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
 MUCH_TEXT_BYTES = 30_000_000
 # Update progress bars after this many documents.
 _EVERY = 32
+# Seconds between saves of the verdicts so far.
+_NOTE_SECONDS = 20.0
+# Shingle sets that the comparison caches.
+_AT_HAND = 64
 GONE, LEAKED = -1, -2
 """In place of a split number: a duplicate; a training document that the proof found near a validation document."""
 
@@ -64,7 +77,169 @@ class Job:
         return self.work / "outcome.json"
 
 
-def gather(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> None:
+def cut(job: Job, sources: Sequence[Source], tasks: int) -> None:
+    """Cut the sources into consecutive shards of about equal size, one per task; a file is never cut."""
+    units = [(one, number, size + 1) for one in range(len(sources)) for number, size in enumerate(sources[one].sizes())]
+    total, seen = sum(size for *_, size in units), 0
+    shards: list[dict[int, list[int]]] = [{} for _ in range(tasks)]
+    for one, number, size in units:
+        shards[min((seen + size // 2) * tasks // total, tasks - 1)].setdefault(one, []).append(number)
+        seen += size
+    for name in ("sources", "proofs", "tokens"):
+        (job.work / name).mkdir(exist_ok=True)
+    for rank, shard in enumerate(shards):
+        parts = [sources[one].part(numbers[0], numbers[-1] + 1) for one, numbers in shard.items()]
+        with replacing(job.work / "sources" / f"{rank:05d}.pickle") as stream:
+            pickle.dump(parts, stream)
+
+
+def gathered(job: Job, tasks: int) -> bool:
+    """Whether all shards have been gathered."""
+    return all(Pieces(_pieces(job, rank)).place().finished for rank in range(tasks))
+
+
+def gather(job: Job, rank: int, tasks: int) -> None:
+    """Read and filter one shard."""
+    if not Pieces(_pieces(job, rank)).place().finished:
+        parts = pickle.loads((job.work / "sources" / f"{rank:05d}.pickle").read_bytes())
+        _gather_into(job, parts, _pieces(job, rank), job.options.max_bytes or math.inf)
+
+
+def limit(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Keep what fits into --max-bytes, as without tasks: the shard that exceeds it is gathered again, later ones emptied."""
+    left, full = job.options.max_bytes, False
+    for number, file in enumerate(sorted((job.work / "sources").glob("*.pickle"))):
+        parts, folder, new = pickle.loads(file.read_bytes()), _pieces(job, number), job.work / "limited"
+        place = Pieces(folder).place()
+        if full or not place.finished or place.funnel.kept.bytes > left:
+            shutil.rmtree(new, ignore_errors=True)
+            _gather_into(job, [] if full else parts, new, left)
+            shutil.rmtree(folder, ignore_errors=True)
+            new.rename(folder)
+            place = Pieces(folder).place()
+        full = full or place.source < len(parts)
+        left -= place.funnel.kept.bytes
+
+
+def judge(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Judge all documents, by their signatures: two rows of verdicts, dedup's and those of exact duplicates alone."""
+    done, partial, marks = (job.work / f"verdicts.{end}" for end in ("npy", "so-far", "signatures"))
+    if done.exists():
+        return
+    pieces = job.pieces
+    prints = pieces.prints(marks)
+    exact = exact_verdicts(prints.hashes)
+    verdicts = exact.copy()
+    known = np.load(partial) if partial.exists() else None
+    if known is not None:
+        verdicts[: len(known)] = known
+    shingles_of = lru_cache(maxsize=_AT_HAND)(lambda at: shingles(pieces.text(at)))
+    noted, count = time.monotonic(), 0
+    with stage("deduplicate") as report:
+        for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
+            verdicts[at] = verdict
+            count += verdict != KEPT
+            report(at / len(pieces), f"{count:,} near duplicates")
+            if time.monotonic() - noted > _NOTE_SECONDS:
+                _save(partial, verdicts[: at + 1])
+                noted = time.monotonic()
+    _save(done, np.stack([verdicts, exact]))
+    marks.unlink()
+    partial.unlink(missing_ok=True)
+
+
+def divide(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Choose each document's split, and write the texts of validation."""
+    if (job.work / "side.npy").exists():
+        return
+    pieces = job.pieces
+    side = sides(job, pieces, np.load(job.work / "verdicts.npy")[0])
+    write_texts(texts_file(job.out, "validation"), pieces.documents(side == 1))
+    _save(job.work / "side.npy", side)
+
+
+def prove(job: Job, rank: int, tasks: int) -> None:
+    """Compare one shard's training documents with validation; those that are near are dropped."""
+    if (done := job.work / "proofs" / f"{rank:05d}.pickle").exists():
+        return
+    pieces, (side, start) = Pieces(_pieces(job, rank)), _sides(job, rank)
+    chosen = np.flatnonzero(side == 0)
+    train, validation = partial(pieces.documents, side == 0), partial(documents, job.out, "validation")
+    proof = compare(train, validation, threshold=job.options.near, total=len(chosen))
+    with replacing(done) as stream:
+        pickle.dump((proof, chosen[list(proof.near)] + start), stream)
+
+
+def settle(job: Job, rank: int = 0, tasks: int = 1) -> None:
+    """Put the proofs together, write the texts of training, count, and train the tokenizer."""
+    if not job.outcome.exists():
+        pieces, side = job.pieces, np.load(job.work / "side.npy")
+        found = [pickle.loads(file.read_bytes()) for file in sorted((job.work / "proofs").glob("*.pickle"))]
+        for _, leaked in found:
+            side[leaked] = LEAKED
+        if not (side == 0).any():
+            raise UsageError(
+                "No training file is left; each one is a near duplicate of a validation file. Name more sources."
+            )
+        _save(job.work / "side.npy", side)
+        write_texts(texts_file(job.out, "train"), pieces.documents(side == 0))
+        verdicts, exact = np.load(job.work / "verdicts.npy")
+        proofs = [proof for proof, _ in found]
+        proof = {
+            "method": "every training document was compared with every validation document",
+            "train_documents": sum(one.train_documents for one in proofs),
+            "validation_documents": proofs[0].validation_documents,
+            "shared_groups": len(frozenset().union(*(one.groups for one in proofs))),
+            "equal_texts": len(frozenset().union(*(one.equal for one in proofs))),
+            "near_texts": 0,  # those that were found are dropped
+            "near_threshold": job.options.near,
+        }
+        write_json(job.outcome, {**_counted(pieces, verdicts, exact, side), "proof": proof})
+    _make_tokenizer(job)
+
+
+def pack(job: Job, rank: int, tasks: int) -> None:
+    """Write one shard's documents of both splits as tokens: a file per piece, which an interrupted run keeps."""
+    tokenizer, (side, _) = load_tokenizer(job.out / TOKENIZER), _sides(job, rank)
+    pieces, threads = Pieces(_pieces(job, rank)), processors() if tasks == 1 else 1
+    for number, name in enumerate(SPLITS):
+        with stage(f"pack {name}") as report:
+            for piece in range(pieces.count):
+                file = job.work / "tokens" / f"{name}-{rank:05d}-{piece:06d}.bin"
+                if not file.exists():
+                    texts = [document.text for document in pieces.piece(piece, side == number)]
+                    ids = tokenizer.encode_arrays(texts, threads=threads)
+                    write_tokens(file, ids, tokenizer.vocabulary_size, end_id=tokenizer.end_id)
+                report((piece + 1) / pieces.count, f"{piece + 1:,} of {pieces.count:,} pieces")
+
+
+def join_tokens(job: Job) -> None:
+    """Put the tokens of all pieces together."""
+    for name in SPLITS:
+        if not (file := tokens_file(job.out, name)).exists():
+            parts = sorted((job.work / "tokens").glob(f"{name}-*.bin"))
+            first = open_tokens(parts[0])
+            ids = (one.document(i) for one in map(open_tokens, parts) for i in range(one.documents))
+            write_tokens(file, ids, first.vocabulary_size, end_id=first.end_id)
+
+
+def _pieces(job: Job, rank: int) -> Path:
+    return job.work / "pieces" / f"{rank:05d}"
+
+
+def _starts(job: Job) -> NDArray[np.int64]:
+    """The position of each shard's first document, and the end of the last."""
+    folders = sorted((job.work / "pieces").iterdir())
+    return np.cumsum([0, *(len(Pieces(folder)) for folder in folders)])
+
+
+def _sides(job: Job, rank: int) -> tuple[NDArray[np.int8], int]:
+    """The split numbers of one shard's documents, and the position of the first."""
+    start, end = _starts(job)[rank : rank + 2].tolist()
+    return np.array(np.load(job.work / "side.npy", mmap_mode="r")[start:end]), start
+
+
+def _gather_into(job: Job, sources: Sequence[Source], folder: Path, limit: float) -> None:
     """Read and filter the sources and write the kept documents in pieces; resumes after the last piece.
 
     Args:
@@ -122,7 +297,7 @@ def sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.i
             if unit is not None:
                 bytes_of[unit] += size
         if files:
-            need_documents(job, len(bytes_of))
+            _need_documents(job, len(bytes_of))
         elif len(bytes_of) < 2:
             continue
         wanted = job.options.validation
@@ -141,7 +316,7 @@ def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) 
         yield unit if verdicts[position] == KEPT else None, row.size
 
 
-def make_tokenizer(job: Job) -> None:
+def _make_tokenizer(job: Job) -> None:
     """Train the tokenizer on an even sample of the training texts."""
     file = job.out / TOKENIZER
     if file.exists():
@@ -168,7 +343,7 @@ def _sample(train: Documents, share: float, budget: int, report: Report) -> Iter
                 yield document.text
 
 
-def need_documents(job: Job, count: int) -> None:
+def _need_documents(job: Job, count: int) -> None:
     """Raises UsageError for fewer than two documents."""
     if count >= 2:
         return
@@ -181,13 +356,13 @@ def need_documents(job: Job, count: int) -> None:
     )
 
 
-def save(file: Path, values: NDArray[Any]) -> None:
+def _save(file: Path, values: NDArray[Any]) -> None:
     """Write an array, atomically."""
     with replacing(file) as stream:
         np.save(stream, values)
 
 
-def counted(
+def _counted(
     pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8]
 ) -> dict[str, Any]:
     """The funnel including deduplication, the counts per split, and the licenses.
@@ -198,17 +373,13 @@ def counted(
     """
     funnel = pieces.funnel()
     groups: tuple[set[str], ...] = tuple(set() for _ in SPLITS)
-    counts, sizes = [0] * len(SPLITS), [0] * len(SPLITS)
-    licences: Counter[str] = Counter()
-    licence_bytes: Counter[str] = Counter()
+    splits, licences = [Count() for _ in SPLITS], defaultdict[str, Count](Count)
     for position, row in enumerate(pieces.rows()):
         number = int(side[position])
         if number >= 0:
-            counts[number] += 1
-            sizes[number] += row.size
+            splits[number].add(row.size)
             groups[number].add(row.group)
-            licences[row.licence or "unknown"] += 1
-            licence_bytes[row.licence or "unknown"] += row.size
+            licences[row.licence or "unknown"].add(row.size)
         elif verdicts[position] == KEPT:
             funnel.drop_kept("near-validation", row.size, row.path)
         else:
@@ -217,25 +388,12 @@ def counted(
     return {
         "funnel": as_json(funnel),
         "splits": {
-            name: {"documents": counts[number], "bytes": sizes[number], "groups": len(groups[number])}
-            for number, name in enumerate(SPLITS)
+            name: {"documents": count.files, "bytes": count.bytes, "groups": len(own)}
+            for name, count, own in zip(SPLITS, splits, groups)
         },
         "split_by": "file" if groups[0] & groups[1] else "group",
         "licences": {
-            name: {"documents": count, "bytes": licence_bytes[name]}
-            for name, count in sorted(licences.items(), key=lambda item: (-item[1], item[0]))
+            name: {"documents": count.files, "bytes": count.bytes}
+            for name, count in sorted(licences.items(), key=lambda item: (-item[1].files, item[0]))
         },
-    }
-
-
-def proven(proofs: Sequence[SplitProof], threshold: float) -> dict[str, Any]:
-    """What the proofs of all shards say together, once the near documents that they found are dropped."""
-    return {
-        "method": "every training document was compared with every validation document",
-        "train_documents": sum(proof.train_documents for proof in proofs),
-        "validation_documents": proofs[0].validation_documents,
-        "shared_groups": len(frozenset().union(*(proof.groups for proof in proofs))),
-        "equal_texts": len(frozenset().union(*(proof.equal for proof in proofs))),
-        "near_texts": 0,
-        "near_threshold": threshold,
     }

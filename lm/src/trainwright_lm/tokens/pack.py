@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,22 +71,22 @@ def open_tokens(file: Path) -> TokenFile:
         raise _unreadable(file, "it is another kind of file")
     if len(head) < _HEADER_BYTES:
         raise _unreadable(file, f"it ends within its header, after {size} bytes")
-    header = _Header.read(head)
-    if header.version != _VERSION:
-        raise _unreadable(file, f"it has format version {header.version}, but this version reads {_VERSION}")
-    if header.width not in (2, 4) or size != header.file_bytes:
-        raise _unreadable(file, f"it has {size:,} bytes, but its header says {header.file_bytes:,}")
+    _, version, width, vocabulary_size, end_id, documents, tokens = _FIELDS.unpack_from(head)
+    if version != _VERSION:
+        raise _unreadable(file, f"it has format version {version}, but this version reads {_VERSION}")
+    wanted = _starts_at(tokens, width) + (documents + 1) * _START_BYTES
+    if width not in (2, 4) or size != wanted:
+        raise _unreadable(file, f"it has {size:,} bytes, but its header says {wanted:,}")
     mapped = np.memmap(file, dtype=np.uint8, mode="r")
-    ids = mapped[_HEADER_BYTES : _HEADER_BYTES + header.tokens * header.width]
-    starts = mapped[header.starts_at :]
-    if zlib.crc32(starts.data, zlib.crc32(header.packed())) != header.checksum:
+    ids, starts = mapped[_HEADER_BYTES : _HEADER_BYTES + tokens * width], mapped[_starts_at(tokens, width) :]
+    if (_checksum(head[: _FIELDS.size], starts.data),) != _CHECKSUM.unpack_from(head, _FIELDS.size):
         raise _unreadable(file, "its checksum does not match its header and index")
     return TokenFile(
         path=file,
-        tokens=ids.view(f"<u{header.width}"),
+        tokens=ids.view(f"<u{width}"),
         starts=starts.view("<u8"),
-        vocabulary_size=header.vocabulary_size,
-        end_id=header.end_id,
+        vocabulary_size=vocabulary_size,
+        end_id=end_id,
     )
 
 
@@ -105,12 +105,12 @@ def write_tokens(
             packed = _packed(ids, width, end_id)
             stream.write(packed.data)
             starts.append(starts[-1] + len(packed))
-        header = _Header(_VERSION, width, vocabulary_size, end_id, len(starts) - 1, starts[-1])
+        head = _FIELDS.pack(_MAGIC, _VERSION, width, vocabulary_size, end_id, len(starts) - 1, starts[-1])
         index = np.asarray(starts, dtype="<u8").data
-        stream.write(bytes(header.starts_at - stream.tell()))
+        stream.write(bytes(_starts_at(starts[-1], width) - stream.tell()))
         stream.write(index)
         stream.seek(0)
-        stream.write(header.packed() + _CHECKSUM.pack(zlib.crc32(index, zlib.crc32(header.packed()))))
+        stream.write(head + _CHECKSUM.pack(_checksum(head, index)))
     return starts[-1]
 
 
@@ -193,35 +193,14 @@ def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
     return indices
 
 
-class _Header(NamedTuple):
-    """A token file's header."""
+def _checksum(head: bytes, index: memoryview) -> int:
+    """CRC-32 of the header's fields, then of the starts."""
+    return zlib.crc32(index, zlib.crc32(head))
 
-    version: int
-    width: int
-    """Bytes per token."""
-    vocabulary_size: int
-    end_id: int
-    documents: int
-    tokens: int
-    checksum: int = 0
-    """CRC-32 of the other fields, then of the starts."""
 
-    @staticmethod
-    def read(head: bytes) -> _Header:
-        return _Header(*_FIELDS.unpack_from(head)[1:], *_CHECKSUM.unpack_from(head, _FIELDS.size))
-
-    @property
-    def starts_at(self) -> int:
-        """The byte offset of the starts: after the ids, rounded up to a multiple of eight."""
-        return -(-(_HEADER_BYTES + self.tokens * self.width) // _START_BYTES) * _START_BYTES
-
-    @property
-    def file_bytes(self) -> int:
-        return self.starts_at + (self.documents + 1) * _START_BYTES
-
-    def packed(self) -> bytes:
-        """All fields except the checksum."""
-        return _FIELDS.pack(_MAGIC, *self[:-1])
+def _starts_at(tokens: int, width: int) -> int:
+    """The byte offset of the starts: after the ids, rounded up to a multiple of eight."""
+    return -(-(_HEADER_BYTES + tokens * width) // _START_BYTES) * _START_BYTES
 
 
 def _unreadable(file: Path, reason: str) -> ReadError:

@@ -49,13 +49,6 @@ class Processes:
             return flag
         return bool(self.total(torch.tensor(float(flag), device=self.device)))
 
-    def highest(self, value: int) -> int:
-        """The highest value of all processes."""
-        highest = torch.tensor(value, device=self.device)
-        if self.count > 1:
-            distributed.all_reduce(highest, distributed.ReduceOp.MAX)
-        return int(highest)
-
     def given(self, value: Any) -> Any:
         """The first process's object."""
         held = [value]

@@ -26,13 +26,12 @@ from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed, is_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
 from trainwright_lm.training.arithmetic import decided, on_threads
-from trainwright_lm.training.assembly import AssembledTraining, assembled, first_state, with_vocabulary
+from trainwright_lm.training.assembly import AssembledTraining, assembled, first_state, opened, with_vocabulary
 from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live, Stopping
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
 from trainwright_lm.training.plan import planned, seed_of
 from trainwright_lm.training.processes import Processes, exchanging, joined, mean_nats, whole
-from trainwright_lm.training.start import opened
 
 
 class Tally:

@@ -8,6 +8,7 @@ from typing import Any
 from trainwright.core import Call, Failure, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.stages import (
+    CLASS_LOSSES,
     MOST_CLASSES,
     BatchFacts,
     DatasetFacts,
@@ -88,9 +89,6 @@ def _encode(column: str, names: list[str]) -> Repair:
     return Repair(f'number the {len(names)} labels of "{column}" by their sorted order', Seam.TRAINER, change)
 
 
-_OF_CLASSES = ("cross_entropy", "nll_loss")
-
-
 @rule("TW104", Severity.ERROR)
 def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """A single label value, although a source with the same rows has several."""
@@ -129,7 +127,7 @@ def _cut_values(
     if labels.distinct_before_cut is not None:
         return labels.distinct_before_cut, list(labels.census)
     column = dataset.train.column(labels.column)
-    whole = call.takes_indices or (call.function in _OF_CLASSES and not call.targets.is_float)
+    whole = call.takes_indices or (call.function in CLASS_LOSSES and not call.targets.is_float)
     if labels.kind != "real" or labels.per_row != 1 or column is None or not column.values or not whole:
         return None
     left = {int(float(value)) for value in column.values}

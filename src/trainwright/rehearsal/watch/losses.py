@@ -17,6 +17,7 @@ from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import WatchState
 from trainwright.seams.listening.doors import watch_door
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.
@@ -111,7 +112,7 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
     if form == "numbers" and answer.grad_fn is None and torch.is_grad_enabled() and result.requires_grad:
         return
     if not state.due and not state.recent and state.current is None and result.requires_grad:
-        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", -100))
+        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", IGNORED_LABEL))
         return
     is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
     call = call_of(state, answer)
@@ -125,7 +126,7 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
             source=PairSource.LOSS,
             call=call,
             update=state.update,
-            ignored=kwargs.get("ignore_index", -100),
+            ignored=kwargs.get("ignore_index", IGNORED_LABEL),
             node=result.grad_fn._sequence_nr() if result.grad_fn is not None else None,
             value=plain(result) if is_mean and kwargs.get("weight") is None and len(args) < 3 else None,
         )

@@ -26,7 +26,7 @@ from trainwright.core import (
 from trainwright.frameworks.label_names import AMONG_INPUTS, ARGUMENTS, find_label, is_like_label
 from trainwright.rules.fixes import safe
 from trainwright.rules.repairs import change_batches, rename_column
-from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 _NO_COLUMNS = "No columns in the dataset match"
 # The exceptions that a collator or model raises when a column is missing; the message quotes the column's name.
@@ -187,7 +187,7 @@ def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
     def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         tokens = tensors.to_numpy(given["input_ids"])
         real = tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id
-        return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
+        return {**given, wanted: tensors.like(np.where(real, tokens, IGNORED_LABEL), given["input_ids"])}
 
     return change_batches(f"make the {wanted} from the inputs, with -100 at padding", change)
 

@@ -9,6 +9,7 @@ from trainwright.core import Call, Failure, Fate, Finding, Fix, Proof, Repair, R
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.stages import (
     CLASS_LOSSES,
+    IGNORED_LABEL,
     MOST_CLASSES,
     BatchFacts,
     DatasetFacts,
@@ -76,7 +77,7 @@ def _encode(column: str, names: list[str]) -> Repair:
     numbers = {name: i for i, name in enumerate(names)}
 
     def encode(row: dict[str, Any], at: int) -> dict[str, Any]:
-        return {**row, column: numbers.get(row[column], -100)}
+        return {**row, column: numbers.get(row[column], IGNORED_LABEL)}
 
     def change(call: Call) -> Call:
         def encoded(data: Any) -> Any:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from trainwright.core.finding import Place
 from trainwright.probes import losses
 from trainwright.seams.source.places import is_users
-from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall
+from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
 from trainwright.stages.loss import LOSS_FORMS
 from trainwright.tensors.torch import objects as tensors
 
@@ -52,7 +52,7 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     first = _first_rows(kept.scores)
     scores, targets = tensors.to_numpy(first), tensors.to_numpy(kept.targets)
     axis = -1 if kept.function == "ctc_loss" else 1  # the class axis
-    ignored = int(kept.options.get("ignore_index", -100))
+    ignored = int(kept.options.get("ignore_index", IGNORED_LABEL))
     vectors = kept.targets.shape == kept.scores.shape
     plain = losses.cross_entropy(scores, targets[: len(scores)] if targets.ndim else targets, axis, ignored=ignored)
     return LossCall(

@@ -145,6 +145,7 @@ INSIDE = {
     "tensors.items": set(),
     "tensors.torch": {"tensors.items"},
     "tensors.keras": set(),
+    "probes.batches": set(),
     "probes.metrics": set(),
     "probes.losses": set(),
     "probes.constant": {"probes.losses"},

@@ -71,7 +71,7 @@ def _training(
 ) -> ObjectsTraining:
     """The training that the arguments describe."""
     from trainwright.adapters import from_objects
-    from trainwright.frameworks.packages import TRAINER
+    from trainwright.frameworks.packages import NEEDED, TrainingKind
     from trainwright.seams.requirements import packages_of, require
 
     given = [n for n, v in parts.items() if v is not None]
@@ -85,7 +85,7 @@ def _training(
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
     if from_objects.is_hf_trainer(training):
         _none_of(data, "a Trainer has its data already; call check(trainer)")
-        require(*TRAINER)
+        require(*NEEDED[TrainingKind.TRAINER])
         return from_objects.of_trainer(training, caller)
     loader, evaluation_loader, datamodule = data["loader"], data["evaluation_loader"], data["datamodule"]
     if from_objects.is_lightning_module(training):

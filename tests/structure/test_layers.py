@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors", "timing"},
     "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core", "timing"},
     # Fills the stages' facts from a real step, with what the adapters measure of one.
-    "look": {"look", "adapters", "seams", "tensors", "probes", "stages", "registry", "core", "timing"},
+    "look": {"look", "adapters", "seams", "frameworks", "tensors", "probes", "stages", "registry", "core", "timing"},
     # The script's own run, in a process of its own; it knows no rule and no report.
     # Where a row came from is found as in the check.
     "rehearsal": {
@@ -145,6 +145,7 @@ INSIDE = {
     "tensors.items": set(),
     "tensors.torch": {"tensors.items"},
     "tensors.keras": set(),
+    "probes.batches": set(),
     "probes.metrics": set(),
     "probes.losses": set(),
     "probes.constant": {"probes.losses"},

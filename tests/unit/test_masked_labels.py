@@ -5,8 +5,9 @@ import pytest
 
 from trainwright.core.finding import Place
 from trainwright.core.role import Role
+from trainwright.probes.batches import measure_label_mask
 from trainwright.rules.loss.tokens import wrong_head
-from trainwright.stages.batch import BatchFacts, measure_label_mask
+from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts

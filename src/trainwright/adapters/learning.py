@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.probes.information import (
     FEWEST_ROWS,
@@ -211,7 +212,7 @@ def _given(passes: Sequence[ForwardPass], targets: Targets) -> dict[str, list[np
     rows = len(targets.columns)
     found = {}
     for name in passes[0].given:
-        if any(name not in p.given for p in passes) or name.split(".")[-1] in ("labels", "label", "label_ids"):
+        if any(name not in p.given for p in passes) or name.split(".")[-1] in ARGUMENTS:
             continue
         if not all(_is_target(p, name) for p in passes):
             found[name] = [row for p in passes for row in p.given[name]][:rows]

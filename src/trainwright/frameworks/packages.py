@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+
+class TrainingKind(StrEnum):
+    """Whose training it is, as users read it."""
+
+    TRAINER = "Trainer"
+    LIGHTNING = "Lightning"
+    FIT = "fit"
+    LOOP = "loop"
+
+
 # Packages whose versions a report shows, in this order.
 SHOWN = (
     "torch",
@@ -17,9 +29,12 @@ SHOWN = (
 )
 # Packages whose loggers are silenced during a check.
 LOGGING = ("transformers", "accelerate", "datasets", "torch")
-# The packages used in the check of a Hugging Face Trainer, Lightning's Trainer, and a handwritten loop.
-TRAINER = ("torch", "transformers", "accelerate")
-LIGHTNING = ("torch",)
-LOOP = ("torch",)
+# The packages that must not be too old, by the kind of training.
+NEEDED: dict[TrainingKind, tuple[str, ...]] = {
+    TrainingKind.TRAINER: ("torch", "transformers", "accelerate"),
+    TrainingKind.LIGHTNING: ("torch",),
+    TrainingKind.FIT: (),
+    TrainingKind.LOOP: ("torch",),
+}
 # The class of a model's configuration, to which `from_pretrained` passes arguments that it does not take itself.
 CONFIGURATION = ("transformers.configuration_utils", "PreTrainedConfig")

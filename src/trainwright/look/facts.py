@@ -18,6 +18,7 @@ from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts
+from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.state import Look, Measured, Trainings
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
@@ -81,9 +82,7 @@ def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None
             inputs=dict(look.inputs),
             vocabulary=vocabulary_of(model),
             pad_id=getattr(looking.kind.find_tokenizer(look.scope), "pad_token_id", None),
-            label_keys=tuple(
-                dict.fromkeys([*([measured.key] if measured.key else []), "labels", "label", "label_ids"])
-            ),
+            label_keys=tuple(dict.fromkeys([*([measured.key] if measured.key else []), *ARGUMENTS])),
             met_rows={"the last training batch": (left, True)} if left else {},
             batch_size=size or 0,
         )

@@ -10,23 +10,24 @@ from __future__ import annotations
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from trainwright.frameworks.packages import TrainingKind
+
 if TYPE_CHECKING:
     from trainwright.look.of_loop import LoopTraining
 
 
-def kind_of(name: str, trainer: Any, frame: FrameType) -> LoopTraining:
+def kind_of(kind: TrainingKind, trainer: Any, frame: FrameType) -> LoopTraining:
     """The training that a framework's trainer makes, or the script's own loop.
 
     Args:
-        name: "trainer", "lightning" or "loop".
         trainer: the framework's; None: a loop has none.
         frame: the script's, that calls for the training.
     """
-    if name == "trainer":
+    if kind == TrainingKind.TRAINER:
         from trainwright.look.of_trainer import TrainerTraining
 
         return TrainerTraining(trainer, frame)
-    if name == "lightning":
+    if kind == TrainingKind.LIGHTNING:
         from trainwright.look.of_lightning import LightningTraining
 
         return LightningTraining(trainer, frame)

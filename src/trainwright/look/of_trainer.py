@@ -19,6 +19,7 @@ from trainwright.adapters.trainer.repairs import find_tokenizer
 from trainwright.adapters.trainer.row_changes import changes_of_rows, token_rows
 from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
 from trainwright.core import Failure, Place
+from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.facts import Held, change
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
@@ -114,7 +115,7 @@ class TrainerTraining(LoopTraining):
         return Sets(
             data=trainer.train_dataset,
             kind=self,
-            label_names=tuple(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"])),
+            label_names=tuple(dict.fromkeys([*trainer.label_names, *ARGUMENTS])),
             accepts=accepted_names(trainer.model)[0],
             scope=list_data(scope),
             tokenizer=find_tokenizer(trainer, scope),

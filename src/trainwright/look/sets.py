@@ -20,6 +20,7 @@ from trainwright.adapters.data.reading import as_mapping, read_split
 from trainwright.adapters.torch.loader_lines import loader_places
 from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
 from trainwright.core import Facts, Place
+from trainwright.frameworks.label_names import USUAL
 from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.replay import Replay
@@ -39,7 +40,6 @@ from trainwright.tensors.items import length, reader_of
 # For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
 READING_SECONDS, ROW_SECONDS, MOST_SECONDS = 2.0, 3.0, 20.0
 UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
-_USUAL = ("labels", "label", "target", "targets", "y", "label_ids")
 # The roles of an evaluation loader's lines.
 _HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
 
@@ -66,7 +66,7 @@ def note_sets(look: Look, looking: Trainings) -> None:
     look.sets = Sets(
         kind=LoopTraining(),  # what the framework knows of its sets, others are asked
         data=given.data,
-        label_names=_USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *_USUAL),
+        label_names=USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *USUAL),
         scope=list_data(look.scope),
         tokenizer=measured.tokenizer,
         batch_size=getattr(loader, "batch_size", None) or 0,
@@ -140,7 +140,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
     held, held_data, places = next((one for one in evaluated if one[0] is not None), (None, None, {}))
     first = next(iter(train.items), {})
     labels, positions = sets.label_names, [name for name in first if name.isdigit()]
-    if labels == _USUAL and not set(labels) & set(first) and len(first) > 1:
+    if labels == USUAL and not set(labels) & set(first) and len(first) > 1:
         labels = positions[-1:]
     loader = given.loader if given is not None else None
     steps = sets.kind.find_steps(replay, sets.placed, getattr(loader, "collate_fn", default_collate))

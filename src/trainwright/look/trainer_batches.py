@@ -19,6 +19,7 @@ from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
+from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.look.observers import RunObserver
 from trainwright.look.replay import RunLosses
 from trainwright.look.state import Look
@@ -92,7 +93,7 @@ class TrainerLearner(Trained):
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
-        return next((name for name in [*self.trainer.label_names, "labels", "label"] if name in batch), None)
+        return find_label(batch, [*self.trainer.label_names, *ARGUMENTS])
 
     def look(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
         """A batch's loss and answers, without updates; None if that raised."""

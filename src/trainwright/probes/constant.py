@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.losses import is_one_hot
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
 from trainwright.stages.overfit import Hits
 
@@ -56,7 +57,7 @@ class JudgedLoss:
         """(elements): whether the loss counts them."""
         aims = self.aims
         is_class = self.function in CLASS_LOSSES and aims.ndim == 1
-        return aims != self.option("ignore_index", -100) if is_class else np.ones(len(aims), dtype=bool)
+        return aims != self.option("ignore_index", IGNORED_LABEL) if is_class else np.ones(len(aims), dtype=bool)
 
     @property
     def mass(self) -> float:
@@ -129,7 +130,7 @@ def _classes(calls: Sequence[JudgedLoss]) -> tuple[float | None, float]:
     if len(call.targets) == width > 2 and len(np.unique(call.targets)) == width:
         return _UNTOLD  # rows that are each other's classes (a contrastive loss) have no constant prediction
     labels = np.concatenate([c.targets.reshape(-1) for c in calls]).astype(np.int64)
-    labels = labels[labels != call.option("ignore_index", -100)]
+    labels = labels[labels != call.option("ignore_index", IGNORED_LABEL)]
     if not labels.size or labels.min() < 0 or labels.max() >= width:
         return _UNTOLD
     return _indices(call, np.bincount(labels, minlength=width).astype(np.float64))
@@ -208,7 +209,7 @@ def hits_of_classes(predictions: Sequence[int], labels: Sequence[int]) -> Hits |
 
 
 def hits_of_call(
-    function: str, scores: np.ndarray, targets: np.ndarray, *, class_axis: int = 1, ignored: float = -100
+    function: str, scores: np.ndarray, targets: np.ndarray, *, class_axis: int = 1, ignored: float = IGNORED_LABEL
 ) -> Hits | None:
     """Of a loss call's scores and targets; None if they are no classes and no labels of yes or no.
 

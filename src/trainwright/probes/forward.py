@@ -12,6 +12,8 @@ import numpy as np
 SAME_WITHIN = 1e-6
 # A larger change is not due to a different summation order either: the changed input reaches the output.
 LEAKS_BEYOND = 1e-3
+# Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+SATURATED_WITHIN = 0.01
 # The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if that is less).
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.guess import Guess
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.evaluation import SubstitutePredictions
 from trainwright.timing import now
 
@@ -22,7 +23,6 @@ from trainwright.timing import now
 SURE = 10.0
 # Predictions off by this fraction of the labels' deviation are right by every measure except equality.
 SLIGHT = 1e-3
-IGNORED = -100
 # Substitutes are made for at most this many scores: more would take seconds and gigabytes.
 MOST_SCORES = 50_000_000
 # Guesses are made for fewer; of a random answer there are so many draws (of 32 rows, the mean of eight is within 0.03 of a share).
@@ -62,10 +62,10 @@ def others(predictions: Any, labels: Any) -> dict[SubstitutePredictions, Any]:
 def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[SubstitutePredictions, Any]:
     """Perfect scores (…, C) for class labels (…)."""
     found: dict[SubstitutePredictions, Any] = {SubstitutePredictions.CLASSES: scores.argmax(-1)}
-    live = labels[labels != IGNORED]
+    live = labels[labels != IGNORED_LABEL]
     if labels.dtype.kind == "f" or not live.size or live.min() < 0 or live.max() >= scores.shape[-1]:
         return found
-    classes = np.where(labels == IGNORED, 0, labels)
+    classes = np.where(labels == IGNORED_LABEL, 0, labels)
     perfect = np.full(scores.shape, -SURE, dtype=np.float32)
     np.put_along_axis(perfect, classes[..., None], SURE, axis=-1)
     return {
@@ -146,7 +146,7 @@ def _guesses(scores: np.ndarray, labels: np.ndarray) -> Iterator[np.ndarray]:
 
 def _guesses_of_classes(scores: np.ndarray, labels: np.ndarray, generator: np.random.Generator) -> Iterator[np.ndarray]:
     """Scores (…, C) for class labels (…)."""
-    live = labels != IGNORED
+    live = labels != IGNORED_LABEL
     known = labels[live]
     if labels.dtype.kind == "f" or not known.size or known.min() < 0 or known.max() >= scores.shape[-1]:
         return
@@ -164,7 +164,7 @@ def _guesses_of_classes(scores: np.ndarray, labels: np.ndarray, generator: np.ra
 
 def _guesses_of_values(scores: np.ndarray, labels: np.ndarray, generator: np.random.Generator) -> Iterator[np.ndarray]:
     """One score per label: a class, a number, a score of yes, or several of these for each row."""
-    live = labels != IGNORED if labels.dtype.kind in "iu" else np.ones(labels.shape, dtype=bool)
+    live = labels != IGNORED_LABEL if labels.dtype.kind in "iu" else np.ones(labels.shape, dtype=bool)
     known = labels[live]
     if not known.size or not bool(np.isfinite(known).all()):
         return

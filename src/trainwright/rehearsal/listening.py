@@ -9,15 +9,12 @@ from typing import Any
 
 from trainwright.core import Call, Repair, Seam
 from trainwright.errors import ScriptLeft, UnsupportedVersion
-from trainwright.frameworks.packages import LIGHTNING, LOOP, TRAINER
+from trainwright.frameworks.packages import NEEDED, TrainingKind
 from trainwright.look.ending import measure_end
 from trainwright.look.kinds import kind_of
 from trainwright.rehearsal.ranks import RankNotes, compared_by_children, work_as_rank
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.requirements import packages_of, require
-
-# What must not be too old, by the kind of training.
-_NEEDED = {"trainer": TRAINER, "lightning": LIGHTNING, "model": ()}
 
 
 class Listening:
@@ -35,10 +32,10 @@ class Listening:
     _is_required = False
 
     @contextlib.contextmanager
-    def training(self, kind: str, trainer: Any, frame: FrameType) -> Iterator[None]:
+    def training(self, kind: TrainingKind, trainer: Any, frame: FrameType) -> Iterator[None]:
         """A trainer trains, or a model of Keras's."""
-        self.require(*_NEEDED[kind], *packages_of(trainer))
-        if self.looking is None or kind == "model":
+        self.require(*NEEDED[kind], *packages_of(trainer))
+        if self.looking is None or kind == TrainingKind.FIT:
             yield
             return
         self.looking.begin_training(kind_of(kind, trainer, frame))
@@ -66,12 +63,12 @@ class Listening:
         """The other doors tell."""
         if not self._is_required:
             self._is_required = True
-            self.require(*LOOP)
+            self.require(*NEEDED[TrainingKind.LOOP])
 
     def on_failed_call(self, trainer: Any, frame: FrameType) -> None:
         """The error reaches the script; it may be what ends the run."""
         if self.looking is not None and not self.looking.done:
-            self.looking.begin_training(kind_of("trainer", trainer, frame))
+            self.looking.begin_training(kind_of(TrainingKind.TRAINER, trainer, frame))
 
     def require(self, *packages: str) -> None:
         """Leave the script if one of these packages is too old."""

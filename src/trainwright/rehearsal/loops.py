@@ -21,7 +21,7 @@ class LoopEnding:
 
     def _end_if_over(self) -> None:
         training = self._recorder.training
-        if training is None or training.kind != "loop" or not self._recorder.is_over():
+        if training is None or not training.is_loop or not self._recorder.is_over():
             return
         training.is_cut = True
         if self._loop is not None and self._loop.runs:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.look.kinds import kind_of
 from trainwright.look.results import LookResult
 from trainwright.seams.failures.blame import failure_of
@@ -39,9 +40,9 @@ class RankListening:
         self._exchange = Exchange(starter)
         self._passes = 0
 
-    def training(self, kind: str, trainer: Any, frame: FrameType) -> NoReturn:
+    def training(self, kind: TrainingKind, trainer: Any, frame: FrameType) -> NoReturn:
         """A trainer trains, or a model of Keras's, whose processes share nothing."""
-        if kind == "model":
+        if kind == TrainingKind.FIT:
             raise ScriptLeft
         self._leave(frame, kind, trainer)
 
@@ -49,7 +50,7 @@ class RankListening:
         """A loop of the script's trains."""
         self._passes += backward
         if not backward or self._passes >= FEW_PASSES:
-            self._leave(frame, "loop")
+            self._leave(frame, TrainingKind.LOOP)
 
     def on_refusal(self, name: str, function: Any, keywords: Any, error: Exception, frame: FrameType) -> Any:
         """The error reaches the script."""
@@ -74,20 +75,20 @@ class RankListening:
             failure = str(failure_of(error)) if isinstance(error, Exception) else "it ended without training"
             self._put(RankFacts(rank=here.rank, world_size=here.world_size, believed=here.believed, failure=failure))
 
-    def _leave(self, frame: FrameType, name: str, trainer: Any = None) -> NoReturn:
+    def _leave(self, frame: FrameType, kind: TrainingKind, trainer: Any = None) -> NoReturn:
         from trainwright.adapters.process_fingerprint import drawn_loader
 
         here = position()
         if here is None:
             raise ScriptLeft
-        kind = kind_of(name, trainer, frame)
+        training = kind_of(kind, trainer, frame)
         with unconnected(), silenced():
-            own = kind.measure_rank(frame, here)
+            own = training.measure_rank(frame, here)
             if here.rank:
                 self._put(own)
             else:
                 seen().ranks = self._gather(own, here)
-                setup = kind.measure_early_setup(drawn_loader())
+                setup = training.measure_early_setup(drawn_loader())
                 self.looks = [LookResult(0, {SetupFacts: setup})]
                 self.remarks = tuple(remarks(setup.ranks, setup.words))
         raise ScriptLeft

@@ -15,6 +15,7 @@ from trainwright.core import Facts, LibraryWarning, Place, Stage
 from trainwright.core.guess import Guess
 from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record_parts import Broken, DrawnAgain, Ended, Generated, Imported, RawRows, Rewritten
 
@@ -248,8 +249,7 @@ class Training:
 
     number: int
     """From 1 on."""
-    kind: str
-    """`Trainer`, `Lightning`, `fit` or `loop`."""
+    kind: TrainingKind = TrainingKind.LOOP
     begins: int
     """How many updates had been made before it, and below at its end."""
     ends: int | None = None
@@ -264,6 +264,11 @@ class Training:
     """Whether its updates have changed the weights; None: not known."""
     models: tuple[int, ...] = ()
     where: Place | None = None
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it is made by a loop of the script's or of a package's, not by a framework's own."""
+        return self.kind == TrainingKind.LOOP
 
 
 @dataclass(kw_only=True)

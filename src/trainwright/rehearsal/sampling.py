@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, PairSource, Sampled
+from trainwright.stages.dataset import IGNORED_LABEL
 
 # How many rows are kept for each reason.
 CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3, TORN: 2}
@@ -49,7 +50,7 @@ class Offer:
     """How long each row of the call is; None: all are alike."""
     labels: Callable[[int], NDArray[Any]] | None = None
     """All labels of a row of the call; None: it has one."""
-    ignored: int = -100
+    ignored: int = IGNORED_LABEL
     torn: NDArray[np.bool_] | None = None
     """Which of the answered rows are equal to rows with another label; None: not known."""
 
@@ -256,7 +257,7 @@ def _broken(number: int | None) -> Sampled:
         number=number,
         inputs=[],
         labels=np.zeros(0),
-        ignored=-100,
+        ignored=IGNORED_LABEL,
         guess=None,
         certainty=None,
         values=None,

@@ -19,11 +19,10 @@ from trainwright.stages import (
     SetupFacts,
     SplitFacts,
 )
+from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
 
 # Noise on labels of 0 and 1 is a known technique (for discriminators, for example).
 NOISE = 0.25
-OF_CLASSES = ("cross_entropy", "nll_loss")
-BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
     by_hand = call is None and _picked_outside(loss, forward)
     if by_hand and forward.output:
         width = forward.output.shape[-1]
-    elif call is None or call.function not in OF_CLASSES or call.targets.is_float:
+    elif call is None or call.function not in CLASS_LOSSES or call.targets.is_float:
         return None
     if width is None:
         return None
@@ -86,7 +85,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
 
 def binary_loss_out_of_range(loss: LossFacts) -> LossCall | None:
     """A binary cross-entropy with targets outside 0 to 1, ignoring rows that a weight may leave out."""
-    call = next((c for c in loss.calls if c.function in BINARY), None)
+    call = next((c for c in loss.calls if c.function in BINARY_LOSSES), None)
     low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
     if call is None or low is None or high is None or call.targets.non_finite:
         return None
@@ -113,7 +112,7 @@ def lacks_labels(labels: LabelFacts | None) -> bool:
 def refuses_unlabelled(loss: LossFacts) -> bool:
     """Whether the loss raises on a label of -1."""
     call = loss.call
-    return call is not None and call.function in OF_CLASSES and call.options.get("ignore_index", IGNORED_LABEL) != -1
+    return call is not None and call.function in CLASS_LOSSES and call.options.get("ignore_index", IGNORED_LABEL) != -1
 
 
 def without_labels(dataset: DatasetFacts, setup: SetupFacts) -> Finding:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Call, Repair, Seam
-from trainwright.stages import EvaluationFacts, SubstitutePredictions
+from trainwright.stages import IGNORED_LABEL, EvaluationFacts, SubstitutePredictions
 
 # Parts of a metric's name that say where and when it was measured.
 _WHERE_AND_WHEN = ("val", "valid", "validation", "train", "training", "test", "eval", "dev", "epoch", "step", "avg",
@@ -95,5 +95,5 @@ def fill_ignored() -> Repair:
     return Repair(
         "pass 0 to the metrics for labels of -100",
         Seam.METRICS,
-        lambda call: call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"])),
+        lambda call: call.replace(labels=np.where(call["labels"] == IGNORED_LABEL, 0, call["labels"])),
     )

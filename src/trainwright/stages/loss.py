@@ -9,10 +9,35 @@ from trainwright.core import Facts, Failure, Place, Stage
 from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
+# The loss functions that are watched, by torch's names, and how the record reads the first argument of each, the second being the
+# labels; None: it has no rows to read.
+LOSS_FORMS: dict[str, str | None] = {
+    "cross_entropy": "classes",
+    "nll_loss": "classes",
+    "multi_margin_loss": "classes",
+    "binary_cross_entropy": "binary",
+    "binary_cross_entropy_with_logits": "logits",
+    "multilabel_soft_margin_loss": "logits",
+    "soft_margin_loss": "signs",
+    "mse_loss": "numbers",
+    "l1_loss": "numbers",
+    "smooth_l1_loss": "numbers",
+    "huber_loss": "numbers",
+    "gaussian_nll_loss": "numbers",
+    "kl_div": None,
+    "poisson_nll_loss": None,
+    "hinge_embedding_loss": None,
+    "margin_ranking_loss": None,
+    "multilabel_margin_loss": None,
+    "cosine_embedding_loss": None,
+    "triplet_margin_loss": None,
+    "ctc_loss": None,
+}
 # Losses over classes, and losses that compare element by element.
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
+BINARY_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-ELEMENTWISE = (*DISTANCES, "binary_cross_entropy", "binary_cross_entropy_with_logits")
+ELEMENTWISE = (*DISTANCES, *BINARY_LOSSES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from trainwright.adapters.data.reading import Named, objects_in_scope
+from trainwright.frameworks.label_names import is_like_label
 from trainwright.probes.labels.alignment import FEWEST_ROWS, measure_alignment
 from trainwright.probes.labels.copies import label_copy
 from trainwright.stages import Alignment, LabelCopy
 from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
 from trainwright.tensors.items import length
-
-# Words for labels in column and variable names.
-_LABEL_WORDS = frozenset(
-    ["label", "labels", "target", "targets", "class", "classes", "category", "y", "sentiment", "rating", "ratings", "stars", "score", "answer", "gold", "tag", "intent", "emotion", "species", "diagnosis", "outcome"]
-)  # fmt: skip
-
-
-def named_like_labels(name: str) -> bool:
-    """Whether a word in the name means label."""
-    return any(word in _LABEL_WORDS for word in re.split(r"[^a-z]+", name.lower()))
 
 
 def label_sources(
@@ -52,11 +42,7 @@ def label_sources(
         if column.name == labels.column or len(column.values) < 2 or column.kind not in ("text", "integer", "boolean"):
             continue
         absent = evaluation is None or evaluation.column(column.name) is None
-        if (
-            named_like_labels(column.name)
-            or (absent and several_held)
-            or _splits(held, column.name, labels.column, column)
-        ):
+        if is_like_label(column.name) or (absent and several_held) or _splits(held, column.name, labels.column, column):
             yield LabelSource(expression=column.name, values=column.values, rows=column.counted, own_column=True)
     yield from _sources_in_scope(labels.column, [train.rows, *sizes], scope, passed)
 
@@ -96,11 +82,11 @@ def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequenc
         names = list(value) if names is None and isinstance(value, dict) else names
         if names is not None:
             for name in names:
-                if isinstance(name, str) and (name == label or named_like_labels(name)):
+                if isinstance(name, str) and (name == label or is_like_label(name)):
                     column = value[name]
                     column = column if isinstance(column, list) or hasattr(column, "tolist") else list(column)
                     yield f'{named.expression}["{name}"]', name, column
-        elif named_like_labels(named.expression) and (isinstance(value, (list, tuple)) or np.ndim(value) == 1):
+        elif is_like_label(named.expression) and (isinstance(value, (list, tuple)) or np.ndim(value) == 1):
             yield named.expression, named.expression, value
 
 

@@ -14,6 +14,7 @@ from trainwright.adapters.keras.input.nested_values import named, renewed
 from trainwright.adapters.keras.input.one_batch import FitBatch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
+from trainwright.probes.batches import asks_for_next_token
 from trainwright.probes.forward import (
     LEAKS_BEYOND,
     changed_by_later_tokens,
@@ -29,7 +30,6 @@ from trainwright.probes.information import Result
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.seams.keras.layers import first_difference, traced
-from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version

@@ -10,17 +10,10 @@ import torch
 import wrapt
 
 from trainwright.adapters.torch.vocabulary import vocabulary_of
+from trainwright.probes.batches import equal_inputs, measure_images, measure_label_count, measure_label_mask
 from trainwright.seams.failures.blame import passed_on
-from trainwright.stages.batch import (
-    EqualInputs,
-    ImageFacts,
-    LabelMaskFacts,
-    equal_inputs,
-    measure_images,
-    measure_label_count,
-    measure_label_mask,
-    real_positions,
-)
+from trainwright.stages.batch import EqualInputs, ImageFacts, LabelMaskFacts, real_positions
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.tensors.torch.objects import to_numpy
 
 POOLED = 8
@@ -144,7 +137,7 @@ def other_padding_labels(
     labels = batch.get(label_key)
     if not isinstance(labels, torch.Tensor) or labels.shape != batch["input_ids"].shape or labels.is_floating_point():
         return None
-    live = labels != -100
+    live = labels != IGNORED_LABEL
     counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id), device=live.device)
     values = torch.unique(labels[live])
     if not bool(counted.any()) or len(values) < 2:

@@ -12,14 +12,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Trace, TracedResult
 from trainwright.tensors.torch import objects as tensors
-
-_LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 
 def accepted_names(model: Any) -> tuple[tuple[str, ...], bool]:
@@ -43,7 +42,7 @@ class CalledModel:
     """Another batch."""
     vocabulary: int | None = None
     pad_id: int | None = None
-    label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
+    label_keys: tuple[str, ...] = ARGUMENTS
     met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
     """Other batch sizes that training will have, by where they occur, and whether in training mode."""
     batch_size: int = 0
@@ -177,7 +176,7 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
 def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
     """The name under which the model itself received its labels: those of the loss, or a usual name."""
     given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
-    usual = next((n for n in _LABEL_NAMES if n in given), None)
+    usual = find_label(given)
     if targets is None or len(given) < 2 or any(v.is_meta for v in (targets, *given.values())):
         return usual  # tensors on the meta device have no values to compare
     flat = targets.detach().reshape(-1).double()

@@ -19,6 +19,7 @@ from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
 from trainwright.core import Facts, Failure
+from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.seams.failures.blame import failure_of, frames_of, passed_on
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.listening.torch_patches import loader_of
@@ -35,7 +36,6 @@ _MODULE_CALLS = {nn.Module._wrapped_call_impl.__code__, nn.Module._call_impl.__c
 _LOSS_CALLS = {function.__code__: function for function in LOSSES if hasattr(function, "__code__")}
 # Keras's layers are modules on its torch backend.
 _KERAS = "keras."
-_LABELS = ("labels", "label", "label_ids")
 # How many operations of a graph are searched for the layer that made the scores.
 _MOST_OPERATIONS = 64
 
@@ -78,7 +78,7 @@ class ModelOutside:
         """Call it again."""
         record = self._observed()
         view = self.view()
-        label = next((k for k in _LABELS if k in view), None)
+        label = find_label(view, ARGUMENTS)
         probe = CalledModel(model=self.model, inputs=view) if record.failure is not None else None
         forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)

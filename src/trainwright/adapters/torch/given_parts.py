@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch.optimizer import peak_rates, set_rates
+from trainwright.frameworks.label_names import USUAL, find_label
 from trainwright.seams.failures.blame import of_pipeline
 
-_LABELS = ("labels", "label", "targets", "target", "y")
 # Rounds over the loader: enough to see rows again, and too few to learn a small set by heart.
 PASSES = 10
 Given = Callable[[Any], tuple[tuple[Any, ...], Mapping[str, Any], Any]]
@@ -82,11 +82,11 @@ def given_of(model: nn.Module, *, has_loss: bool) -> Given:
 def inputs_and_targets(batch: Any) -> tuple[Any, Any]:
     """The model's input and the loss's target in a batch; a single tensor is both, as for an autoencoder."""
     if isinstance(batch, Mapping):
-        name = next((n for n in _LABELS if n in batch), None)
+        name = find_label(batch)
         if name is None:
             raise of_pipeline(
                 KeyError(
-                    f"a batch that is a mapping must hold the targets under one of {', '.join(_LABELS)}; "
+                    f"a batch that is a mapping must hold the targets under one of {', '.join(USUAL)}; "
                     f"it has {', '.join(map(str, batch))}. Rename them in the collate function."
                 )
             )

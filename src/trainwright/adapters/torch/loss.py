@@ -12,7 +12,7 @@ from trainwright.core import Stage
 from trainwright.probes import losses
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages import LossFacts, LossTerm
+from trainwright.stages import IGNORED_LABEL, LossFacts, LossTerm
 from trainwright.tensors.torch import objects as tensors
 
 
@@ -89,7 +89,7 @@ def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
     found, given = targets.detach().reshape(-1).to(labels.device).double(), labels.reshape(-1).double()
     if found.numel() == given.numel() and torch.equal(found, given):
         return True
-    return labels.dim() > 1 and bool(torch.isin(found[found != -100], given).all())
+    return labels.dim() > 1 and bool(torch.isin(found[found != IGNORED_LABEL], given).all())
 
 
 def _tokens(inputs: Mapping[str, Any], labels: Any) -> Any:
@@ -114,7 +114,7 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
     for k in range(4):
         width = min(targets.shape[1], length - k)
         found, wanted = targets[:, :width], tokens[:, k : k + width]
-        live = found != kept.options.get("ignore_index", -100)
+        live = found != kept.options.get("ignore_index", IGNORED_LABEL)
         if bool(live.any()) and bool((found == wanted)[live].all()):
             fitting.append(k)
     return fitting[0] if len(fitting) == 1 else None

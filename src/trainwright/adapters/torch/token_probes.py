@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from trainwright.adapters.torch.called_model import CalledModel
+from trainwright.probes.batches import asks_for_next_token
 from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, difference, later_half_changed
 from trainwright.seams.torch.trace import first_difference
-from trainwright.stages.batch import asks_for_next_token, real_positions
+from trainwright.stages.batch import real_positions
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.tensors.torch import objects as tensors
 
 _TOKEN_KEYS = ("input_ids", "0")
@@ -69,7 +71,7 @@ def _live_positions(probe: CalledModel, tokens: torch.Tensor) -> np.ndarray | No
     labels = next((probe.inputs[k] for k in probe.label_keys if k in probe.inputs), None)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape:
         return None
-    asked = tensors.to_numpy(labels)[:, 1:] != -100
+    asked = tensors.to_numpy(labels)[:, 1:] != IGNORED_LABEL
     return np.pad(asked, ((0, 0), (0, 1)))
 
 

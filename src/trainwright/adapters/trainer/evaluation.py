@@ -16,12 +16,13 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
-from trainwright.probes.metrics import IGNORED, as_many, guessed, numbers, others, undone
+from trainwright.probes.metrics import as_many, guessed, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show, user_place
 from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.stages import EvaluationFacts, SubstitutePredictions, TensorFacts
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.evaluation import ActiveNoise
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
@@ -84,8 +85,8 @@ class _Metrics:
     def _try_others(self, given: Any) -> None:
         for name, predictions in others(self.predictions, self.labels).items():
             self.when[name] = self._try(given, predictions, self.labels)
-        if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED).any():
-            labels = np.where(self.labels == IGNORED, 0, self.labels)
+        if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED_LABEL).any():
+            labels = np.where(self.labels == IGNORED_LABEL, 0, self.labels)
             self.when[SubstitutePredictions.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
 
     def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
@@ -148,7 +149,7 @@ def measure(trainer: Any) -> EvaluationFacts:
         labels=_array_facts(labels) if labels is not None else None,
         label_values=tuple(float(x) for x in distinct) if distinct.size <= 32 else (),
         continuous_labels=bool(distinct.dtype.kind == "f" and (distinct % 1 != 0).any()),
-        ignored_share=float((labels == IGNORED).mean()) if labels is not None and labels.size else 0.0,
+        ignored_share=float((labels == IGNORED_LABEL).mean()) if labels is not None and labels.size else 0.0,
         metrics=numbers(result),
         returned=metrics.returned,
         metrics_when=metrics.when,

@@ -72,7 +72,7 @@ class Handmade:
         most = max((len(one.labels) for one in record.answers if one.trains), default=0)
         comes_again = len(record.trained_keys) > most and max(record.trained_keys.values(), default=0) > 1
         if comes_again and not (record.updates or record.trainings or self._optimizers.has_stepped or self._of_rows):
-            training = Training(number=1, kind="loop", begins=0, ends=self._taken, has_moved=False, where=self._where)
+            training = Training(number=1, begins=0, ends=self._taken, has_moved=False, where=self._where)
             record.trainings.append(training)
             record.updates = self._taken
 
@@ -94,9 +94,7 @@ class Handmade:
         if recorder.training is None and not self._state.managed:
             number, where = len(recorder.record.trainings) + 1, nearest_place(sys._getframe(1))
             recorder.begin_training(
-                Training(
-                    number=number, kind="loop", begins=self._state.update, weights_before=self._weights, where=where
-                )
+                Training(number=number, begins=self._state.update, weights_before=self._weights, where=where)
             )
 
 
@@ -122,9 +120,7 @@ class Functional:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if self._training is None:
             number = len(recorder.record.trainings) + 1
-            self._training = Training(
-                number=number, kind="loop", begins=state.update, where=nearest_place(sys._getframe(1))
-            )
+            self._training = Training(number=number, begins=state.update, where=nearest_place(sys._getframe(1)))
             recorder.begin_training(self._training)
         if state.due:
             self._weights.add(fingerprint(leaf for n in chosen for leaf in tree_leaves(args[n])))

@@ -102,7 +102,7 @@ class JaxWatch:
             del calls[1::2]
         if function.trains and self._training is None:
             number = len(self.recorder.record.trainings) + 1
-            self._training = Training(number=number, kind="loop", begins=update, where=calls[-1].where)
+            self._training = Training(number=number, begins=update, where=calls[-1].where)
             self.recorder.begin_training(self._training)
             self._watch_choices(result)
 

@@ -111,7 +111,6 @@ class Loops:
             return
         self.training = Training(
             number=len(record.trainings) + 1,
-            kind="loop",
             begins=record.updates,
             models=models,
             where=user_place(frame),

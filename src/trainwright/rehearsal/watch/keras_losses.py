@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
 from trainwright.rehearsal.watch.keras_rows import spread
+from trainwright.stages.dataset import IGNORED_LABEL
 
 _CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
 _BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
@@ -55,10 +56,6 @@ def expected_by(loss: Any) -> Expected | None:
     return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
-# A label that does not count.
-IGNORED = -100
-
-
 @dataclass(frozen=True, kw_only=True)
 class LabelledOutputs:
     """Outputs and labels of the same rows, in the form of the record."""
@@ -75,7 +72,7 @@ class LabelledOutputs:
     places: Integers | None = None
     """Where there are: which of all places these are, row by row."""
     of_rows: Integers | None = None
-    """And all labels of each row, `IGNORED` where they do not count."""
+    """And all labels of each row, `IGNORED_LABEL` where they do not count."""
 
     def arrays(self) -> dict[str, Any]:
         """What `Answers` keeps of them."""
@@ -166,5 +163,5 @@ def _compare_classes(
         certainties=shares.max(-1, initial=0.0),
         kept=kept if is_single else None,
         places=None if is_single else kept,
-        of_rows=None if is_single else np.where(good, found.reshape(-1), IGNORED).reshape(len(found), -1),
+        of_rows=None if is_single else np.where(good, found.reshape(-1), IGNORED_LABEL).reshape(len(found), -1),
     )

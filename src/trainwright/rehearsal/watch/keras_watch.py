@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from trainwright.adapters.keras.input.fit_data import FitData, fit_data
 from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import KeptWeights, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
@@ -92,7 +93,11 @@ class KerasWatch:
         number = recorder.number_of(model)
         record = recorder.record
         training = Training(
-            number=len(record.trainings) + 1, kind="fit", begins=record.updates, models=(number,), where=where
+            number=len(record.trainings) + 1,
+            kind=TrainingKind.FIT,
+            begins=record.updates,
+            models=(number,),
+            where=where,
         )
         callbacks = given.get("callbacks")
         users = getattr(callbacks, "callbacks", callbacks)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from trainwright.core import Place
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import weights_fingerprint
@@ -108,7 +109,7 @@ class FitCallback:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
         planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
         known = int(planned) if planned not in (float("inf"), -1) else None
-        self._training = self._watch.begin_managed("Lightning", module, known, self._where)
+        self._training = self._watch.begin_managed(TrainingKind.LIGHTNING, module, known, self._where)
 
     def look(self, trainer: Any, module: Any) -> None:
         """An evaluation has ended."""
@@ -133,7 +134,7 @@ class FitCallback:
         """`fit` is left."""
         if self._training is None and trainer.state.finished and not self._recorder.is_over():
             self._training = self._watch.begin_managed(
-                "Lightning", trainer.lightning_module, 0, self._where
+                TrainingKind.LIGHTNING, trainer.lightning_module, 0, self._where
             )  # it trains nothing: all of its steps were made before
         self._watch.state.managed = False
         if self._training is None:

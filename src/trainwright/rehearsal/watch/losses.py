@@ -17,24 +17,11 @@ from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
+from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages.loss import LOSS_FORMS
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.
 _FRAMES_UP_AT = 2
-# How the first argument of each loss function is read, the second being the labels.
-_LOSSES = {
-    "cross_entropy": "classes",
-    "nll_loss": "classes",
-    "multi_margin_loss": "classes",
-    "binary_cross_entropy": "binary",
-    "binary_cross_entropy_with_logits": "logits",
-    "multilabel_soft_margin_loss": "logits",
-    "soft_margin_loss": "signs",
-    "mse_loss": "numbers",
-    "l1_loss": "numbers",
-    "smooth_l1_loss": "numbers",
-    "huber_loss": "numbers",
-    "gaussian_nll_loss": "numbers",
-}
 # Losses that wait to be read, on a device where reading one waits for all that goes before.
 WAITING = 100
 
@@ -88,8 +75,9 @@ class Losses:
 def watch_losses(state: WatchState, meetings: Meetings) -> None:
     """Look at each call of a loss function."""
     functional = torch.nn.functional
-    originals = {name: getattr(functional, name) for name in _LOSSES if hasattr(functional, name)}
-    watched = {name: _watched(state, meetings, function, _LOSSES[name]) for name, function in originals.items()}
+    forms = {name: form for name, form in LOSS_FORMS.items() if form is not None}
+    originals = {name: getattr(functional, name) for name in forms}
+    watched = {name: _watched(state, meetings, function, forms[name]) for name, function in originals.items()}
     for name, function in watched.items():
         setattr(functional, name, function)
     _spare_scripting(functional, originals, watched)
@@ -124,7 +112,7 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
     if form == "numbers" and answer.grad_fn is None and torch.is_grad_enabled() and result.requires_grad:
         return
     if not state.due and not state.recent and state.current is None and result.requires_grad:
-        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", -100))
+        meetings.count(form, plain(answer), plain(target), kwargs.get("ignore_index", IGNORED_LABEL))
         return
     is_mean = result.numel() == 1 and kwargs.get("reduction", "mean") == "mean" and not kwargs.get("label_smoothing")
     call = call_of(state, answer)
@@ -140,7 +128,7 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
             source=PairSource.LOSS,
             call=call,
             update=state.update,
-            ignored=kwargs.get("ignore_index", -100),
+            ignored=kwargs.get("ignore_index", IGNORED_LABEL),
             node=result.grad_fn._sequence_nr() if result.grad_fn is not None else None,
             value=plain(result) if is_mean and kwargs.get("weight") is None and len(args) < 3 else None,
         )

@@ -53,7 +53,7 @@ class Optimizers:
         self._state.end_update()
         self._parameters.after_step(optimizer)
         training = self._state.recorder.training
-        if training is not None and training.kind == "loop" and not training.has_moved:
+        if training is not None and training.is_loop and not training.has_moved:
             made = self._state.update + 1 - training.begins
             if made in LOOKED_AT or made % 1000 == 0:
                 training.has_moved = self._weigh() != training.weights_before
@@ -92,9 +92,9 @@ class Optimizers:
         if state.managed:
             self._known[optimizer] = len(trainings) - 1
             return
-        if not is_new and self._known[optimizer] >= 0 and trainings[-1].kind == "loop":
+        if not is_new and self._known[optimizer] >= 0 and trainings[-1].is_loop:
             first = self._known[optimizer]  # it steps again: what was begun since is no training of its own
-            if all(one.kind == "loop" for one in trainings[first:]):
+            if all(one.is_loop for one in trainings[first:]):
                 del trainings[first + 1 :]
                 trainings[first].ends = trainings[first].weights_after = None
                 also = {model.number for held_by in self._known for model in state.models_with(_held(held_by))}
@@ -108,7 +108,6 @@ class Optimizers:
         state.recorder.begin_training(
             Training(
                 number=len(trainings) + 1,
-                kind="loop",
                 begins=state.update,
                 weights_before=self._weigh(),
                 models=tuple(m.number for m in found),
@@ -134,7 +133,7 @@ class Optimizers:
     def end_training(self) -> None:
         """The training of a loop has ended: at a further training's begin, and at the run's end."""
         self._meetings.count_labels()
-        if (training := self._state.recorder.training) is not None and training.kind == "loop":
+        if (training := self._state.recorder.training) is not None and training.is_loop:
             self._state.recorder.end_training(self._weigh())
 
 

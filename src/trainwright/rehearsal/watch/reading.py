@@ -14,6 +14,7 @@ from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelK
 from trainwright.rehearsal.recorder import MOST_ROWS
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
+from trainwright.stages.dataset import IGNORED_LABEL
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000
@@ -38,7 +39,7 @@ class Meeting:
     source: PairSource
     call: OuterCall | None
     update: int
-    ignored: int = -100
+    ignored: int = IGNORED_LABEL
     node: int | None = None
     """The number of what was computed from them in the graph; None: it has none."""
     value: Any = None

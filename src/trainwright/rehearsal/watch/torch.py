@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainwright.core import Place
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
@@ -68,7 +69,7 @@ class TorchWatch:
         self.state.end_update()
         self.state.recorder.end_update()
 
-    def begin_managed(self, kind: str, model: Any, planned: int | None, where: Place | None) -> Training:
+    def begin_managed(self, kind: TrainingKind, model: Any, planned: int | None, where: Place | None) -> Training:
         """A Trainer begins a training, and tells when it evaluates and ends."""
         recorder = self.state.recorder
         self.optimizers.end_training()

@@ -10,6 +10,7 @@ from typing import Any
 from transformers.trainer_callback import TrainerCallback
 
 from trainwright.core import Place
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.losses import watch_smoothing
@@ -71,7 +72,7 @@ class Noting(TrainerCallback):
 
     def _begin(self, state: Any, model: Any) -> None:
         planned = int(state.max_steps) - int(state.global_step) if state.max_steps > 0 else None
-        self._training = self._watch.begin_managed("Trainer", model, planned, self._where)
+        self._training = self._watch.begin_managed(TrainingKind.TRAINER, model, planned, self._where)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """The Trainer has evaluated."""

@@ -103,7 +103,7 @@ def _still_training(record: Record) -> Finding | None:
                 proof=Proof("the call returned without a step"),
                 fix=Fix(does="give this training a trainer of its own, or raise max_steps or max_epochs before it"),
             )
-        if one.kind == "loop" and not record.steps:
+        if one.is_loop and not record.steps:
             return Finding(
                 severity=Severity.WARNING,
                 message=f"gradients are taken {updates:,} times of weights that never change: training {one.number} of "

@@ -23,14 +23,14 @@ from trainwright.core import (
     Tensors,
     rule,
 )
+from trainwright.frameworks.label_names import AMONG_INPUTS, ARGUMENTS, find_label, is_like_label
 from trainwright.rules.fixes import safe
 from trainwright.rules.repairs import change_batches, rename_column
-from trainwright.stages import BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, ColumnFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
 
 _NO_COLUMNS = "No columns in the dataset match"
 # The exceptions that a collator or model raises when a column is missing; the message quotes the column's name.
 _RAISED_FOR_COLUMNS = ("KeyError", "TypeError", "AttributeError", "ValueError")
-_LABEL_ARGUMENTS = ("label", "labels", "label_ids")
 
 
 @rule("TW203", Severity.ERROR)
@@ -64,7 +64,7 @@ def discarded_columns(
 
 def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -> tuple[str, ...]:
     """The dropped columns that the failure mentions; all but labels if forward names none of its inputs."""
-    opaque = batch.accepts_any and not [n for n in batch.accepts if n not in _LABEL_ARGUMENTS]
+    opaque = batch.accepts_any and not [n for n in batch.accepts if n not in ARGUMENTS]
     if _NO_COLUMNS in failure.message:
         return batch.dropped_columns if opaque else ()
     if "unexpected keyword argument" in failure.message:
@@ -98,12 +98,7 @@ def _keep(spare: tuple[str, ...]) -> Repair:
     return Repair("keep the columns (remove_unused_columns=False)", Seam.TRAINER, change)
 
 
-_LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target")
 _NO_LOSS = "did not return a loss"
-# Common names for label columns; they also count as a prefix or suffix.
-_LIKE_LABELS = re.compile(
-    r"(?i)(^|_)(labels?|targets?|class(es)?|category|sentiment|y|score|rating|stars|intent|answer|tags?|ner_tags|outcome)(_|$)"
-)
 _IDENTIFIERS = re.compile(r"(?i)(^|_)(idx|id|index|level_0)(_|$)")
 
 
@@ -113,7 +108,7 @@ def missing_labels(
 ) -> Iterator[Finding]:
     """No loss, or a failure, because the batch has no labels that the model accepts."""
     failure = (forward.failure if forward else None) or (loss.failure if loss else None)
-    wanted = next((n for n in _LABEL_NAMES if n in batch.accepts), "labels")
+    wanted = find_label(batch.accepts, AMONG_INPUTS) or "labels"
     if failure is None or wanted in batch.tensors or not _speaks_of_labels(failure, wanted, batch):
         return
     found = _candidate(batch, dataset)
@@ -157,14 +152,14 @@ def _speaks_of_labels(failure: Failure, wanted: str, batch: BatchFacts) -> bool:
         return True
     quoted = set(re.findall(r"'(\w+)'", failure.message))
     if failure.type == "TypeError" and "unexpected keyword" in failure.message:
-        return any(n in batch.tensors and (n in _LABEL_NAMES or _LIKE_LABELS.search(n)) for n in quoted - {wanted})
-    return failure.type in ("KeyError", "TypeError") and bool(quoted & set(_LABEL_NAMES))
+        return any(n in batch.tensors and is_like_label(n) for n in quoted - {wanted})
+    return failure.type in ("KeyError", "TypeError") and bool(quoted & set(AMONG_INPUTS))
 
 
 def _candidate(batch: BatchFacts, dataset: DatasetFacts) -> str | None:
     """The column that looks like labels: by its name, or else the only one with one number per row."""
     spare = [c for c in dataset.train.columns if c.name not in batch.accepts and _may_be_labels(c)]
-    named = [c.name for c in spare if _LIKE_LABELS.search(c.name)]
+    named = [c.name for c in spare if is_like_label(c.name)]
     numbers = [c.name for c in spare if c.kind in ("integer", "float", "boolean")]
     return named[0] if named else numbers[0] if len(numbers) == 1 else None
 
@@ -192,12 +187,11 @@ def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
     def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         tokens = tensors.to_numpy(given["input_ids"])
         real = tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id
-        return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
+        return {**given, wanted: tensors.like(np.where(real, tokens, IGNORED_LABEL), given["input_ids"])}
 
     return change_batches(f"make the {wanted} from the inputs, with -100 at padding", change)
 
 
-LABELS = ("labels", "label", "label_ids", "targets", "target", "y")
 # The key of a batch's target if it has no name of its own.
 TARGET = "y"
 
@@ -232,7 +226,7 @@ def misplaced_labels(batch: BatchFacts) -> str | None:
     """The key of the inputs with the targets that the loss needs."""
     if batch.target_keys != () or not batch.targets_wanted_by:
         return None
-    return next((k for k in LABELS if k in batch.tensors), None)
+    return find_label(batch.tensors)
 
 
 def _taken(batch: BatchFacts) -> tuple[str, ...]:

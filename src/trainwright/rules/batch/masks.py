@@ -22,6 +22,7 @@ from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.padding import ignore_padding_labels, mask_padding
 from trainwright.rules.repairs import change_batches, on_model
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts, real_positions
+from trainwright.stages.dataset import IGNORED_LABEL
 
 # A smaller share of the loss does no harm worth reporting.
 COUNTED_SHARE = 0.05
@@ -117,7 +118,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         return
     if change is None or change < CHANGED_LOSS or batch.label_key is None:
         return
-    plain = loss.call is not None and loss.call.options.get("ignore_index", -100) == -100
+    plain = loss.call is not None and loss.call.options.get("ignore_index", IGNORED_LABEL) == IGNORED_LABEL
     yield Finding(
         severity=Severity.WARNING,
         message=f"{counted / live:.0%} of the labels in the loss are padding ({counted} of {live} in "

@@ -23,6 +23,7 @@ from trainwright.core import (
     rule,
 )
 from trainwright.frameworks.error_texts import UNEQUAL_ROWS
+from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.rules.fixes import safe
 from trainwright.rules.padding import LabelPadding, PaddingCollator, RowPadding
 from trainwright.rules.repairs import change_batches
@@ -30,7 +31,6 @@ from trainwright.stages import IGNORED_LABEL, BatchFacts, DatasetFacts, SetupFac
 
 # NumPy's words.
 UNSTACKED = "all input arrays must have the same shape"
-_LABELS = ("labels", "label", "label_ids")
 # What is collated with where there is no tokenizer, and what a tokenizer pads.
 DEFAULT_COLLATOR = "default_data_collator"
 _PADDED = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -48,7 +48,7 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     if not batch.equal_rows_collate and UNSTACKED in batch.failure.message:
         yield _unstacked(batch, setup)
         return
-    if not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
+    if not batch.equal_rows_collate or set(batch.forms_without) & set(ARGUMENTS):
         return
     where = setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)
     if batch.failure.where not in (None, setup.place(Role.TRAIN_CALL)):
@@ -186,7 +186,7 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts | None) -> Repair:
-    fill = dict.fromkeys(columns, 0) | dict.fromkeys(_LABELS, IGNORED_LABEL)
+    fill = dict.fromkeys(columns, 0) | dict.fromkeys(ARGUMENTS, IGNORED_LABEL)
     masked = "attention_mask" in batch.accepts and "input_ids" in columns
 
     def change(call: Call) -> Call:
@@ -208,7 +208,7 @@ def _pad_id(call: Call) -> int:
 @rule("TW202", Severity.ERROR, foretells=Fate.STOPS)
 def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A batch that can be formed once its labels are left out."""
-    key = next((k for k in batch.forms_without if k in _LABELS), None)
+    key = next((k for k in batch.forms_without if k in ARGUMENTS), None)
     if batch.failure is None or key is None or key not in batch.item_lengths:
         return
     lengths = batch.item_lengths[key]

@@ -8,6 +8,8 @@ from typing import Any
 from trainwright.core import Call, Failure, Fate, Finding, Fix, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.stages import (
+    CLASS_LOSSES,
+    IGNORED_LABEL,
     MOST_CLASSES,
     BatchFacts,
     DatasetFacts,
@@ -75,7 +77,7 @@ def _encode(column: str, names: list[str]) -> Repair:
     numbers = {name: i for i, name in enumerate(names)}
 
     def encode(row: dict[str, Any], at: int) -> dict[str, Any]:
-        return {**row, column: numbers.get(row[column], -100)}
+        return {**row, column: numbers.get(row[column], IGNORED_LABEL)}
 
     def change(call: Call) -> Call:
         def encoded(data: Any) -> Any:
@@ -86,9 +88,6 @@ def _encode(column: str, names: list[str]) -> Repair:
         return call.replace(**{role: encoded(call[role]) for role in ("train_dataset", "eval_dataset")})
 
     return Repair(f'number the {len(names)} labels of "{column}" by their sorted order', Seam.TRAINER, change)
-
-
-_OF_CLASSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW104", Severity.ERROR)
@@ -129,7 +128,7 @@ def _cut_values(
     if labels.distinct_before_cut is not None:
         return labels.distinct_before_cut, list(labels.census)
     column = dataset.train.column(labels.column)
-    whole = call.takes_indices or (call.function in _OF_CLASSES and not call.targets.is_float)
+    whole = call.takes_indices or (call.function in CLASS_LOSSES and not call.targets.is_float)
     if labels.kind != "real" or labels.per_row != 1 or column is None or not column.values or not whole:
         return None
     left = {int(float(value)) for value in column.values}

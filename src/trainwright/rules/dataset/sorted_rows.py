@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from trainwright.core import Call, Finding, Proof, Repair, Role, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.stages import BatchOrder, DatasetFacts, LabelFacts, LossFacts, SetupFacts
+from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
 
 # With runs of this many batches, hardly any batch has a second class; chance lengthens runs by at most a few rows.
 RUN_BATCHES = 1.0
@@ -85,7 +86,7 @@ DIFFERENT_IN_ORDER = 0.25
 # How many times longer the runs of equal labels are than in shuffled rows; a shuffled set has 1.
 SORTED = 4.0
 FEWEST_ROWS = 16
-_CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+_CLASSIFYING = (*CLASS_LOSSES, *BINARY_LOSSES)
 
 
 @rule("TW112", Severity.ERROR, raises=False)

@@ -11,6 +11,7 @@ from trainwright.core import Diagnosis, Finding, Fix, Proof, Role, Severity, Tri
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.repairs import on_model, standardise_activations, swap_activation
 from trainwright.stages import BatchFacts, ForwardFacts, LossCall, LossFacts, ModuleFacts, ParameterFacts, SetupFacts
+from trainwright.stages.loss import DISTANCES
 
 
 @rule("TW303", Severity.ERROR)
@@ -208,7 +209,6 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     )
 
 
-_REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _RANGES = {"sigmoid": "0 to 1", "softmax": "0 to 1", "tanh": "-1 to 1", "relu": "nothing below 0", "relu6": "0 to 6"}
 # A model that explains 95 % of the variance is a good one; a range that excludes more than that does harm.
 UNREACHABLE_SHARE = 0.05
@@ -218,7 +218,7 @@ UNREACHABLE_SHARE = 0.05
 def bounded_regression_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Regression targets outside the range of the activation that produced the output."""
     for call in loss.calls or filter(None, (loss.call,)):
-        if call.function in _REGRESSIONS and call.activation in _RANGES:
+        if call.function in DISTANCES and call.activation in _RANGES:
             yield from _of_call(call, setup)
 
 

@@ -19,8 +19,6 @@ from trainwright.core import (
     rule,
 )
 from trainwright.rules.class_labels import (
-    BINARY,
-    OF_CLASSES,
     OutOfRange,
     binary_loss_out_of_range,
     labels_out_of_range,
@@ -34,6 +32,7 @@ from trainwright.rules.fixes import safe, set_keyword, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, on_model
 from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
+from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
 
 
 @rule("TW401", Severity.ERROR, foretells=Fate.STOPS)
@@ -116,7 +115,7 @@ def misnumbered_labels(
     if labels is None or labels.numbers is None or labels.are_unlabelled or labels.for_binary_loss:
         return
     fix = unsafe(f"renumber the labels {labels.seen[0]} to {labels.seen[-1]} from 0")
-    yield _outside(labels, loss, setup, renumber(labels.numbers, OF_CLASSES), fix)
+    yield _outside(labels, loss, setup, renumber(labels.numbers, CLASS_LOSSES), fix)
 
 
 def _outside(labels: OutOfRange, loss: LossFacts, setup: SetupFacts, repair: Repair | None, fix: Fix) -> Finding:
@@ -139,7 +138,7 @@ def unignored_labels(
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.numbers is None or not labels.are_unlabelled or labels.for_binary_loss:
         return
-    repair = None if loss.ignored_label is None else renumber(labels.numbers, OF_CLASSES)
+    repair = None if loss.ignored_label is None else renumber(labels.numbers, CLASS_LOSSES)
     fix = unsafe(setup.words.unlabelled_rows.format(label=labels.seen[0]))
     yield _outside(labels, loss, setup, repair, fix)
 
@@ -199,7 +198,7 @@ def _brought_into_range(values: list[float], low: float, high: float) -> tuple[s
     if are_classes and len(values) == 2:
         numbers = {int(v): i for i, v in enumerate(values)}
         does = f"number the two classes 0 and 1, not {values[0]:g} and {values[1]:g}"
-        return does, renumber(numbers, BINARY)
+        return does, renumber(numbers, BINARY_LOSSES)
     if are_classes and len(values) > 2:
         return (f"give the model an output for each of the {len(values)} classes, and use a cross-entropy", None)
     way = f"divide by {high:g}" if low >= 0 else f"add {-low:g} and divide by {high - low:g}"
@@ -213,4 +212,4 @@ def _to_unit_range(low: float, high: float) -> Repair:
         targets = call.tensors.cast(call["targets"], "float32")
         return call.replace(targets=(targets - start) / (high - start))
 
-    return at_loss("scale the targets of the binary cross-entropy to 0 to 1", BINARY, change)
+    return at_loss("scale the targets of the binary cross-entropy to 0 to 1", BINARY_LOSSES, change)

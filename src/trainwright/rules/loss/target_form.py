@@ -11,7 +11,7 @@ from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Rol
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, swap_activation
-from trainwright.stages import BatchFacts, GradientFacts, LossCall, LossFacts, SetupFacts, TensorFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, GradientFacts, LossCall, LossFacts, SetupFacts, TensorFacts
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES, ELEMENTWISE
 
 _OF_TYPES = ("dtype", "result type", "scalar type")
@@ -52,7 +52,7 @@ def wrong_target_dtype(
 def _wanted_dtype(call: LossCall, message: str) -> tuple[str, str]:
     """The dtype that the targets should have, and the loss that accepts them; "" if the dtype is not the cause."""
     scores, targets = call.inputs, call.targets
-    whole = bool(call.target_values) and all(v == int(v) and v >= -100 for v in call.target_values)
+    whole = bool(call.target_values) and all(v == int(v) and v >= IGNORED_LABEL for v in call.target_values)
     if call.function in CLASS_LOSSES:
         if scores.shape == targets.shape and targets.is_integer:
             return ("float32", call.function) if max(call.target_values, default=2) <= 1 else ("", "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Call, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
 from trainwright.rules.fixes import safe, set_keyword, unsafe
-from trainwright.stages import BatchFacts, ForwardFacts, LossCall, LossFacts, SetupFacts
+from trainwright.stages import IGNORED_LABEL, BatchFacts, ForwardFacts, LossCall, LossFacts, SetupFacts
 
 # Outputs that depend on later tokens belong to a masked model; sums in another order differ by 1e-6.
 CAUSAL_WITHIN = 1e-3
@@ -159,7 +159,7 @@ def _move_back(key: str) -> Repair:
     def change(call: Call) -> Call:
         labels = call.tensors.to_numpy(call[key]).copy()
         labels[:, 1:] = labels[:, :-1].copy()
-        labels[:, 0] = -100
+        labels[:, 0] = IGNORED_LABEL
         return call.replace(**{key: call.tensors.like(labels, call[key])})
 
     return Repair("shift the labels back by one", Seam.BATCH, change)

@@ -11,7 +11,7 @@ from trainwright.rules.fixes import unsafe
 from trainwright.rules.places import loss_place
 from trainwright.rules.repairs import at_loss
 from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
-from trainwright.stages.loss import TIMES_CHANCE
+from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES, TIMES_CHANCE
 
 # If a regression's first loss is ten times the targets' mean square, the outputs are about three times the targets.
 _TIMES_SQUARE = 10.0
@@ -64,7 +64,7 @@ def _divide(function: str, factor: float) -> Repair:
 
 # A margin loss is 0 once every row satisfies the margin, and then small changes of the weights do not change it; these
 # losses reach 0 only if they depend on nothing.
-_NEVER_RESTING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+_NEVER_RESTING = (*CLASS_LOSSES, *BINARY_LOSSES)
 
 
 @rule("TW413", Severity.ERROR, foretells=Fate.STANDS_STILL)

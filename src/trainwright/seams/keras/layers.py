@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Place
-from trainwright.probes.forward import difference
+from trainwright.probes.forward import SATURATED_WITHIN, difference
 from trainwright.probes.information import Result
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_ours, user_place
@@ -27,8 +27,6 @@ _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
 # Layers that are only an activation.
 LAYERS = ("Softmax", "ReLU")
-# Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
-SATURATED_WITHIN = 0.01
 
 
 def name_of(function: Any) -> str:

@@ -7,6 +7,7 @@ import inspect
 import sys
 from typing import Any
 
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.doors import calling_frame, watch_door
 from trainwright.seams.listening.refusals import arguments_of
@@ -25,7 +26,7 @@ def patch_model(module: Any) -> None:
         if not active() or frame is None or not compiled:  # the call's own error then says what is missing
             return go_on(self, *args, **kwargs)
         told = arguments_of("fit", original, self, frame, args, kwargs)
-        with listener().training("model", self, frame):
+        with listener().training(TrainingKind.FIT, self, frame):
             return go_on(self, **told)
 
     watch_door(owner, "fit", fit)

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
 from trainwright.core.finding import Place
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.source.written import End, call_end, call_node
@@ -127,12 +128,8 @@ class Listener(Protocol):
     ) -> Mapping[str, Any] | None:
         """A framework rejected a construction; return other keywords to try, or None to let the error propagate."""
 
-    def training(self, kind: str, trainer: Any, frame: FrameType) -> AbstractContextManager[Any]:
-        """The script calls for a training, which is made in the context.
-
-        Args:
-            kind: `trainer`, of Hugging Face's; `lightning`; `model`, one that trains itself.
-        """
+    def training(self, kind: TrainingKind, trainer: Any, frame: FrameType) -> AbstractContextManager[Any]:
+        """The script calls for a training, which is made in the context."""
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """A backward pass runs, or an optimizer steps."""

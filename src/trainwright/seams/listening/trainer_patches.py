@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.listening.seen import Loading, active, builder_frame, construction_at, listener, seen
@@ -41,15 +42,17 @@ def patch_trainer(module: Any) -> None:
     patch_construction(module.Trainer, "Trainer")
     for name in ("evaluate", "predict"):
         watch_door(module.Trainer, name, _call)
-    watch_door(module.Trainer, "train", functools.partial(passed_on, "trainer"))
+    watch_door(module.Trainer, "train", functools.partial(passed_on, TrainingKind.TRAINER))
 
 
 def patch_lightning(module: Any) -> None:
     patch_construction(module.Trainer, "Trainer")
-    watch_door(module.Trainer, "fit", functools.partial(passed_on, "lightning"))
+    watch_door(module.Trainer, "fit", functools.partial(passed_on, TrainingKind.LIGHTNING))
 
 
-def passed_on(kind: str, go_on: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:  # inner watchers skip its frame
+def passed_on(
+    kind: TrainingKind, go_on: Any, trainer: Any, *args: Any, **kwargs: Any
+) -> Any:  # inner watchers skip its frame
     """Train by a single call, and let the listener know."""
     frame = user_frame(sys._getframe(1))
     if not active() or frame is None:
@@ -58,7 +61,7 @@ def passed_on(kind: str, go_on: Any, trainer: Any, *args: Any, **kwargs: Any) ->
         return go_on(trainer, *args, **kwargs)
 
 
-def training_left_by(error: BaseException) -> tuple[str, Any, FrameType] | None:
+def training_left_by(error: BaseException) -> tuple[TrainingKind, Any, FrameType] | None:
     """The kind of what trained when an exception left it, that itself, and the script's frame that called for the training."""
     left = (one.f_locals for one in frames_of(error) if one.f_code is passed_on.__code__)
     return next(((one["kind"], one["trainer"], one["frame"]) for one in left if one.get("frame") is not None), None)

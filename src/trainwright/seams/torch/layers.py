@@ -11,12 +11,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from trainwright.probes.forward import SATURATED_WITHIN
 from trainwright.seams.source.places import is_users
 
 RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
-# Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
-SATURATED_WITHIN = 0.01
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 

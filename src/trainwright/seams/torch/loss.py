@@ -13,34 +13,11 @@ import torch.nn.functional as F
 from trainwright.core.finding import Place
 from trainwright.probes import losses
 from trainwright.seams.source.places import is_users
-from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall
+from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
+from trainwright.stages.loss import LOSS_FORMS
 from trainwright.tensors.torch import objects as tensors
 
-LOSSES: dict[Callable[..., Any], str] = {
-    getattr(F, name): name
-    for name in (
-        "cross_entropy",
-        "nll_loss",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-        "mse_loss",
-        "l1_loss",
-        "smooth_l1_loss",
-        "huber_loss",
-        "kl_div",
-        "poisson_nll_loss",
-        "gaussian_nll_loss",
-        "hinge_embedding_loss",
-        "margin_ranking_loss",
-        "multi_margin_loss",
-        "multilabel_margin_loss",
-        "multilabel_soft_margin_loss",
-        "soft_margin_loss",
-        "cosine_embedding_loss",
-        "triplet_margin_loss",
-        "ctc_loss",
-    )
-}
+LOSSES: dict[Callable[..., Any], str] = {getattr(F, name): name for name in LOSS_FORMS}
 # For larger scores (rows of tokens over a vocabulary), only the first rows are used, to avoid doubling memory.
 _LARGEST_SCORES = 16_000_000
 
@@ -75,7 +52,7 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     first = _first_rows(kept.scores)
     scores, targets = tensors.to_numpy(first), tensors.to_numpy(kept.targets)
     axis = -1 if kept.function == "ctc_loss" else 1  # the class axis
-    ignored = int(kept.options.get("ignore_index", -100))
+    ignored = int(kept.options.get("ignore_index", IGNORED_LABEL))
     vectors = kept.targets.shape == kept.scores.shape
     plain = losses.cross_entropy(scores, targets[: len(scores)] if targets.ndim else targets, axis, ignored=ignored)
     return LossCall(

@@ -13,23 +13,15 @@ from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure
+from trainwright.frameworks.label_names import ARGUMENTS, find_label
+from trainwright.probes.batches import equal_inputs, measure_images, measure_label_count, measure_label_mask
 from trainwright.seams.failures.blame import failure_of
-from trainwright.stages.batch import (
-    BatchFacts,
-    EqualInputs,
-    ImageFacts,
-    LabelMaskFacts,
-    equal_inputs,
-    measure_images,
-    measure_label_count,
-    measure_label_mask,
-)
+from trainwright.stages.batch import BatchFacts, EqualInputs, ImageFacts, LabelMaskFacts
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
 _TOKENS, _MASK = "input_ids", "attention_mask"
-_LABELS = ("labels", "label", "label_ids")
 
 
 def measure_batch(data: FitData, model: Any, *, batches: Sequence[FitBatch] | None = None) -> BatchFacts:
@@ -142,7 +134,7 @@ def label_key(batch: FitBatch) -> str | None:
     single = [n for n, a in targets.items() if np.ndim(a) and np.size(a) == len(a)]
     if targets:
         return next(iter([*(single if len(targets) > 1 else []), *targets]))
-    return next((n for n in _LABELS if n in batch.view()), None)
+    return find_label(batch.view(), ARGUMENTS)
 
 
 def _accepted(batch: FitBatch, taken: ModelInputs) -> dict[str, Any]:

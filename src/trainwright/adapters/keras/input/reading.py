@@ -12,6 +12,7 @@ from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.sources import Arrays
+from trainwright.frameworks.label_names import AMONG_INPUTS
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
@@ -70,7 +71,7 @@ def target_names(data: FitData) -> tuple[str, ...]:
         with tolerated():  # data that form no batch are reported by the batch stage
             first = data.pool(1)
         own = list(target_view(first[0])) if first else []
-    return tuple(own) or ("labels", "label", "label_ids", "targets", "target")
+    return tuple(own) or AMONG_INPUTS
 
 
 def target_view(batch: FitBatch) -> dict[str, Any]:

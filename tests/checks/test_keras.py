@@ -158,9 +158,8 @@ def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
 def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     import keras
 
-    from trainwright.adapters.keras.constant import judged
     from trainwright.probes.constant import constant_and_floor
-    from trainwright.seams.keras.loss import losses_of_rows, measure_call
+    from trainwright.seams.keras.loss import judged, losses_of_rows, measure_call
 
     scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
     labels = np.array([0, 2, 2, 1])

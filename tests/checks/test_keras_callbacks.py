@@ -90,7 +90,7 @@ def test_short_runs_rise_soon_to_the_peak_of_a_warm_up(rate: str, callback: str,
 def test_where_a_callback_takes_its_metric_and_direction_is_known(name, positions) -> None:
     import keras
 
-    from trainwright.adapters.keras.callbacks import _watcher
+    from trainwright.adapters.keras.evaluation import _watcher
 
     fit = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
     path = () if name == "EarlyStopping" else ("best-{epoch}-{val_loss:.2f}.keras",)

@@ -206,6 +206,26 @@ def check_repairs_change_rows() -> None:
     assert list(moved.x) == ["a"] and np.array_equal(moved.y, view["labels"])
 
 
+def check_fit_takes_sets_that_repairs_have_changed() -> None:
+    for name in ("numpy", "PyDataset", "loader", "generator"):
+        arguments = {**kinds()[name](), "shuffle": False}
+        changed = fit_data(arguments).batches_changed(lambda view: {**view, "y": 3 - view["y"]})
+        assert changed.is_changed and _labels(changed)[:30] == [3 - n // 25 for n in range(30)], name
+        counts: list[int] = []
+        handed_over = {**arguments, **changed.for_training()}
+        _model().fit(**handed_over, epochs=1 if name == "generator" else 2, verbose=0, callbacks=[_Counting(counts)])
+        assert counts == [7] * len(counts), (name, counts)
+    split = fit_data({"x": X, "y": Y, "validation_split": 0.25}).batches_changed(
+        lambda view: {**view, "y": view["y"] + 1}
+    )
+    handed_over = split.for_training()
+    assert handed_over["validation_split"] == 0.0 and list(handed_over["y"]) == list(Y[:75] + 1)
+    assert list(handed_over["validation_data"][1]) == list(Y[75:] + 1)
+    for name in ("numpy", "PyDataset"):
+        whole = fit_data({**kinds()[name](), "batch_size": 16}).whole_batches()
+        assert {batch.rows for batch in whole.elements()} == ({16} if name == "numpy" else {16, 4}), name
+
+
 def _labels(data: FitData) -> list[int]:
     return [int(label) for batch in data.elements() for label in batch.y]
 

@@ -46,7 +46,7 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
     rehearsal = Rehearsal(
         str(script),
         arguments,
-        seconds=_FEW_SECONDS if few else _SECONDS,
+        seconds=_FEW_SECONDS if few else max(_SECONDS, options.get("budget", 0) / 5),
         seed=asked.seed,
         folder=Path.cwd(),
         server=server,

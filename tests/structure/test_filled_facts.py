@@ -93,7 +93,8 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at"""),
     ("torch's own scaler, whose scale only unscaled_late shows", TORCH, "GradientFacts.loss_scale"),
     ("Keras optimizers clip what they have unscaled themselves", KERAS, "GradientFacts.unscaled_late"),
-    ("a sampler that the script gives to its loader", KERAS, "DatasetFacts.sampler_weights"),
+    ("a sampler that the script gives to its loader, and whether that drops a last batch", KERAS, """
+        DatasetFacts.sampler_weights DatasetFacts.drops_last"""),
     ("callbacks that watch a metric", TORCH, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys

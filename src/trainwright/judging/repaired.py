@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainwright.adapters.script_end.raised import failure_in, is_same
 from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.judging.looks import judge_looks
 from trainwright.look.judging import MOST_REPAIRS, first_fault
@@ -13,7 +12,6 @@ from trainwright.look.results import LookResult, Wanted
 from trainwright.rehearsal.record import Record
 from trainwright.review.review import review
 from trainwright.review.verdict import verdict_of
-from trainwright.stages import OverfitFacts
 
 _NO_DOOR = (Seam.METRICS,)  # of a run
 _WORSE = (Shown.BROKEN, Shown.DOES_NOT_LEARN)
@@ -39,22 +37,15 @@ def judge_repaired(
     while run is not None and len(wanted) < MOST_REPAIRS:
         fault = first_fault(f for f in new if not _holds(passed, f))
         looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
-        if fault is None or fault.repair is None or looked is None or not _has_door(fault, looked):
+        if fault is None or fault.repair is None or looked is None or not _has_door(fault):
             break
         wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
-        again = now if looked.mended is not None else run(wanted)
-        of_run = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
-        of_training = [looked.mended] if looked.mended is not None else of_run
+        again = run(wanted)
+        of_training = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
         if again is None or not of_training:
             break
         left = judge_looks(of_training)[0]
-        does, shown = fault.repair.does, ""
-        if not _holds(left, fault):
-            shown = (
-                _compare_steps(does, looked, looked.mended)
-                if looked.mended is not None
-                else _compare(does, now, again, of_training)
-            )
+        shown = _compare(fault.repair.does, now, again, of_training) if not _holds(left, fault) else ""
         if not shown:
             break
         # What was found beside it, and is no more, came of it; a run that was cut earlier may not have come to it.
@@ -71,12 +62,12 @@ def is_mendable(record: Record) -> bool:
     """Whether a rule explains what ended a run, with a repair that a further run can have in force."""
     ends = [look for look in record.looks if look.is_end]
     first = first_fault(judge_looks(ends)[0])
-    return first is not None and first.repair is not None and any(_has_door(first, look) for look in ends)
+    return first is not None and _has_door(first)
 
 
-def _has_door(fault: Finding, looked: LookResult) -> bool:
-    """Whether a repair can be in force: in a further run, or in steps that were taken again."""
-    return looked.mended is not None or (fault.repair is not None and fault.repair.seam not in _NO_DOOR)
+def _has_door(fault: Finding) -> bool:
+    """Whether a repair can be in force in a further run."""
+    return fault.repair is not None and fault.repair.seam not in _NO_DOOR
 
 
 def _holds(found: Sequence[Finding], fault: Finding) -> bool:
@@ -111,23 +102,6 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResul
     if stopped is not None:
         return "a further run goes on to its end"
     return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
-
-
-def _compare_steps(does: str, before: LookResult, after: LookResult) -> str:
-    """What the first steps show with a repair, beside those without; empty: not that the repair mends it."""
-    raised, still = failure_in(before.facts.values()), failure_in(after.facts.values())
-    if does not in after.repaired or (still is not None and raised is None):
-        return ""
-    if still is not None and raised is not None:
-        return "" if is_same(still, raised) else f"the same step gets past this, and stops with {still}"
-    if raised is not None:
-        return "the same step goes on to its end"
-    was, now = before.facts.get(OverfitFacts), after.facts.get(OverfitFacts)
-    if not isinstance(was, OverfitFacts) or not isinstance(now, OverfitFacts):
-        return "the same steps show it no more"
-    if now.learnt and not was.learnt:
-        return "the same steps learn their batch by heart"
-    return "" if (was.learnt and not now.learnt) or now.diverged > was.diverged else "the same steps show it no more"
 
 
 def _judge(record: Record) -> Verdict:

@@ -7,7 +7,7 @@ the end of the script, and its first step is taken again, by itself. The script 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import process_time
 from types import CodeType, FrameType
@@ -25,7 +25,9 @@ from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding
-from trainwright.look.judging import MOST_REPAIRS, first_fault, judge_facts
+from trainwright.core.repair import Repair
+from trainwright.look.judging import first_fault, judge_facts
+from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult
 from trainwright.look.trials import Outcomes, Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
@@ -85,6 +87,8 @@ class _Fit:
     training: int
     is_written_wrongly: dict[str, Any]
     """What the setup's facts say of the script's names."""
+    repairs: Sequence[Repair] = ()
+    """Those in force."""
     trained: KerasState | None = None
     """The weights at its end."""
     updates: int = 0
@@ -92,16 +96,21 @@ class _Fit:
 
 
 class FitLooks:
-    """The looks at a script's calls of `fit`."""
+    """The looks at a script's calls of `fit`.
 
-    def __init__(self) -> None:
+    Args:
+        repairs: are in force in the training of a number; an ordinary run has none.
+    """
+
+    def __init__(self, repairs: Sequence[Repair] = (), repaired_training: int = 1) -> None:
+        self._repairs, self._repaired_training = repairs, max(1, repaired_training)
         self._fits: list[_Fit] = []
         self._main = sys.modules["__main__"]
 
     def begin_fit(
-        self, model: Any, given: Mapping[str, Any], data: FitData, frame: FrameType, training: int
-    ) -> dict[str, Any]:
-        """Keep what a `fit` was given; returns what it is to be given instead.
+        self, model: Any, given: dict[str, Any], data: FitData, frame: FrameType, training: int
+    ) -> tuple[FitData, RepairedFit | None]:
+        """Keep what a `fit` was given, and change that; returns the sets that it now has, and the repairs of its steps, if any.
 
         Args:
             data: the sets among it.
@@ -112,14 +121,18 @@ class FitLooks:
         known = [(f.measures.fit.model, f.measures.fit_call.frame) for f in self._fits]
         is_known = any(one is model and (at.f_code, at.f_lineno) == place for one, at in known)
         if is_known or len(self._fits) >= MOST_LOOKS or not _has_room(model):
-            return {}
+            return data, None
         found = seen().copy()
-        given = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else given
-        call = FitCall(model=model, given=given, frame=keep_frame(frame))  # type: ignore[arg-type]
+        kept = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else dict(given)
+        call = FitCall(model=model, given=kept, frame=keep_frame(frame))  # type: ignore[arg-type]
         measures = FitMeasures(call, data, found, planned=given.get("epochs") != MOST_EPOCHS)
         wrong = {"misspelled": misspelled_methods(user_scopes(), found.modules), "undefined": undefined_names()}
-        self._fits.append(_Fit(measures, training, wrong))
-        return data.for_training()
+        is_repaired = bool(self._repairs) and training == self._repaired_training
+        repairs = self._repairs if is_repaired else ()
+        repairing = RepairedFit(measures.fit, repairs) if is_repaired else None
+        self._fits.append(_Fit(measures, training, wrong, repairs))
+        given.update(measures.fit.data.for_training())
+        return measures.fit.data, repairing
 
     def end_fit(self, model: Any, training: int, updates: int, planned: int | None, logged: tuple[str, ...]) -> None:
         """A `fit` is over, after so many updates; its epochs logged numbers of these names."""
@@ -144,7 +157,7 @@ class FitLooks:
             with quiet(), silenced():
                 for fit in self._fits:
                     ended = raised if fit is self._fits[-1] else None
-                    found += _look_at(fit, ended, until)
+                    found.append(_look_at(fit, ended, until))
         finally:
             sys.modules["__main__"] = now
         return found
@@ -162,48 +175,29 @@ def _is_of_fit(error: Exception) -> bool:
     return any(f.f_code.co_name == "fit" and "keras" in str(f.f_globals.get("__name__", "")) for f in frames)
 
 
-def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[LookResult]:
-    """The look at one training, and the looks with repairs in force."""
-    measures = fit.measures
-    use_version_of(measures.fit.model)
-    measures.fit.put_back()
+def _look_at(fit: _Fit, error: Exception | None, until: float) -> LookResult:
+    """The look at one training."""
+    training = fit.measures.fit
+    use_version_of(training.model)
+    training.put_back()
     failure = failure_of(error) if error is not None else None
-    looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
-    mended: list[Finding] = []
     try:
-        while len(mended) < MOST_REPAIRS and process_time() < until:
-            facts = _measure(fit, until)
-            is_raised = failure_in(facts.values()) is not None
-            if is_raised and failure is None and not mended:  # the run itself has met no such thing
-                facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
-            elif is_raised and error is not None and not mended:
-                setup = facts.get(SetupFacts, SetupFacts())
-                assert isinstance(setup, SetupFacts)
-                facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
-            found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
-            looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
-            fault = first_fault(found)
-            if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
-                break
-            try:
-                measures.fit.apply(fault.repair)
-            except Exception as wrong:  # the training has no such part: the repair is not made
-                if is_own(wrong, measuring=True):
-                    raise
-                break
-            mended.append(fault)
+        facts = _measure(fit, until)
+        is_end = failure_in(facts.values()) is not None
+        if is_end and failure is None:  # the run itself has met no such thing
+            facts = {kind: one for kind, one in facts.items() if getattr(one, "failure", None) is None}
+        elif is_end and error is not None:
+            setup = facts.get(SetupFacts, SetupFacts())
+            assert isinstance(setup, SetupFacts)
+            facts[SetupFacts] = raised_facts(error, failure_of(error), training.seen, setup)
+        outcomes, facts = _judge(fit, facts, until)
     finally:
-        measures.fit.put_back()  # objects of a process that goes on are the caller's
+        training.put_back()  # objects of a process that goes on are the caller's
     own = next(iter(own_errors()), None)
     if own is not None:
         raise own
-    is_end = error is not None and failure_in(looks[0][0].values()) is not None
-    last: LookResult | None = None
-    for facts, outcomes, made in reversed(looks):
-        is_first_end = is_end and not made
-        number = 0 if is_first_end else fit.training
-        last = LookResult(number, facts, is_end=is_first_end, outcomes=outcomes, repaired=made, mended=last)
-    return [last] if last is not None else []
+    made = tuple(repair.does for repair in fit.repairs if was_made(repair))
+    return LookResult(fit.training, facts, is_end=is_end and error is not None, outcomes=outcomes, repaired=made)
 
 
 def _measure(fit: _Fit, until: float) -> Held:
@@ -235,8 +229,8 @@ def _measure(fit: _Fit, until: float) -> Held:
     return facts
 
 
-def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[list[Finding], Outcomes, Held]:
-    """What the rules find, the outcomes of their trials, and the facts with what was tried."""
+def _judge(fit: _Fit, facts: Held, until: float) -> tuple[Outcomes, Held]:
+    """The outcomes of the trials that rules ask for, and the facts with what was tried."""
     measures, found = fit.measures, list[Finding]()
     trials: Trials | None = None
     if failure_in(facts.values()) is None and GradientFacts in facts:
@@ -248,11 +242,9 @@ def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[li
     answer = trials.answer if trials is not None else LookResult(0, {}).answer
     judge_facts(facts, answer, found)
     if first_fault(found) is None:
-        learned = {} if is_mended else _measure_learning(fit)
-        facts = {**facts, **learned, **_try_rows(fit, facts, until)}
-        found.clear()
-        judge_facts(facts, answer, found)
-    return found, trials.outcomes if trials is not None else {}, facts
+        facts = {**facts, **_measure_learning(fit), **_try_rows(fit, facts, until)}
+        judge_facts(facts, answer, [])
+    return trials.outcomes if trials is not None else {}, facts
 
 
 def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:

@@ -25,9 +25,7 @@ class LookResult:
     outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
     """Of the trials that rules asked for, by the rule's name and the trial's number."""
     repaired: tuple[str, ...] = ()
-    """What the repairs do that have changed a call of the run, or of the steps that were taken again."""
-    mended: LookResult | None = None
-    """The look at the same steps with a repair of the first fault in force."""
+    """What the repairs do that have changed a call of the run."""
 
     def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
         """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""

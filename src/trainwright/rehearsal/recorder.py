@@ -35,6 +35,7 @@ from trainwright.rehearsal.sampling import Offer, Sampler
 from trainwright.seams.devices.memory_owners import is_device_error, is_out_of_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 # Rows of one call whose outputs and labels are kept.
 MOST_ROWS = 512
@@ -109,12 +110,13 @@ class Recorder:
 
         return watched  # type: ignore[return-value]
 
-    def guard(self, function: Callable[[], None]) -> None:
-        """Call what watches and guards its own parts, so that the rest of it can fail."""
+    def guard(self, function: Callable[[], T]) -> T | None:
+        """Call what watches and guards its own parts, so that the rest of it can fail; None where it failed."""
         try:
-            function()
+            return function()
         except Exception as error:  # a watcher's own: counted, never the script's
             self._count_error(function, error)
+            return None
 
     def _count_error(self, function: Callable[..., Any], error: Exception) -> None:
         if is_device_error(error) or is_out_of_memory(error):  # of what the script left on the device, and how much

@@ -1,30 +1,39 @@
-"""A Keras model's own metrics on a few validation batches, before training, and what they keep when they are reset."""
+"""A Keras model's own metrics on a few validation batches, before training, what they keep when they are reset, and which of
+them fit's callbacks watch."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from trainwright.adapters.keras.backend import number
-from trainwright.adapters.keras.calls import as_tensors, catching
+from trainwright.adapters.keras.calls import as_tensors, callbacks_of, catching
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.core import Call, Failure, Seam
+from trainwright.core import Failure
 from trainwright.core.finding import Place
 from trainwright.core.guess import Guess
 from trainwright.probes.losses import is_one_hot
 from trainwright.probes.metrics import guessed, others
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, show
 from trainwright.stages import EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts
-from trainwright.stages.evaluation import Counter
+from trainwright.stages.evaluation import Counter, Watcher
 from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.which_keras import keras, version
+
+_PURPOSES = {"EarlyStopping": "stop the training", "ReduceLROnPlateau": "lower the rate"}
+# Differs by more than any minimum change set for a callback.
+_FAR = 1e9
 
 
 def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
@@ -38,7 +47,7 @@ def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
     if held is None and not _has_metrics(fit):
         return EvaluationFacts(present=False, planned=False)
     prefix, source = ("val_", held) if held is not None else ("", fit.data)
-    taken = [fit.repaired(b) for b in itertools.islice(source.elements(), batches)]
+    taken = list(itertools.islice(source.elements(), batches))
     losses: list[float] = []
     outputs: list[Any] = []
     metrics: dict[str, float] = {}
@@ -109,7 +118,7 @@ def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
     fit.model.reset_metrics()
     with fit.observer(detail=False, training=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
-            logs = fit.model.test_step(packed(fit.tensors_of(fit.repaired(batch))))
+            logs = fit.model.test_step(packed(fit.tensors_of(batch)))
     values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
     return EvaluationFacts(
         failure=record.failure,
@@ -165,16 +174,6 @@ def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple
     with catching(record):
         if fresh:
             fit.model.reset_metrics()
-        repairs = [r for r in fit.active.all if r.seam == Seam.METRICS]
-        if repairs and y is not None and tensors.is_tensor(output):
-            call = Call(
-                seam=Seam.METRICS,
-                given={"predictions": tensors.to_numpy(output), "labels": tensors.to_numpy(y)},
-                tensors=tensors,
-            )
-            for repair in repairs:
-                call = mended(repair, call)
-            y, output = as_tensors(call["labels"]), as_tensors(call["predictions"])
         answer = fit.model.compute_metrics(x, y, output, sample_weight=weight)
         named = {k: number(v) for k, v in answer.items() if k != "loss" and not isinstance(v, dict)}
         return None, {k: v for k, v in named.items() if v is not None}
@@ -249,3 +248,68 @@ def _own_place(metric: Any) -> Place | None:
 
 def _sums(metrics: list[Any]) -> dict[int, float]:
     return {id(v): float(np.sum(tensors.value_of(v))) for m in metrics for v in m.variables}
+
+
+def measure_callbacks(fit: FitTraining) -> dict[str, Any]:
+    """The metrics that the callbacks watch and the available ones, as fields of the evaluation's facts."""
+    watching = [c for c in callbacks_of(fit.fit_call.given) if _watches(c)]
+    if not watching or not fit.logged_names:
+        return {}
+    return {"watchers": tuple(_watcher(c, fit) for c in watching), "logged": fit.logged_names}
+
+
+def _watches(callback: Any) -> bool:
+    """Whether one of Keras's own callbacks acts on a metric."""
+    return (
+        _is_of_keras(callback)
+        and isinstance(getattr(callback, "monitor", None), str)
+        and hasattr(callback, "monitor_op")
+        and getattr(callback, "save_best_only", True)
+    )
+
+
+def _is_of_keras(callback: Any) -> bool:
+    return type(callback).__module__.partition(".")[0] == version().package
+
+
+def _watcher(callback: Any, fit: FitTraining) -> Watcher:
+    kind, built = type(callback).__name__, fit.seen.callbacks.get(callback)
+    greater, failure = _direction(callback, fit.model)
+    purpose = "keep the best weights" if hasattr(callback, "save_best_only") else _PURPOSES.get(kind, "act")
+    path = str(getattr(callback, "filepath", ""))
+    taken = list(inspect.signature(type(callback)).parameters)
+    return Watcher(
+        kind=kind,
+        purpose=purpose,
+        metric=callback.monitor,
+        position=taken.index("monitor"),
+        in_file_name=re.search(f"{{{re.escape(callback.monitor)}[:}}]", path) is not None,
+        mode_position=taken.index("mode") if "mode" in taken else None,
+        greater=greater,
+        usual=_usual_direction(callback, fit.model),
+        failure=failure,
+        where=built.place if built is not None else None,
+    )
+
+
+def _usual_direction(callback: Any, model: Any) -> bool | None:
+    """Whether Keras treats a greater value of the metric as better, also for one of several outputs."""
+    if not hasattr(callback, "_set_monitor_op"):  # tf_keras guesses it from the metric's name
+        return None
+    name = callback.monitor.removeprefix("val_")
+    of_output = [name.removeprefix(f"{o}_") for o in getattr(model, "output_names", None) or ()]
+    asked = (_direction(callback, model, mode="auto", monitor=n, monitor_op=None)[0] for n in (name, *of_output))
+    return next((greater for greater in asked if greater is not None), None)
+
+
+def _direction(callback: Any, model: Any, **settings: Any) -> tuple[bool | None, Failure | None]:
+    """Whether a callback treats a greater value as better, and what it raises when it decides that."""
+    copied = copy.copy(callback)
+    vars(copied).update(settings)
+    if copied.monitor_op is None:  # it is decided at the end of the first epoch
+        copied.set_model(model)
+        try:
+            copied._set_monitor_op()
+        except Exception as error:  # a metric whose direction Keras does not know
+            return None, failure_of(error)
+    return bool(tensors.to_numpy(keras.ops.convert_to_tensor(copied.monitor_op(_FAR, 0.0)))), None

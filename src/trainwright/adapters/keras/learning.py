@@ -41,7 +41,7 @@ class FitLearner(Trained):
         started, read = now(), list[FitBatch]()
         with tolerated():  # data that raise are reported with the batches
             for batch in batches:
-                read.append(self.training.repaired(batch))
+                read.append(batch)
                 if is_enough(read) or now() - started > seconds:
                     break
         return read

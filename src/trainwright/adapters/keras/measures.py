@@ -7,7 +7,6 @@ from dataclasses import replace
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.keras import evaluation, setup, step_facts
-from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
@@ -60,8 +59,7 @@ class FitMeasures:
         return facts
 
     def measure_batch(self) -> BatchFacts:
-        fit = self.fit
-        return measure_batch(fit.data, fit.model, batches=fit.changed_pool())
+        return measure_batch(self.fit.data, self.fit.model)
 
     def measure_step(self) -> step_facts.StepFacts:
         return step_facts.measure_step(self.fit)
@@ -109,7 +107,9 @@ class FitMeasures:
         fit.reset()
         with fit.ready(0):
             facts = evaluation.measure(fit, batches)
-            facts = replace(facts, **measure_callbacks(fit), reshuffled=reshuffled_predictions(self.fit_call.frame))
+            facts = replace(
+                facts, **evaluation.measure_callbacks(fit), reshuffled=reshuffled_predictions(self.fit_call.frame)
+            )
         fit.reset()
         return facts
 

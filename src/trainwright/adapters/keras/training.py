@@ -1,4 +1,4 @@
-"""A Keras model about to be fitted, as a training that takes steps with repairs in force and can be restored."""
+"""A Keras model that was given to `fit`, as a training that takes steps and can be restored."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from trainwright.adapters.base import ActiveRepairs, EvaluatedBatch
 from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.keras.backend import Backend, CompiledSteps, backend_of, number, scaling_of
 from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own
-from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
-from trainwright.adapters.keras.input.fit_data import POOLED, FitData
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places
-from trainwright.adapters.keras.repairs import Changing, change_parts
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
 from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.keras.loss import judged
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.keras.watch import Observer
 from trainwright.seams.listening.seen import BuiltObjects, Construction, quiet
 from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
-
-"""A function that changes a batch, as arrays by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +53,15 @@ class FitTraining:
         self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
         self.active = ActiveRepairs()
         self.backend: Backend = backend_of()
-        model, owners = self.model, [getattr(one.source, "given", None) for one in data.sets()]
-        self._given = AllState([model], loose_generators([*self.scope.values(), *owners]))
         self.data = data
-        self.held_at_start = held_by(model.optimizer)
+        self._given = self._all_state()
+        self.held_at_start = held_by(self.model.optimizer)
         self.logged_names: tuple[str, ...] = ()
         """The names that training logged at the end of an epoch, with those that the user's callbacks added."""
         self._start: KerasState | None = None
-        self.batch_changes: list[Changing] = []
-        """Permanent repairs of the batches."""
-        self._tried_changes: list[Changing] = []
         self.rate_of_short_runs: Any = None
         """Replaces the optimizer's rate: a number or a schedule; None: no replacement."""
-        self.drops_last = False
-        """Whether a repair drops an incomplete last batch."""
-        self.steps = CompiledSteps(model, self.backend)
+        self.steps = CompiledSteps(self.model, self.backend)
         self.unlisted: list[Any] = []
         """Weights that a step uses but the model does not track."""
         self.compiles = not call.model.run_eagerly
@@ -101,39 +92,17 @@ class FitTraining:
         return is_own(self.model, "train_step")
 
     def take(self, count: int, *, seed: int) -> list[FitBatch]:
-        """Some of the first batches, with the repairs of batches in force."""
-        batches = self.data.batches(count, seed)
-        return [self.repaired(b) for b in batches]
-
-    def repaired(self, batch: FitBatch) -> FitBatch:
-        """A batch with the permanent repairs applied."""
-        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH)]:
-            batch = batch.renewed(change(batch.view()))
-        return batch
-
-    def _by_seam(self, repair: Repair) -> Changing:
-        """A repair of batches as a function of a batch's arrays by name."""
-
-        def change(view: dict[str, Any]) -> dict[str, Any]:
-            return dict(mended(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
-
-        return change
-
-    def changed_pool(self) -> list[FitBatch] | None:
-        """The first batches as changed by repairs; None if no repair changes them."""
-        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.active.kept):
-            return None
-        return self.take(POOLED, seed=0)
+        """Some of the first batches."""
+        return self.data.batches(count, seed)
 
     def step_on(self, data: FitData) -> RowStep | None:
         """A step on the first rows of a set; None if the model's own step decides how a batch is used."""
         first = next(iter(data.elements()), None)
         if first is None or self.own_step:  # its output does not show how its own step uses a batch
             return None
-        batch = self.repaired(first)
         self.reset()
         with self.ready(0):
-            record, loss = self.look_at(batch)
+            record, loss = self.look_at(first)
         self.reset()
         return RowStep(failure=str(record.failure) if record.failure is not None else "", loss=loss)
 
@@ -141,9 +110,20 @@ class FitTraining:
         return batch.rows
 
     def reset(self) -> None:
-        """Restore the weights (of the repaired model) from which training starts."""
+        """Restore the weights from which training starts."""
         if self._start is not None:
             self._start.put_back()
+
+    def keep_start(self) -> None:
+        """Let training start from the parts as they are now."""
+        if self._start is not None:
+            fit_optimizer(self.model)
+            self._start = KerasState([self.model])
+        self._given = self._all_state()
+
+    def _all_state(self) -> AllState:
+        owners = [getattr(one.source, "given", None) for one in self.data.sets()]
+        return AllState([self.model], loose_generators([*self.scope.values(), *owners]))
 
     def build(self, batch: FitBatch) -> None:
         """Let the model create its weights, as its first step would; from then on, `reset` restores them.
@@ -185,36 +165,38 @@ class FitTraining:
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
         """Seed random numbers, and apply repairs under trial; `reset` undoes these."""
-        with quiet(), self._parts_kept():
+        with quiet():
             self.try_to_build()
             seed_everything(self.model, seed)
             for repair in self.active.tried:
                 if repair.seam == Seam.TRAINER:
-                    self._change_parts(repair, self._tried_changes)
-                elif repair.seam == Seam.BATCH:
-                    self._tried_changes.append(self._by_seam(repair))
+                    self.change_parts(repair)
             yield
 
-    @contextlib.contextmanager
-    def _parts_kept(self) -> Iterator[None]:
-        data, self._tried_changes = self.data, []
-        try:
-            yield
-        finally:
-            self.data, self._tried_changes = data, []
+    def change_parts(self, repair: Repair) -> Call:
+        """The parts of the training as a repair leaves them; the model and its optimizer are changed in place."""
+        given = {
+            "model": self.model,
+            "optimizer": self.model.optimizer,
+            "train_dataset": self.data,
+            "eval_dataset": self.data.validation,
+            "collator": same_items,
+            "metrics": None,
+            "arguments": SimpleNamespace(dataloader_drop_last=False),
+        }
+        return mended(repair, Call(seam=repair.seam, given=given, tensors=tensors, scope=self.scope))
 
     def build_optimizer(self) -> None:
-        """Prepare the optimizer for the model's variables, with the repairs in force."""
+        """Prepare the optimizer for the model's variables, with the repairs under trial."""
         if self.model.optimizer is None:
             return
         fit_optimizer(self.model)
         if self.rate_of_short_runs is not None:
             inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
             version().set_rate(inner, self.rate_of_short_runs)
-        for repair in self.active.all:
+        for repair in self.active.tried:
             if repair.seam == Seam.OPTIMIZER:
-                given = {"optimizer": self.model.optimizer, "model": self.model}
-                mended(repair, Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
+                self.change_parts(repair)
                 fit_optimizer(self.model)
 
     # One step
@@ -366,27 +348,8 @@ class FitTraining:
         return self.model(x, training=training) if version().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: FitBatch) -> tuple[Any, Any, Any]:
-        """Inputs, targets and weights as the model receives them, with the repairs under trial."""
-        for change in self._tried_changes:
-            batch = batch.renewed(change(batch.view()))
+        """Inputs, targets and weights as the model receives them."""
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
-
-    # Repairs
-
-    def apply(self, repair: Repair) -> None:
-        """Put a repair permanently in force."""
-        if repair.seam == Seam.TRAINER:
-            self.reset()
-            self._change_parts(repair, self.batch_changes)
-            if self._start is not None:
-                fit_optimizer(self.model)
-                self._start = KerasState([self.model])
-        self.active.kept.append(repair)
-
-    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
-        changed = change_parts(repair, self.model, self.data, self.drops_last, self.scope)
-        self.data, self.drops_last = changed.data, changed.drops_last
-        changes += changed.changes
 
     def put_back(self) -> None:
         """Undo everything since this object was created."""
@@ -397,3 +360,8 @@ class FitTraining:
         """The user's line that names a loss of the model."""
         built = self.seen.losses.get(loss) if loss is not None else None
         return built.place if built is not None else compile_places(self.compiled).get("loss")
+
+
+def same_items(items: Any) -> Any:
+    """A collator that returns the batch unchanged."""
+    return items

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training, Update
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer
+
+if TYPE_CHECKING:
+    from trainwright.look.repairs_of_keras import RepairedFit
 
 # Packages whose callbacks are not the script's.
 _OF_OTHERS = ("keras", "tf_keras", "trainwright")
@@ -44,6 +46,8 @@ class Fit:
     training: Training
     steps: int | None = None
     """Batches in an epoch, where they can be known."""
+    repairing: RepairedFit | None = None
+    """The repairs that are in force in its steps, if there are any."""
     looks: list[EpochEnd] = field(default_factory=list)
     begins: int = 0
     saves: dict[str, int] = field(default_factory=dict)
@@ -78,6 +82,11 @@ class Fit:
 
     def begin_epoch(self) -> None:
         self._batches, self._looked_at, self._mean = 0, 0, 0.0
+
+    def begin_step(self, *, training: bool) -> None:
+        """A batch begins, or with training=False an evaluation."""
+        if self.repairing is not None:
+            self.repairing.begin_step(training=training)
 
     def end_batch(self, batch: int, logs: Mapping[str, Any] | None) -> None:
         """Count the updates since the last call, and note losses and rates of some."""
@@ -153,9 +162,7 @@ class Fit:
         the training was cut and a callback of the script's may add some in a later epoch."""
         names = tuple(dict.fromkeys(name for logs in self._logs for name in logs))
         is_validated = self.data.validation is None or any(name.startswith("val_") for name in names)
-        given = self.given.get("callbacks")
-        every = leaves(getattr(given, "callbacks", given))
-        adds = any(type(one).__module__.partition(".")[0] not in _OF_OTHERS for one in every if one is not None)
+        adds = any(type(one).__module__.partition(".")[0] not in _OF_OTHERS for one in self.callbacks)
         return names if is_validated and not (adds and self.training.is_cut) else ()
 
     def _has_more(self) -> bool:
@@ -167,6 +174,8 @@ class Fit:
 
     def end(self) -> float | None:
         """The training has ended, or an exception ended it. Returns the fingerprint of its weights."""
+        if self.repairing is not None:
+            self.repairing.end()
         weights = None
         if self.model.built and self.is_followed:
             weights = fingerprint(self.model)
@@ -217,6 +226,7 @@ def callbacks_of(keras: Any, fit: Fit) -> tuple[Any, Any]:
     watching = fit.recorder.watching
     begin, begin_epoch, end_batch = watching(Fit.begin), watching(Fit.begin_epoch), watching(Fit.end_batch)
     end_epoch, end_numbers = watching(Fit.end_epoch), watching(Fit.end_epoch_numbers)
+    begin_step = watching(Fit.begin_step)
     base: Any = keras.callbacks.Callback
 
     class Before(base):
@@ -227,6 +237,12 @@ def callbacks_of(keras: Any, fit: Fit) -> tuple[Any, Any]:
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             begin_epoch(fit)
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            begin_step(fit, training=True)
+
+        def on_test_begin(self, logs: Any = None) -> None:
+            begin_step(fit, training=False)
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             end_batch(fit, batch, logs)

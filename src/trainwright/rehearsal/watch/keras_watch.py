@@ -16,6 +16,7 @@ from trainwright.adapters.keras.input.fit_data import FitData, fit_data
 from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
 from trainwright.frameworks.packages import TrainingKind
+from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record import KeptWeights, Loaded, Pass, Training
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
@@ -68,7 +69,7 @@ class KerasWatch:
         """The looks at each `fit`; measuring is imported once there is one."""
         from trainwright.look.of_keras import FitLooks
 
-        return FitLooks()
+        return FitLooks(LISTENING.repairs, LISTENING.repaired_training)
 
     def note_end(self, error: BaseException | None) -> None:
         """The script is over."""
@@ -99,8 +100,11 @@ class KerasWatch:
             models=(number,),
             where=where,
         )
+        repairing = None
+        if not self.fits and (user := user_frame(frame)) is not None:
+            begin = functools.partial(self.looks.begin_fit, model, given, data, user, training.number)
+            data, repairing = recorder.guard(begin) or (data, None)
         callbacks = given.get("callbacks")
-        users = getattr(callbacks, "callbacks", callbacks)
         fit = Fit(
             recorder=recorder,
             model=model,
@@ -108,17 +112,16 @@ class KerasWatch:
             given=dict(given),
             followed=self.followed,
             where=where,
-            callbacks=list(users) if isinstance(users, (list, tuple)) else [users] if users is not None else [],
+            callbacks=leaves(getattr(callbacks, "callbacks", callbacks)),
             data=data,
             held=self._held_number(data),
             training=training,
             steps=data.batches_per_epoch or None,
+            repairing=repairing,
         )
         if not isinstance(data.source, Arrays):
             self.stored.begin(given.get("x"), None)
-        if not self.fits and (user := user_frame(frame)) is not None:
-            kept = dict(given)
-            recorder.guard(lambda: given.update(self.looks.begin_fit(model, kept, data, user, training.number)))
+        fit.begin_step(training=True)  # Keras may build the model before its first batch
         given["callbacks"] = with_callbacks(callbacks, *callbacks_of(self.keras, fit))
         self.fits.append(fit)
         return fit

@@ -11,7 +11,9 @@ import numpy as np
 
 from trainwright.core.finding import Failure, Place
 from trainwright.probes import losses
-from trainwright.stages import ELEMENTWISE, MOST_CLASSES, LossCall
+from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
+from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
+from trainwright.stages.overfit import Hits
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
 
@@ -179,6 +181,31 @@ def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float |
         return None
     value = kept.loss(targets.reshape(scores.shape).astype(np.float32), scores)
     return float(tensors.to_numpy(value).mean())
+
+
+def judged(kept: KeptLoss) -> JudgedLoss:
+    """One call, for comparison with a constant prediction; if the loss weights its rows, no constant prediction is known for it."""
+    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    value = float(tensors.to_numpy(kept.value).mean()) if kept.value is not None else np.nan
+    return JudgedLoss(
+        function=kept.kind.function,
+        shape=scores.shape,
+        class_axis=-1,
+        targets=targets,
+        value=value if kept.weight is None else np.nan,
+        options=kept.kind.options,
+        answers=answers(kept.kind.function, scores, targets, of_indices=bool(kept.kind.sparse)),
+        hits=_hits(kept),
+    )
+
+
+def _hits(kept: KeptLoss) -> Hits | None:
+    scores, targets = aligned(kept)
+    if kept.kind.sparse:
+        whole = targets.astype(np.int64)  # Keras accepts class indices of any dtype
+        targets = whole[..., 0] if targets.ndim == scores.ndim and targets.shape[-1:] == (1,) else whole
+    ignored = kept.kind.options.get("ignore_index", IGNORED_LABEL)
+    return hits_of_call(kept.kind.function, scores, targets, class_axis=-1, ignored=float(ignored))
 
 
 def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:

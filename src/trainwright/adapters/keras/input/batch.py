@@ -24,14 +24,10 @@ from trainwright.tensors.keras.which_keras import version
 _TOKENS, _MASK = "input_ids", "attention_mask"
 
 
-def measure_batch(data: FitData, model: Any, *, batches: Sequence[FitBatch] | None = None) -> BatchFacts:
-    """Form the first batches as training does.
-
-    Args:
-        batches: batches changed by repairs, to be measured instead.
-    """
+def measure_batch(data: FitData, model: Any) -> BatchFacts:
+    """Form the first batches as training does."""
     try:
-        formed = list(batches) if batches is not None else data.pool()
+        formed = data.pool()
     except Exception as error:  # the user's data raised, which is a finding
         return BatchFacts(failure=failure_of(error), collator=_former(data))
     if not formed:

@@ -6,12 +6,12 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves, to_numpy
+from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, stack, to_numpy
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X, Y
 from trainwright.adapters.keras.input.sources import (
     DEFAULT_BATCH,
@@ -22,6 +22,7 @@ from trainwright.adapters.keras.input.sources import (
     batch_size_of,
     changed_rows,
     source_of,
+    split_rows,
     unpack,
 )
 
@@ -98,13 +99,21 @@ class FitData:
     Args:
         validation: the validation set, if this is the training set.
         split: the fraction that `validation_split` took off the end, if it did.
+        is_changed: it is another set than fit was given.
     """
 
     def __init__(
-        self, name: str, source: Source, plan: FitPlan, *, validation: FitData | None = None, split: float = 0.0
+        self,
+        name: str,
+        source: Source,
+        plan: FitPlan,
+        *,
+        validation: FitData | None = None,
+        split: float = 0.0,
+        is_changed: bool = False,
     ) -> None:
         self.name, self.source, self.plan = name, source, plan
-        self.validation, self.split = validation, split
+        self.validation, self.split, self.is_changed = validation, split, is_changed
         self.seen_batches: int | None = None
         """The number of batches in one pass, once a pass was read to its end."""
         self.read: list[FitBatch] = []
@@ -214,13 +223,33 @@ class FitData:
         return [self] if self.validation is None else [self, self.validation]
 
     def for_training(self) -> dict[str, Any]:
-        """Replacements for fit's arguments that can be read only once."""
-        changed: dict[str, Any] = {}
+        """Replacements for fit's arguments: for data that can be read only once, and for sets that a repair has changed."""
+        given: dict[str, Any] = {}
+        is_split_anew = bool(self.split) and any(one.is_changed for one in self.sets())
+        if self.is_changed or is_split_anew or isinstance(self.source, ReplayedGenerator):
+            parts, steps = self._handed_over()
+            given |= {**dict(zip((X, Y, WEIGHT), parts)), "validation_split": 0.0}
+            if isinstance(self.source, BatchSource):
+                given |= {"steps_per_epoch": steps, "class_weight": None, "batch_size": None}
+        held = self.validation
+        if held is not None and (held.is_changed or is_split_anew or isinstance(held.source, ReplayedGenerator)):
+            parts, steps = held._handed_over()
+            given["validation_data"] = parts if isinstance(held.source, Arrays) else parts[0]
+            if isinstance(held.source, BatchSource):
+                given |= {"validation_steps": steps, "validation_batch_size": None}
+        return given
+
+    def _handed_over(self) -> tuple[tuple[Any, Any, Any], int | None]:
+        """Inputs, targets and weights in a form that fit takes; and of a stream, which then has no end, the steps of an epoch."""
+        if isinstance(self.source, Arrays):
+            return self.source.whole(), None
         if isinstance(self.source, ReplayedGenerator):
-            changed["x"] = self.source.pass_on()
-        if self.validation is not None and isinstance(self.validation.source, ReplayedGenerator):
-            changed["validation_data"] = self.validation.source.pass_on()
-        return changed
+            return (self.source.pass_on(), None, None), None
+        steps = self.batches_per_epoch or self.source.batches_repeated
+        if steps is None and not self.source.endless:
+            steps = sum(1 for _ in self.source.elements())
+        batches = (batch for _ in itertools.count() for batch in self.elements())
+        return (((b.x, b.y, b.sample_weight) for b in batches), None, None), steps
 
     # What repairs do to a set of rows, through tensors/keras/objects.py.
 
@@ -268,14 +297,47 @@ class FitData:
         return self._with(chosen)
 
     def changed(self, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> FitData:
-        """The set with each row changed as it is read; the function gets the row by name, and its number."""
+        """The set with each row changed, of a stream as it is read; the function gets the row by name, and its number."""
 
         def renew(row: Any, number: int) -> Any:
-            item = FitBatch(x=row[0], y=row[1], sample_weight=row[2])
-            new = item.renewed(change(item.view(), number))
-            return new.x, new.y, new.sample_weight
+            return _renewed(row, lambda view: change(view, number))
 
+        if isinstance(self.source, Arrays):
+            rows = [renew(row, number) for number, row in enumerate(split_rows(self.source.whole()))]
+            return self._with(self.source.renewed(*stack(rows)))
         return self._with(changed_rows(self.source, renew))
+
+    def batches_changed(self, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> FitData:
+        """Both sets with each batch changed, of arrays all rows at once; the function gets the batch by name."""
+
+        def renew(element: Any) -> Any:
+            return _renewed([map_leaves(to_numpy, part) for part in unpack(element)], change)
+
+        source, held = self.source, self.validation
+        if isinstance(source, Arrays):
+            renewed: Source = source.renewed(*renew(source.whole()))
+        elif isinstance(source, ReplayedGenerator):
+            renewed = source.changed(renew)
+        else:
+            renewed = replace(source, kind="rows", elements=lambda: map(renew, source.elements()), at=None)
+        changed = self._with(renewed)
+        changed.validation = held.batches_changed(change) if held is not None else None
+        return changed
+
+    def whole_batches(self) -> FitData:
+        """The set without its last batch, if that is smaller than the others."""
+        source, size = self.source, self.batch_size
+        if size is None or isinstance(source, ReplayedGenerator):
+            return self
+        if isinstance(source, Arrays):
+            return self._with(source.chosen(range(len(self) // size * size)))
+
+        def begin() -> Iterator[Any]:
+            return (one for one in source.elements() if count_rows(one) == size)
+
+        rows = None if source.rows is None else source.rows // size * size
+        batches = None if rows is None else rows // size
+        return self._with(replace(source, kind="rows", elements=begin, rows=rows, batches=batches, at=None))
 
     def shuffled_rows(self, most: int = 50_000) -> FitData:
         """The same rows in a fixed random order; for data that are read in order, only the first rows."""
@@ -302,11 +364,20 @@ class FitData:
 
     def validated_on(self, held: FitData | None) -> FitData:
         """The same set with another validation set."""
-        named = FitData("evaluation", held.source, held.plan) if held is not None else None
-        return FitData(self.name, self.source, self.plan, validation=named, split=self.split)
+        named = FitData("evaluation", held.source, held.plan, is_changed=True) if held is not None else None
+        return FitData(
+            self.name, self.source, self.plan, validation=named, split=self.split, is_changed=self.is_changed
+        )
 
     def _with(self, source: Source) -> FitData:
-        return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)
+        return FitData(self.name, source, self.plan, validation=self.validation, split=self.split, is_changed=True)
+
+
+def _renewed(element: Sequence[Any], change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights, of a batch or a row, as a change of them by name leaves them."""
+    item = FitBatch(x=element[0], y=element[1], sample_weight=element[2])
+    new = item.renewed(change(item.view()))
+    return new.x, new.y, new.sample_weight
 
 
 def _classes(batch: FitBatch) -> int:

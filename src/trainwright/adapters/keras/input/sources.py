@@ -92,6 +92,10 @@ class Arrays:
             floats=self.floats,
         )
 
+    def renewed(self, x: Any, y: Any, weight: Any) -> Arrays:
+        """Other arrays, which fit slices as it would these."""
+        return Arrays(x, y, weight, batch_size=self.batch_size, shuffle=self.shuffled, floats=self.floats)
+
 
 def _unequal_sizes(**parts: Any) -> str:
     """Keras's message about arrays of unequal length; empty if their lengths are equal."""
@@ -175,6 +179,10 @@ class ReplayedGenerator:
                 self._kept_bytes += sum(int(getattr(leaf, "nbytes", 0)) for leaf in leaves(batch))
                 self._drawn.append(batch)
             yield batch
+
+    def changed(self, change: Callable[[Any], Any]) -> ReplayedGenerator:
+        """A generator of the same batches, each changed."""
+        return ReplayedGenerator(change(batch) for batch in self.pass_on())
 
 
 Source = Arrays | BatchSource | ReplayedGenerator

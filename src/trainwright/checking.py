@@ -54,13 +54,7 @@ def check_program(
         TrainwrightError: for a wrong command, and for frameworks that are too old.
     """
     targets = checked(targets)
-    options.check()
-    tell(program.said)
-    announce(program.script)
-    program.set_environment()
-    _know_cells(program)
-    if not program.module and not Path(program.script).is_file():
-        raise UsageError(f"there is no file {program.script}; name an existing Python script.")
+    prepare(program, options)
     is_alone = "-" in targets.given.values()
     with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.rehearsing import compare_ranks
@@ -68,7 +62,7 @@ def check_program(
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
             return 0
-        report = _judge(program, options, say, compared, verify=verify)
+        report = judge_program(program, options, say, compared, verify=verify)
         trains = False
         if train:
             why_not = _why_not_trained(report, options.device)
@@ -85,8 +79,28 @@ def check_program(
     return exit_status(report) or int(required and is_unshown) or int(train)
 
 
-def _judge(
-    program: Program, options: Options, say: Callable[[str], None], compared: Record | None, *, verify: bool
+def prepare(program: Program, options: Options) -> None:
+    """Announce a program, and let it find what its command line sets.
+
+    Raises:
+        UsageError: for wrong options, and where there is no script.
+    """
+    options.check()
+    tell(program.said)
+    announce(program.script)
+    program.set_environment()
+    _know_cells(program)
+    if not program.module and not Path(program.script).is_file():
+        raise UsageError(f"there is no file {program.script}; name an existing Python script.")
+
+
+def judge_program(
+    program: Program,
+    options: Options,
+    say: Callable[[str], None],
+    compared: Record | None = None,
+    *,
+    verify: bool = False,
 ) -> Report:
     """The report of a program's runs.
 

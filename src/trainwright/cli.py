@@ -220,11 +220,9 @@ def bundle(
     from trainwright.bundling import bundle_program
 
     program = program_of(script, arguments, module=False)
-    words = ["--seed", str(seed)]
-    words += [] if budget is None else ["--budget", str(budget)]
-    words += [word for name in ignore or () for word in ("--ignore", name)]
+    options = _options(program, budget, seed, ignore, True)
     with progress() as say:
-        return bundle_program(program, output, words, seconds=limit, with_data=with_data, say=say)
+        return bundle_program(program, output, options, seconds=limit, with_data=with_data, say=say)
 
 
 @app.command

@@ -64,16 +64,19 @@ class Rehearsing:
         self._repaired_until: float | None = None
         self.is_interrupted = False
 
-    def run(self, copies: Mapping[str, str] | None = None, *, repairs: bool = True) -> Record:
+    def run(
+        self, copies: Mapping[str, str] | None = None, *, repairs: bool = True, patience: float = START_SECONDS
+    ) -> Record:
         """Run the script as it is, and where an exception ended it that no repair is known for, copies that go past it.
 
         Args:
             copies: texts in the place of its files, by their resolved paths, in a further run; None: this is the first.
             repairs: whether anything of the script may be changed.
+            patience: seconds that it may take until its training begins.
         """
         start = self._rehearsal.start if copies is None else lambda: self._rehearsal.start_again(copies)
         self._repaired_until = None
-        record = self._run(start, 3 * self._seconds, patience=START_SECONDS)
+        record = self._run(start, 3 * self._seconds, patience=patience)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
         if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):

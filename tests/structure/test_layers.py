@@ -82,10 +82,7 @@ MAY_IMPORT = {
     # A script's check for others: it runs the check, and edits nothing.
     "bundle": {
         "bundle",
-        "rehearsal.ranks",
-        "seams",
         "frameworks",
-        "options",
         "core",
         "errors",
         "__version__",

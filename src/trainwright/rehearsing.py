@@ -238,6 +238,8 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
     sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
+    # What is seen to learn needs no trial.
+    untried = [] if learns(of_run) else dict.fromkeys(one.untried for one in looks if one.untried)
     left = without_refuted(mended, record, of_copy if learns(of_copy) else of_run)
     named = name_errors(left := [f for f in left if not options.ignores(f)])
     report = replace(
@@ -259,7 +261,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         report,
         findings=with_causes_first((*report.findings, *kept), is_of_copy=bool(record.changed)),
         failure=None if is_explained else record.ended.failure,
-        message=f"{report.message} {copied}".strip(),
+        message=" ".join(filter(None, (report.message, copied, *untried))),
         stages=(*(_with_evaluation(run, sheet) for run in report.stages), _stage(record, of_run)),
         internal_errors=(*failed, *found.own_errors, *_own_errors(record)),
         sheet=sheet,

@@ -55,6 +55,16 @@ def test_a_note_that_explains_why_nothing_is_learned_is_the_first_cause(judge) -
     assert outcome.fix is not None and "TW109 imbalanced-classes" in outcome.fix.does
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_what_was_not_tried_is_told_where_nothing_shows_that_it_learns(judge, learns: bool) -> None:
+    record = regressor() if learns else regressor(0.9, 0.0)
+    without = judge(record)
+    record.looks = [LookResult(training=1, facts={}, untried="Not tried for lack of time: x.")]
+    report = judge(record)
+    assert report.message == ("" if learns else "Not tried for lack of time: x.")
+    assert (report.verdict, report.findings) == (without.verdict, without.findings)
+
+
 def test_an_error_that_the_check_has_proven_stands(judge) -> None:
     broken = Verdict(shown=Shown.BROKEN, why="wrong-head")
     proven = found("wrong-head", "TW401", Severity.ERROR)

@@ -27,7 +27,7 @@ from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import Facts, Finding
 from trainwright.look.judging import MOST_REPAIRS, first_fault, judge_facts
 from trainwright.look.results import LookResult
-from trainwright.look.trials import Outcomes, Trials
+from trainwright.look.trials import Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
 from trainwright.seams.failures.repair_log import was_made
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -168,7 +168,7 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[LookResul
     use_version_of(measures.fit.model)
     measures.fit.put_back()
     failure = failure_of(error) if error is not None else None
-    looks: list[tuple[Held, Outcomes, tuple[str, ...]]] = []
+    looks: list[LookResult] = []
     mended: list[Finding] = []
     try:
         while len(mended) < MOST_REPAIRS and process_time() < until:
@@ -180,8 +180,10 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[LookResul
                 setup = facts.get(SetupFacts, SetupFacts())
                 assert isinstance(setup, SetupFacts)
                 facts[SetupFacts] = raised_facts(error, failure_of(error), measures.fit.seen, setup)
-            found, outcomes, facts = _judge(fit, facts, until, is_mended=bool(mended))
-            looks.append((facts, outcomes, tuple(f.repair.does for f in mended if f.repair and was_made(f.repair))))
+            found, look = _judge(fit, facts, until, is_mended=bool(mended))
+            looks.append(
+                replace(look, repaired=tuple(f.repair.does for f in mended if f.repair and was_made(f.repair)))
+            )
             fault = first_fault(found)
             if fault is None or fault.repair is None or any(f.name == fault.name for f in mended):
                 break
@@ -197,12 +199,11 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> list[LookResul
     own = next(iter(own_errors()), None)
     if own is not None:
         raise own
-    is_end = error is not None and failure_in(looks[0][0].values()) is not None
+    is_end = error is not None and failure_in(looks[0].facts.values()) is not None
     last: LookResult | None = None
-    for facts, outcomes, made in reversed(looks):
-        is_first_end = is_end and not made
-        number = 0 if is_first_end else fit.training
-        last = LookResult(number, facts, is_end=is_first_end, outcomes=outcomes, repaired=made, mended=last)
+    for look in reversed(looks):
+        is_first_end = is_end and not look.repaired
+        last = replace(look, training=0 if is_first_end else fit.training, is_end=is_first_end, mended=last)
     return [last] if last is not None else []
 
 
@@ -235,8 +236,8 @@ def _measure(fit: _Fit, until: float) -> Held:
     return facts
 
 
-def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[list[Finding], Outcomes, Held]:
-    """What the rules find, the outcomes of their trials, and the facts with what was tried."""
+def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[list[Finding], LookResult]:
+    """What the rules find, and the facts with what was tried, with the outcomes of the rules' trials."""
     measures, found = fit.measures, list[Finding]()
     trials: Trials | None = None
     if failure_in(facts.values()) is None and GradientFacts in facts:
@@ -252,7 +253,9 @@ def _judge(fit: _Fit, facts: Held, until: float, *, is_mended: bool) -> tuple[li
         facts = {**facts, **learned, **_try_rows(fit, facts, until)}
         found.clear()
         judge_facts(facts, answer, found)
-    return found, trials.outcomes if trials is not None else {}, facts
+    if trials is None:
+        return found, LookResult(fit.training, facts)
+    return found, LookResult(fit.training, facts, outcomes=trials.outcomes, untried=trials.tell_untried())
 
 
 def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:

@@ -107,7 +107,6 @@ def judge_program(
     Args:
         compared: what the processes of its training begin with; None: it is one.
     """
-    from trainwright.fixes.verify import verified
     from trainwright.rehearsal.run import INTERRUPTED
     from trainwright.rehearsing import CUT_OFF, judge_run, rehearsing
 
@@ -141,10 +140,21 @@ def judge_program(
         said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
         report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)
         if verify and report.findings and not is_interrupted:
-            report = verified(report, judge_copy)
+            report = verify_fixes(report, judge_copy)
             _know_cells(program)
     here = position()
     return _said_of_one(report, str(here.world_size) if here is not None else program.processes)
+
+
+def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | str]) -> Report:
+    """The report with what a second check, of an edited copy, shows of its fixes; an error of ours there is told in it."""
+    from trainwright.fixes.verify import verified
+
+    try:
+        return verified(report, again)
+    except Exception as error:  # ours: what the first check has found stands
+        own = f"the second check: {type(error).__name__}: {error}"
+        return replace(report, internal_errors=(*report.internal_errors, own))
 
 
 def _train(program: Program) -> int:

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from traceback import walk_tb
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
@@ -105,20 +105,13 @@ def run_script(
         watch.watch(recorder) if rank is None else None
     kept = [Exchange(request.starter).folder] if request.starter else []
     away = contextlib.nullcontext() if sandbox is not None else aside(tally, request.scratch, kept)
-    began, started, hearing = time.process_time(), time.monotonic(), Hearing(lambda: bool(recorder.record.trainings))
+    began, hearing = time.process_time(), Hearing(lambda: bool(recorder.record.trainings))
     environment = dict(os.environ)
     with away as guard:
         if guard is not None:
             recorder.on_begin.append(guard.cut_network)
-        with (
-            hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
-            without_input(),
-            without_leaving(),
-            offline(tally, is_begun=work is not None),
-            heard_by(hearing),
-            told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
-        ):
-            recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
+        listened = told(rank or LISTENING) if request.watched else contextlib.nullcontext()
+        with _around_script(request, recorder, tally, is_begun=work is not None), heard_by(hearing), listened:
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -133,6 +126,24 @@ def run_script(
         seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark())
         _finish(recorder, record)
         del left
+
+
+@contextlib.contextmanager
+def _around_script(request: Request, recorder: Recorder, tally: KeptAway, *, is_begun: bool) -> Iterator[None]:
+    """What a script meets: its output shown until its training begins, nobody who types, no network.
+
+    Args:
+        is_begun: what is run trains from its beginning.
+    """
+    started = time.monotonic()
+    with (
+        hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
+        without_input(),
+        without_leaving(),
+        offline(tally, is_begun=is_begun),
+    ):
+        recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
+        yield
 
 
 def _limit_updates(recorder: Recorder, limits: Limits, telling: _Telling, most: int | None) -> None:

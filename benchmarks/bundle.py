@@ -17,6 +17,7 @@ from pathlib import Path
 
 from trainwright.bundle import reproduce
 from trainwright.bundling import SCRIPT, bundle_program
+from trainwright.options import Options
 from trainwright.start.program import Program
 
 ROOT = Path(__file__).parents[1]
@@ -69,7 +70,7 @@ def bundle(script: Path) -> tuple[str, int]:
         out = Path(folder) / "bundle"
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            bundle_program(Program(script=str(script)), out, [], seconds=SECONDS, with_data=False, say=str)
+            bundle_program(Program(script=str(script)), out, Options(), seconds=SECONDS, with_data=False, say=str)
         found = out / SCRIPT
         told = said.getvalue().strip().rpartition("paste it. ")[2]
         return told, found.read_text("utf-8").count("\n") if found.exists() else 0

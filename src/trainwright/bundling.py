@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import subprocess
-import sys
+import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from trainwright.bundle.blame import blame
-from trainwright.bundle.page import MARK, environment, page, without_data
+from trainwright.bundle.page import MARK, environment, page, with_texts, without_data
 from trainwright.bundle.redact import Redactor
-from trainwright.bundle.reproduce import Search, seen_in
-from trainwright.core.report import from_dict
-from trainwright.errors import ReadError, UsageError, WriteError
+from trainwright.bundle.reproduce import Search, text_to_tell_values
+from trainwright.bundle.source import Statement, read_statements
+from trainwright.bundle.values import Values
+from trainwright.checking import judge_program, prepare
+from trainwright.core.report import Report, from_dict
+from trainwright.errors import UsageError, WriteError
+from trainwright.options import Options
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsing import judge_run, rehearsing
+from trainwright.report import json as report_json
+from trainwright.report import terminal
+from trainwright.seams.scripts.edited_files import standing_in
+from trainwright.seams.scripts.notebook import text_of as notebook_text
 from trainwright.start.program import Program
 
 PAGE, SCRIPT, REPORT = "bundle.md", "reproduce.py", "report.json"
+# Seconds that a candidate may train for, and that it may take until then.
+RUN_SECONDS, START_SECONDS = 20.0, 150.0
 
 
 def bundle_program(
     program: Program,
     folder: Path,
-    words: Sequence[str],
+    options: Options,
     *,
     seconds: float,
     with_data: bool,
@@ -33,28 +48,29 @@ def bundle_program(
     """Write the bundle of a script; returns the exit status.
 
     Args:
-        words: options of the check.
+        options: of the check.
         seconds: time for the search of the smallest script.
         with_data: values of rows are not left out.
     """
     if program.launcher or program.module:
         raise UsageError("bundle takes a script or a notebook; name the one that trains.")
     _check_folder(folder)
-    data = _checked(program, words)
-    report = from_dict(data)
-    seen = seen_in(report)
+    prepare(program, options)
+    report = judge_program(program, options, say)
+    say("")
+    terminal.show(report, Console())
+    if report.is_interrupted:
+        raise KeyboardInterrupt
     redact = Redactor(folder=Path(program.script).absolute().parent).redact
-    script, what, values = "", "nothing was found", dict[str, str]()
-    if seen is not None:
-        search = Search(
-            script=Path(program.script), arguments=program.arguments, seen=seen, seconds=seconds, say=say, redact=redact
-        )
-        script, what = search.run()
-        values = {name: told["rows" if with_data else "outline"] for name, told in search.outlines.items()}
+    script, what, values = "", "nothing was found", Values()
+    if report.first_cause is not None or report.failure is not None:
+        script, what, values = _search(program, options, report, seconds, say, redact)
+    data: dict[str, Any] = json.loads(report_json.render(report))
     data = data if with_data else without_data(data)
-    lines = page(from_dict(data), blame(report), script, what, values)
+    outlines = {name: told["rows" if with_data else "outline"] for name, told in values.items() if "outline" in told}
+    lines = page(from_dict(data), blame(report), script, what, outlines)
     data["environment"] = environment(report)
-    texts = {PAGE: redact("\n".join(lines) + "\n"), REPORT: json.dumps(_redacted(data, redact), indent=2) + "\n"}
+    texts = {PAGE: redact("\n".join(lines) + "\n"), REPORT: json.dumps(with_texts(data, redact), indent=2) + "\n"}
     _write(folder, {**texts, SCRIPT: script} if script else texts)
     say("")
     print(f"{folder / PAGE}: read it, then paste it. {_told(script, what)}")
@@ -75,17 +91,58 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} is not a bundle and is left as it is; name another folder with --output.")
 
 
-def _checked(program: Program, words: Sequence[str]) -> dict[str, Any]:
-    """The report of `check`, which shows it on this terminal, too."""
-    with tempfile.TemporaryDirectory(prefix="trainwright-") as scratch:
-        answer = Path(scratch) / REPORT
-        command = [sys.executable, "-m", "trainwright", "check", "--json", str(answer), *words, "--"]
-        subprocess.run([*command, program.script, *program.arguments], check=False)
-        try:
-            found: dict[str, Any] = json.loads(answer.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise ReadError("the check made no report, so there is nothing to bundle.") from error
-        return found
+def _search(
+    program: Program,
+    options: Options,
+    report: Report,
+    seconds: float,
+    say: Callable[[str], None],
+    redact: Callable[[str], str],
+) -> tuple[str, str, Values]:
+    """The smallest script, what was done in words, and the script's values."""
+    try:
+        statements = _read(Path(program.script))
+    except (SyntaxError, OSError, UnicodeDecodeError) as error:
+        return "", f"the script could not be read ({type(error).__name__})", {}
+    say("looking at the script's values")
+    with _running(program, replace(options, budget=RUN_SECONDS)) as run:
+        told = run(text_to_tell_values(statements)).ended.misuse
+    values: Values = json.loads(told) if told.startswith("{") else {}
+    with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
+        candidate = Path(folder).resolve() / SCRIPT
+        candidate.touch()
+
+        def check(text: str) -> Report:
+            record = run(text)
+            with standing_in({str(candidate): text}):
+                return judge_run(Report(script=SCRIPT), record, options)
+
+        search = Search(report=report, seconds=seconds, check=check, say=say, redact=redact)
+        short = options if search.is_of_run else replace(options, budget=RUN_SECONDS)
+        with _running(Program(script=str(candidate)), short) as run:
+            return *search.run(statements, values), values
+
+
+@contextlib.contextmanager
+def _running(program: Program, options: Options) -> Iterator[Callable[[str], Record]]:
+    """A function that runs a copy of the script with this text."""
+    script = str(Path(program.script).resolve())
+    with rehearsing(program, options, lambda text: None) as running:
+
+        def run(text: str) -> Record:
+            record = running.run({script: text}, repairs=False, patience=START_SECONDS)
+            if running.is_interrupted:
+                raise KeyboardInterrupt
+            return record
+
+        yield run
+
+
+def _read(script: Path) -> list[Statement]:
+    text = notebook_text(script) if script.suffix == ".ipynb" else script.read_text("utf-8")
+    folders = [Path(f) for f in os.environ.get("PYTHONPATH", "").split(os.pathsep) if f]
+    own = [folder for folder in folders if not (folder / "trainwright").is_dir()]
+    return read_statements(text or "", script, [*own, Path.cwd()])
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
@@ -96,14 +153,3 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
             (folder / name).write_text(text, "utf-8")
     except OSError as error:
         raise WriteError(f"the bundle cannot be written to {folder}: {error}") from error
-
-
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """Plain data, with every text redacted by itself: in JSON, quotes and backslashes are written differently."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_redacted(v, redact) for v in value]
-    if isinstance(value, dict):
-        return {redact(k): _redacted(v, redact) for k, v in value.items()}
-    return value

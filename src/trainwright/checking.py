@@ -54,13 +54,7 @@ def check_program(
         TrainwrightError: for a wrong command, and for frameworks that are too old.
     """
     targets = checked(targets)
-    options.check()
-    tell(program.said)
-    announce(program.script)
-    program.set_environment()
-    _know_cells(program)
-    if not program.module and not Path(program.script).is_file():
-        raise UsageError(f"there is no file {program.script}; name an existing Python script.")
+    prepare(program, options)
     is_alone = "-" in targets.given.values()
     with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.rehearsing import compare_ranks
@@ -68,7 +62,7 @@ def check_program(
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
             return 0
-        report = _judge(program, options, say, compared, verify=verify)
+        report = judge_program(program, options, say, compared, verify=verify)
         trains = False
         if train:
             why_not = _why_not_trained(report, options.device)
@@ -85,15 +79,34 @@ def check_program(
     return exit_status(report) or int(required and is_unshown) or int(train)
 
 
-def _judge(
-    program: Program, options: Options, say: Callable[[str], None], compared: Record | None, *, verify: bool
+def prepare(program: Program, options: Options) -> None:
+    """Announce a program, and let it find what its command line sets.
+
+    Raises:
+        UsageError: for wrong options, and where there is no script.
+    """
+    options.check()
+    tell(program.said)
+    announce(program.script)
+    program.set_environment()
+    _know_cells(program)
+    if not program.module and not Path(program.script).is_file():
+        raise UsageError(f"there is no file {program.script}; name an existing Python script.")
+
+
+def judge_program(
+    program: Program,
+    options: Options,
+    say: Callable[[str], None],
+    compared: Record | None = None,
+    *,
+    verify: bool = False,
 ) -> Report:
     """The report of a program's runs.
 
     Args:
         compared: what the processes of its training begin with; None: it is one.
     """
-    from trainwright.fixes.verify import verified
     from trainwright.rehearsal.run import INTERRUPTED
     from trainwright.rehearsing import CUT_OFF, judge_run, rehearsing
 
@@ -127,10 +140,21 @@ def _judge(
         said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
         report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)
         if verify and report.findings and not is_interrupted:
-            report = verified(report, judge_copy)
+            report = verify_fixes(report, judge_copy)
             _know_cells(program)
     here = position()
     return _said_of_one(report, str(here.world_size) if here is not None else program.processes)
+
+
+def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | str]) -> Report:
+    """The report with what a second check, of an edited copy, shows of its fixes; an error of ours there is told in it."""
+    from trainwright.fixes.verify import verified
+
+    try:
+        return verified(report, again)
+    except Exception as error:  # ours: what the first check has found stands
+        own = f"the second check: {type(error).__name__}: {error}"
+        return replace(report, internal_errors=(*report.internal_errors, own))
 
 
 def _train(program: Program) -> int:

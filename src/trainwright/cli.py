@@ -76,6 +76,36 @@ Device = Annotated[
 Json = Annotated[str | None, _target("--json", "the report as JSON")]
 Html = Annotated[str | None, _target("--html", "the report as an HTML page")]
 Diff = Annotated[str | None, _target("--diff", "the edits of all fixes as one patch (patch -p0 < FILE)")]
+Repair = Annotated[
+    bool,
+    Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory, to find what lies behind them."),
+]
+Verify = Annotated[
+    bool,
+    _option(
+        "--verify",
+        "Then apply the edits of all fixes to a copy of the source, run the copy in the script's place, "
+        "and mark the fixes whose faults are gone as verified, unless something else broke. "
+        "Takes about as long again.",
+    ),
+]
+RequireLearning = Annotated[
+    bool,
+    _option(
+        "--require-learning",
+        "Exit with status 1 also if it was not shown that the training learns (not if it cannot be judged).",
+    ),
+]
+Training = Annotated[int | None, Parameter(name="--training", help="Speak only of the script's N-th training.")]
+Samples = Annotated[
+    bool,
+    Parameter(
+        name="--samples",
+        negative="--no-samples",
+        help="Show single rows of the data in the reports; --no-samples where they may not be shown.",
+    ),
+]
+Verbose = Annotated[bool, _option("--verbose", "Show all that was measured in the terminal, though nothing was found.")]
 Module = Annotated[bool, _option("-m", "SCRIPT is the name of a module, as in python -m.")]
 Script = Annotated[
     str,
@@ -98,41 +128,13 @@ def check(
     seed: Seed = 0,
     ignore: Ignore = None,
     device: Device = "auto",
-    repair: Annotated[
-        bool,
-        Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory, to find what lies behind them."),
-    ] = True,
+    repair: Repair = True,
     diff: Diff = None,
-    verify: Annotated[
-        bool,
-        _option(
-            "--verify",
-            "Then apply the edits of all fixes to a copy of the source, run the copy in the script's place, "
-            "and mark the fixes whose faults are gone as verified, unless something else broke. "
-            "Takes about as long again.",
-        ),
-    ] = False,
-    require_learning: Annotated[
-        bool,
-        _option(
-            "--require-learning",
-            "Exit with status 1 also if it was not shown that the training learns (not if it cannot be judged).",
-        ),
-    ] = False,
-    training: Annotated[
-        int | None, Parameter(name="--training", help="Speak only of the script's N-th training.")
-    ] = None,
-    samples: Annotated[
-        bool,
-        Parameter(
-            name="--samples",
-            negative="--no-samples",
-            help="Show single rows of the data in the reports; --no-samples where they may not be shown.",
-        ),
-    ] = True,
-    verbose: Annotated[
-        bool, _option("--verbose", "Show all that was measured in the terminal, though nothing was found.")
-    ] = False,
+    verify: Verify = False,
+    require_learning: RequireLearning = False,
+    training: Training = None,
+    samples: Samples = True,
+    verbose: Verbose = False,
 ) -> int:
     """Run a script and watch it; train nothing for real.
 
@@ -220,11 +222,9 @@ def bundle(
     from trainwright.bundling import bundle_program
 
     program = program_of(script, arguments, module=False)
-    words = ["--seed", str(seed)]
-    words += [] if budget is None else ["--budget", str(budget)]
-    words += [word for name in ignore or () for word in ("--ignore", name)]
+    options = _options(program, budget, seed, ignore, True)
     with progress() as say:
-        return bundle_program(program, output, words, seconds=limit, with_data=with_data, say=say)
+        return bundle_program(program, output, options, seconds=limit, with_data=with_data, say=say)
 
 
 @app.command

@@ -64,16 +64,19 @@ class Rehearsing:
         self._repaired_until: float | None = None
         self.is_interrupted = False
 
-    def run(self, copies: Mapping[str, str] | None = None, *, repairs: bool = True) -> Record:
+    def run(
+        self, copies: Mapping[str, str] | None = None, *, repairs: bool = True, patience: float = START_SECONDS
+    ) -> Record:
         """Run the script as it is, and where an exception ended it that no repair is known for, copies that go past it.
 
         Args:
             copies: texts in the place of its files, by their resolved paths, in a further run; None: this is the first.
             repairs: whether anything of the script may be changed.
+            patience: seconds that it may take until its training begins.
         """
         start = self._rehearsal.start if copies is None else lambda: self._rehearsal.start_again(copies)
         self._repaired_until = None
-        record = self._run(start, 3 * self._seconds, patience=START_SECONDS)
+        record = self._run(start, 3 * self._seconds, patience=patience)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
         if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):
@@ -235,6 +238,8 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
     sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
+    # What is seen to learn needs no trial.
+    untried = [] if learns(of_run) else dict.fromkeys(one.untried for one in looks if one.untried)
     left = without_refuted(mended, record, of_copy if learns(of_copy) else of_run)
     named = name_errors(left := [f for f in left if not options.ignores(f)])
     report = replace(
@@ -256,7 +261,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         report,
         findings=with_causes_first((*report.findings, *kept), is_of_copy=bool(record.changed)),
         failure=None if is_explained else record.ended.failure,
-        message=f"{report.message} {copied}".strip(),
+        message=" ".join(filter(None, (report.message, copied, *untried))),
         stages=(*(_with_evaluation(run, sheet) for run in report.stages), _stage(record, of_run)),
         internal_errors=(*failed, *found.own_errors, *_own_errors(record)),
         sheet=sheet,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_apart, check_script, loud, said
-from trainwright.checking import NOT_ISOLATED, _judge
+from trainwright.checking import NOT_ISOLATED, judge_program
 from trainwright.options import Options
 from trainwright.rehearsal.request import PYTHON
 from trainwright.start.program import Program
@@ -123,7 +123,7 @@ def test_where_the_kernel_refuses_what_is_opened_in_python_stays_away(
     (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
     before = left_in(tmp_path)
     monkeypatch.setattr("trainwright.rehearsal.process.KERNEL", PYTHON)
-    report = _judge(Program(script="train.py"), Options(budget=8), lambda text: None, {}, None)
+    report = judge_program(Program(script="train.py"), Options(budget=8), lambda text: None)
     assert left_in(tmp_path) == before
     assert report.message.endswith(NOT_ISOLATED) and not loud(report), said(report)
 
@@ -145,7 +145,7 @@ def test_where_the_kernel_refuses_what_libraries_in_c_write_is_refused_and_no_fa
     (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
     before = left_in(tmp_path)
     monkeypatch.setattr("trainwright.rehearsal.process.KERNEL", PYTHON)
-    report = _judge(Program(script="train.py"), Options(budget=60), lambda text: None, {}, None)
+    report = judge_program(Program(script="train.py"), Options(budget=60), lambda text: None)
     assert left_in(tmp_path) == before
     assert not loud(report) and "refused" in report.stages[-1].why, said(report)
 

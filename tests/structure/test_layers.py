@@ -83,10 +83,7 @@ MAY_IMPORT = {
     # A script's check for others: it runs the check, and edits nothing.
     "bundle": {
         "bundle",
-        "rehearsal.ranks",
-        "seams",
         "frameworks",
-        "options",
         "core",
         "errors",
         "__version__",
@@ -164,9 +161,8 @@ INSIDE = {
     "rehearsal.imported": {"rehearsal.record_parts"},
     "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
     "rehearsal.limits": set(),
-    "rehearsal.landlock": set(),
     "rehearsal.sandbox": set(),
-    "rehearsal.child": {"rehearsal.request", "rehearsal.landlock", "rehearsal.sandbox", "rehearsal.run"},
+    "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run"},
     "rehearsal.ranks": set(),
     "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
     "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from trainwright.bundle.blame import blame
-from trainwright.bundle.look import first_rows, outline
 from trainwright.bundle.page import MARK, page, without_data
 from trainwright.bundle.redact import Redactor
-from trainwright.bundle.reproduce import SameFinding
+from trainwright.bundle.reproduce import is_shown_again
 from trainwright.bundle.source import needed, read_statements, smaller, text_of
-from trainwright.bundle.values import expression
+from trainwright.bundle.values import expression, first_rows, outline
 from trainwright.bundling import bundle_program
 from trainwright.core.finding import Failure, Finding, Place, Severity
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
+from trainwright.options import Options
 from trainwright.start.program import Program
 
 
@@ -197,9 +197,9 @@ def test_whose_fault_it_looks_like() -> None:
 
 
 def test_an_exception_is_the_same_with_other_numbers() -> None:
-    seen = SameFinding(error="RuntimeError", message="shape 3 and 4\nmore")
-    assert seen.is_shown(report_of("f", message="shape 64 and 5"))
-    assert not seen.is_shown(report_of("f", message="width 64 and 5"))
+    seen = report_of("f", message="shape 3 and 4\nmore")
+    assert is_shown_again(seen, report_of("f", message="shape 64 and 5"))
+    assert not is_shown_again(seen, report_of("f", message="width 64 and 5"))
 
 
 def test_a_page_says_that_there_is_no_script() -> None:
@@ -211,7 +211,9 @@ def test_a_page_says_that_there_is_no_script() -> None:
 def test_a_folder_that_is_no_bundle_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="is not a bundle"):
-        bundle_program(Program(script="train.py"), tmp_path, (), seconds=1, with_data=False, say=lambda text: None)
+        bundle_program(
+            Program(script="train.py"), tmp_path, Options(), seconds=1, with_data=False, say=lambda text: None
+        )
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
 
 

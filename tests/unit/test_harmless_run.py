@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import torch
 
-from trainwright.rehearsal.landlock import forbid_writes
+from trainwright.rehearsal.sandbox import forbid_writes
 from trainwright.seams.isolation.harmless_run import aside
 from trainwright.seams.isolation.refused import RefusedAct, is_refusal
 from trainwright.seams.isolation.tally import KeptAway
@@ -211,7 +211,7 @@ def test_all_is_as_it_was_after_an_exception(tmp_path: Path) -> None:
 LOCKED = """
 import os, sys
 from pathlib import Path
-from trainwright.rehearsal.landlock import forbid_writes
+from trainwright.rehearsal.sandbox import forbid_writes
 assert forbid_writes([Path(sys.argv[1])])
 Path(sys.argv[1], "kept").write_text("kept")
 print(os.system(f"echo past > {sys.argv[2]}/past"))

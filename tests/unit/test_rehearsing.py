@@ -1,11 +1,14 @@
 """What the review of a rehearsal adds to the reports of the check."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from records import empty, parameters, regressor
+from trainwright.checking import verify_fixes
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, Status, Verdict
+from trainwright.core.fix import Fix, RenameKeyword
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
@@ -53,6 +56,16 @@ def test_a_note_that_explains_why_nothing_is_learned_is_the_first_cause(judge) -
     assert [f.name for f in report.findings if f.severity == Severity.NOTE] == ["mostly-padding"]
     outcome = next(f for f in report.findings if f.name == "held-out-at-constant")
     assert outcome.fix is not None and "TW109 imbalanced-classes" in outcome.fix.does
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_what_was_not_tried_is_told_where_nothing_shows_that_it_learns(judge, learns: bool) -> None:
+    record = regressor() if learns else regressor(0.9, 0.0)
+    without = judge(record)
+    record.looks = [LookResult(training=1, facts={}, untried="Not tried for lack of time: x.")]
+    report = judge(record)
+    assert report.message == ("" if learns else "Not tried for lack of time: x.")
+    assert (report.verdict, report.findings) == (without.verdict, without.findings)
 
 
 def test_an_error_that_the_check_has_proven_stands(judge) -> None:
@@ -204,3 +217,17 @@ def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypa
     assert rows[Stage.EVALUATION] == "the rehearsal evaluated 5 times at train.py:95"
     monkeypatch.setattr("trainwright.review.sheet.pieces", lambda record: ())
     assert {run.stage: run.why for run in judge(regressor()).stages}[Stage.EVALUATION] == UNSEEN_EVALUATION
+
+
+def test_an_error_of_ours_in_the_second_check_leaves_the_first_report(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("a = 1\nb = 2\nfit(x, evaluation_strategy=1)\n")
+    fix = Fix(does="rename it", edits=(RenameKeyword("train.py", 3, "evaluation_strategy", "eval_strategy"),))
+    first = Report(script="train.py", findings=(replace(found("renamed-argument", "TW001", Severity.ERROR), fix=fix),))
+
+    def again(copies: object) -> Report:
+        raise KeyError("a fault of ours")
+
+    report = verify_fixes(first, again)
+    assert report == replace(first, internal_errors=("the second check: KeyError: 'a fault of ours'",))
+    assert exit_status(report) == 2

@@ -105,3 +105,23 @@ def test_arms_that_agree_to_the_last_bit_say_that_the_change_did_not_reach_the_t
     trial = Trial(change=Repair("change it", Seam.OPTIMIZER, lambda call: call), steps=4, batches=batches, seeds=1)
     outcome = made(trial, lambda item: ShortRun(losses=with_change if item.changes else without))
     assert outcome.without_effect is not reached
+
+
+def test_what_is_not_tried_for_lack_of_time_is_told():
+    trials = Trials(
+        lambda item: ShortRun(losses=(1.0,) * item.steps), lambda batches, changes: True, 2.5, 30.0, lambda: 0.0
+    )
+    assert trials.memorize() is None
+    for name in ("some-rule", "some-rule", "another"):
+        trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call))
+        assert trials.answer(SimpleNamespace(name=name), 0, trial).cut_off
+    told = "Not tried for lack of time, as one step takes 2.5 s: "
+    assert trials.tell_untried() == f"{told}one batch by heart; change it (some-rule); change it (another)."
+
+
+def test_what_cannot_be_tried_is_not_told_as_a_lack_of_time():
+    trials = Trials(lambda item: ShortRun(), lambda batches, changes: False, 2.5, 30.0, lambda: 0.0)
+    assert trials.answer(
+        SimpleNamespace(name="some-rule"), 0, Trial(change=Repair("x", Seam.LOSS, lambda c: c))
+    ).cut_off
+    assert trials.tell_untried() == ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from trainwright import __version__
 from trainwright.bundle.blame import Blame
 from trainwright.bundle.redact import without_quoted
-from trainwright.core import Finding, Place
+from trainwright.core import Finding
 from trainwright.core.report import Report
 
 MARK = "<!-- made by trainwright bundle -->"
@@ -80,14 +80,22 @@ def environment(report: Report) -> dict[str, str]:
 
 def without_data(value: Any) -> Any:
     """The report's data without what may be quoted from rows."""
+    shown = {**value, "sheet": None} if isinstance(value, dict) and "sheet" in value else value
+    return with_texts(shown, without_quoted, but=("diff",))
+
+
+def with_texts(value: Any, change: Callable[[str], str], but: Collection[str] = ()) -> Any:
+    """Plain data with every text changed by itself: in JSON, quotes and backslashes are written differently.
+
+    Args:
+        but: what stands under these names stays.
+    """
     if isinstance(value, str):
-        return without_quoted(value)
+        return change(value)
     if isinstance(value, list):
-        return [without_data(v) for v in value]
+        return [with_texts(v, change, but) for v in value]
     if isinstance(value, dict):
-        return {
-            k: without_data(v) if k not in ("sheet", "diff") else None if k == "sheet" else v for k, v in value.items()
-        }
+        return {change(k): v if k in but else with_texts(v, change, but) for k, v in value.items()}
     return value
 
 
@@ -114,19 +122,15 @@ def _happened(report: Report) -> Iterator[str]:
 def _finding(finding: Finding) -> Iterator[str]:
     at = f" ({finding.where})" if finding.where else ""
     yield f"- **{finding.code} {finding.name}** ({finding.severity}){at}: {finding.message}"
-    if finding.where and (line := _source(finding.where)):
-        yield f"  `{line}`"
+    line = (
+        "" if finding.where is None or finding.where.cell else linecache.getline(finding.where.file, finding.where.line)
+    )
+    if line.strip():
+        yield f"  `{line.strip()}`"
     if finding.measured:
         yield "  measured: " + ", ".join(f"{k} {v}" for k, v in finding.measured.items())
     if finding.fix:
         yield f"  advice: {finding.fix.does}"
-
-
-def _source(where: Place) -> str:
-    try:
-        return Path(where.file).read_text("utf-8").splitlines()[where.line - 1].strip() if where.cell is None else ""
-    except (OSError, UnicodeDecodeError, IndexError):
-        return ""
 
 
 def _cell(text: str) -> str:

@@ -193,16 +193,15 @@ def _put_in(
 def _module(node: ast.stmt, file: Path, folders: Sequence[Path]) -> Path | None:
     """The user's own file that an import reads."""
     if isinstance(node, ast.ImportFrom):
-        base, module = [file.parents[node.level - 1]] if node.level else folders, node.module
-    elif isinstance(node, ast.Import):
+        base, module = [file.parents[node.level - 1]] if node.level else folders, node.module or ""
+    elif (
+        isinstance(node, ast.Import)
+        and len(node.names) == 1
+        and ("." not in node.names[0].name or node.names[0].asname)
+    ):
         base, module = folders, node.names[0].name
-        if len(node.names) > 1 or ("." in module and not node.names[0].asname):
-            return None
     else:
         return None
-    for folder in base:
-        path = folder.joinpath(*(module or "").split("."))
-        for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-            if module and candidate.is_file() and "site-packages" not in str(candidate):
-                return candidate.resolve()
-    return None
+    paths = [folder.joinpath(*module.split(".")) for folder in base] if module else []
+    files = (one for path in paths for one in (path.with_suffix(".py"), path / "__init__.py"))
+    return next((one.resolve() for one in files if one.is_file() and "site-packages" not in str(one)), None)

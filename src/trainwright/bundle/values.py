@@ -1,4 +1,5 @@
-"""Writes an expression that makes a value like a given one: of its shape, type and range, with made-up numbers and words.
+"""A script's values where its training begins: in outline (class, shape, type and range, without the numbers), and as
+expressions that make values like them, with made-up numbers and words.
 
 No framework is imported here: a value is known by its class's name and module.
 """
@@ -7,14 +8,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.errors import TrainwrightError
 from trainwright.frameworks.packages import SHOWN
+
+Values = dict[str, dict[str, str]]
+"""By name: the expression (`made`), the outline, and the outline with the first rows (`rows`); each if there is one."""
 
 # As many rows as the script has, up to a usual set's, so that a script that cuts it at a row's number still runs.
 ROWS = 20_000
@@ -41,6 +47,73 @@ _LONGEST_LITERAL = 200
 _LOOKED_AT, _ROWS_LOOKED_AT = 1_000_000, 64
 # A uniform distribution is 3.5 deviations wide.
 _FAR = 4.5
+# First rows that are shown on request, and the length of such a text.
+_ROWS, _LONGEST = 3, 300
+
+
+def call_to_tell(names: Sequence[str]) -> str:
+    """The statement of a script's copy that ends it, and tells the values of these names."""
+    return f"__import__({__name__!r}, fromlist=['x']).tell_values(globals(), {list(names)})"
+
+
+def tell_values(known: Mapping[str, Any], names: Sequence[str]) -> NoReturn:
+    """End the script's copy that calls this: the run's record holds what is said by an exception of ours."""
+    raise TrainwrightError(json.dumps({name: told for name in names if name in known and (told := _told(known[name]))}))
+
+
+def _told(value: Any) -> dict[str, str]:
+    made, told = expression(value), outline(value)
+    return {**({"made": made} if made else {}), **({"outline": told, "rows": first_rows(value)} if told else {})}
+
+
+def outline(value: Any) -> str:
+    """What a value is, in a few words; empty if it is no data."""
+    with contextlib.suppress(Exception):  # the user's and the libraries' own: a value that cannot be read is left out
+        return _outline(value)
+    return ""
+
+
+def first_rows(value: Any) -> str:
+    """The outline, and the value's first rows."""
+    with contextlib.suppress(Exception):  # as above
+        is_table = hasattr(value, "iloc") and hasattr(value, "columns")
+        rows = [value.iloc[i].to_dict() if is_table else value[i] for i in range(min(_ROWS, len(value)))]
+        return f"{_outline(value)}; begins {' '.join(repr(rows).split())[:_LONGEST]}"
+    return outline(value)
+
+
+def _outline(value: Any) -> str:
+    name = type(value).__name__
+    if _is_tensor(value) or isinstance(value, np.ndarray):
+        numbers = value.detach().cpu().float().numpy() if _is_tensor(value) else value
+        kind = str(value.dtype).rpartition(".")[2]
+        return f"{name} {tuple(value.shape)} {kind}{_range(numbers)}" if value.ndim else ""
+    if hasattr(value, "columns") and hasattr(value, "dtypes"):
+        columns = (f"{k} {value[k].dtype}{_range(value[k].to_numpy())}" for k in value.columns)
+        return f"{name} of {len(value)} rows: {', '.join(columns)}"
+    if hasattr(value, "features") and hasattr(value, "with_format"):
+        return f"{name} of {len(value)} rows: {', '.join(f'{k} {v}' for k, v in value.features.items())}"
+    is_set = hasattr(value, "__getitem__") and hasattr(value, "__len__") and not hasattr(value, "parameters")
+    if isinstance(value, str | dict) or not is_set or len(value) < _SHORTEST_DATA:
+        return ""
+    return f"{name} of {len(value)}: {_part(value[0])}"
+
+
+def _part(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_part(v)}" for k, v in value.items())
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_part, value))})"
+    return _outline(value) or type(value).__name__
+
+
+def _range(value: Any) -> str:
+    if value.dtype.kind not in "iuf" or not value.size:
+        return ""
+    finite = value[np.isfinite(value)]
+    missing = value.size - finite.size
+    told = f", {missing} not finite" if missing else ""
+    return f", {finite.min():.4g} to {finite.max():.4g}{told}" if finite.size else told
 
 
 def expression(value: Any, rows: int = ROWS) -> str | None:

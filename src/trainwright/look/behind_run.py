@@ -44,7 +44,10 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
             facts = {**look.facts, OverfitFacts: overfit}
             judge_facts(facts, trials.answer, [])
             if found[look.training]["facts"] is look.facts:
-                found[look.training] = {"facts": facts, "outcomes": trials.outcomes}
+                found[look.training] = {"facts": facts, "outcomes": trials.outcomes, "untried": trials.tell_untried()}
+        elif trials.tell_untried():
+            judge_facts(look.facts, trials.answer, [])  # what would be asked for is told
+            found[look.training].setdefault("untried", trials.tell_untried())
     return found
 
 

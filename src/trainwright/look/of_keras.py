@@ -29,7 +29,7 @@ from trainwright.core.repair import Repair
 from trainwright.look.judging import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult
-from trainwright.look.trials import Outcomes, Trials
+from trainwright.look.trials import Trials
 from trainwright.seams.failures.blame import failure_of, frames_of, is_own, own_errors
 from trainwright.seams.failures.repair_log import was_made
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -190,14 +190,14 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> LookResult:
             setup = facts.get(SetupFacts, SetupFacts())
             assert isinstance(setup, SetupFacts)
             facts[SetupFacts] = raised_facts(error, failure_of(error), training.seen, setup)
-        outcomes, facts = _judge(fit, facts, until)
+        look = _judge(fit, facts, until)
     finally:
         training.put_back()  # objects of a process that goes on are the caller's
     own = next(iter(own_errors()), None)
     if own is not None:
         raise own
     made = tuple(repair.does for repair in fit.repairs if was_made(repair))
-    return LookResult(fit.training, facts, is_end=is_end and error is not None, outcomes=outcomes, repaired=made)
+    return replace(look, is_end=is_end and error is not None, repaired=made)
 
 
 def _measure(fit: _Fit, until: float) -> Held:
@@ -229,8 +229,8 @@ def _measure(fit: _Fit, until: float) -> Held:
     return facts
 
 
-def _judge(fit: _Fit, facts: Held, until: float) -> tuple[Outcomes, Held]:
-    """The outcomes of the trials that rules ask for, and the facts with what was tried."""
+def _judge(fit: _Fit, facts: Held, until: float) -> LookResult:
+    """The facts with what was tried, and the outcomes of the trials that rules ask for."""
     measures, found = fit.measures, list[Finding]()
     trials: Trials | None = None
     if failure_in(facts.values()) is None and GradientFacts in facts:
@@ -244,7 +244,9 @@ def _judge(fit: _Fit, facts: Held, until: float) -> tuple[Outcomes, Held]:
     if first_fault(found) is None:
         facts = {**facts, **_measure_learning(fit), **_try_rows(fit, facts, until)}
         judge_facts(facts, answer, [])
-    return trials.outcomes if trials is not None else {}, facts
+    if trials is None:
+        return LookResult(fit.training, facts)
+    return LookResult(fit.training, facts, outcomes=trials.outcomes, untried=trials.tell_untried())
 
 
 def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:

@@ -24,6 +24,8 @@ class LookResult:
     """Whether it is a look at the exception that ended the run, or at the step that raised it."""
     outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
     """Of the trials that rules asked for, by the rule's name and the trial's number."""
+    untried: str = ""
+    """What was not tried for lack of time, in a sentence."""
     repaired: tuple[str, ...] = ()
     """What the repairs do that have changed a call of the run."""
 

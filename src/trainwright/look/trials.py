@@ -40,6 +40,8 @@ class Trials:
         clock: Callable[[], float] = thread_time,
     ) -> None:
         self.outcomes: Outcomes = {}
+        self._untried: list[str] = []
+        """What was given up for lack of time."""
         self._train, self._can_try, self._step_seconds = train, can_try, step_seconds
         self._until, self._clock = until, clock
         self._runs: dict[Any, ShortRun] = {}
@@ -48,6 +50,7 @@ class Trials:
         """Steps on one batch; None where only a few could be afforded."""
         steps = min(STEPS, int((self._until - self._clock()) / 2 / self._step_seconds))
         if steps < FEWEST_STEPS:
+            self._untried.append("one batch by heart")
             return None
         run = self._train(Train(steps=steps, batches=1, seed=0))
         if run.failure is not None or not run.losses:
@@ -57,10 +60,15 @@ class Trials:
 
     def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
         """The outcome of a rule's trial of this number."""
-        outcome = self.outcomes[rule.name, number] = self._make(trial)
+        outcome = self.outcomes[rule.name, number] = self._make(rule, trial)
         return outcome
 
-    def _make(self, trial: Trial) -> Outcome:
+    def tell_untried(self) -> str:
+        """What was not tried, and why; empty: nothing."""
+        what = "; ".join(dict.fromkeys(self._untried))
+        return what and f"Not tried for lack of time, as one step takes {self._step_seconds:.2g} s: {what}."
+
+    def _make(self, rule: Rule, trial: Trial) -> Outcome:
         changes = (*trial.alongside, trial.change, *((trial.against,) if trial.against else ()))
         if not self._can_try(trial.batches, changes):
             return short_runs.cut_off(trial)
@@ -73,6 +81,7 @@ class Trials:
         choices = (trial.steps, max(trial.steps // 2, FEWEST_TRIED))
         steps = next((n for n in choices if n * sum(not self._covers(key, n) for key in keys) <= left), 0)
         if not steps:
+            self._untried.append(f"{trial.change.does} ({rule.name})")
             return short_runs.cut_off(trial)
         for arm, of_arm in zip((trial.against, trial.change), arms):
             for seed, key in enumerate(of_arm):

@@ -21,9 +21,8 @@ import sys
 import warnings
 from pathlib import Path
 
-from trainwright.rehearsal.landlock import forbid_writes
 from trainwright.rehearsal.request import KERNEL, REFUSED, Request, Work
-from trainwright.rehearsal.sandbox import IsolationRefused, Sandbox, enter_sandbox, part_files
+from trainwright.rehearsal.sandbox import IsolationRefused, Sandbox, enter_sandbox, forbid_writes, part_files
 
 
 def main(file: str, work: Work | None = None) -> None:

@@ -97,6 +97,8 @@ class Ended:
 
     failure: Failure | None = None
     """The exception that ended the script."""
+    exit: Failure | None = None
+    """Its own exit with another status than 0, behind trainings that had ended: they are as sound as without it."""
     update: int = 0
     is_cut: bool = False
     """Whether its time was over before the script's end."""

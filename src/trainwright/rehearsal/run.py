@@ -12,7 +12,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
@@ -44,10 +45,12 @@ from trainwright.seams.isolation.refused import is_refusal
 from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.listening.hearing import Hearing, heard_by
 from trainwright.seams.listening.seen import told
+from trainwright.seams.loops.found_loops import loops_at
 from trainwright.seams.processes import Exchange
 from trainwright.seams.requirements import versions
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.running import starting
+from trainwright.seams.source.places import is_ours
 
 # The check sends this signal when the whole time is over; hardly a script handles it.
 TIME_OVER = getattr(signal, "SIGXCPU", signal.SIGTERM)
@@ -63,6 +66,7 @@ _SAYS_SHORT = (
     (ValueError, re.compile(r"\b(lengths?|dimensions?|shapes?|sizes?|numbers of samples|empty|divided)\b", re.I)),
     ((TypeError, AttributeError), re.compile(r"\bNoneType\b")),
 )
+_BEHIND_CUT = "behind a training that was cut short, which may be its cause, the script stopped with"
 _RUN_FOLDER = re.compile(r"wandb[/\\\\](offline-)?run-")
 
 
@@ -101,20 +105,13 @@ def run_script(
         watch.watch(recorder) if rank is None else None
     kept = [Exchange(request.starter).folder] if request.starter else []
     away = contextlib.nullcontext() if sandbox is not None else aside(tally, request.scratch, kept)
-    began, started, hearing = time.process_time(), time.monotonic(), Hearing(lambda: bool(recorder.record.trainings))
+    began, hearing = time.process_time(), Hearing(lambda: bool(recorder.record.trainings))
     environment = dict(os.environ)
     with away as guard:
         if guard is not None:
             recorder.on_begin.append(guard.cut_network)
-        with (
-            hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
-            without_input(),
-            without_leaving(),
-            offline(tally, is_begun=work is not None),
-            heard_by(hearing),
-            told(rank or LISTENING) if request.watched else contextlib.nullcontext(),
-        ):
-            recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
+        listened = told(rank or LISTENING) if request.watched else contextlib.nullcontext()
+        with _around_script(request, recorder, tally, is_begun=work is not None), heard_by(hearing), listened:
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -129,6 +126,24 @@ def run_script(
         seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark())
         _finish(recorder, record)
         del left
+
+
+@contextlib.contextmanager
+def _around_script(request: Request, recorder: Recorder, tally: KeptAway, *, is_begun: bool) -> Iterator[None]:
+    """What a script meets: its output shown until its training begins, nobody who types, no network.
+
+    Args:
+        is_begun: what is run trains from its beginning.
+    """
+    started = time.monotonic()
+    with (
+        hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
+        without_input(),
+        without_leaving(),
+        offline(tally, is_begun=is_begun),
+    ):
+        recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
+        yield
 
 
 def _limit_updates(recorder: Recorder, limits: Limits, telling: _Telling, most: int | None) -> None:
@@ -228,21 +243,41 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
     elif isinstance(error, NeedsTyping):
         ended.hindrance = "it asks for typed input"
     elif isinstance(error, SystemExit):
-        if error.code and not recorder.record.updates and (error.code == WRONG_USAGE or _raised(error) is error):
-            refused = "it refuses its arguments, as it says on its error output"
-            how = f"with status {error.code}" if isinstance(error.code, int) else f"saying {error.code!r}"
-            ended.hindrance = refused if error.code == WRONG_USAGE else f"it ends itself, {how}"
-        elif error.code not in (None, 0):
-            caught, exit_ = _raised(error), Failure(type="SystemExit", message=str(error.code), where=None)
-            ended.failure = failure_told(caught) if caught is not None and caught is not error else exit_
+        if error.code not in (None, 0):
+            _note_exit(error, recorder)
     elif error is not None and (withheld := _withheld(error, recorder.record, tally)):
         ended.hindrance = withheld
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None and _may_come_of_cut(error, recorder.record):
-        ended.hindrance = f"behind a training that was cut short, which may be its cause, the script stopped with {failure_told(error)}"
+        ended.hindrance = f"{_BEHIND_CUT} {failure_told(error)}"
     elif error is not None:
         ended.failure = failure_told(error)
+
+
+def _note_exit(error: SystemExit, recorder: Recorder) -> None:
+    """Note the script's own exit with another status than 0."""
+    ended, record, caught = recorder.record.ended, recorder.record, _raised(error)
+    is_answer = caught is not None and caught is not error
+    if not record.updates and (error.code == WRONG_USAGE or not is_answer):
+        refused = "it refuses its arguments, as it says on its error output"
+        how = f"with status {error.code}" if isinstance(error.code, int) else f"saying {error.code!r}"
+        ended.hindrance = refused if error.code == WRONG_USAGE else f"it ends itself, {how}"
+    elif is_answer or not _is_behind_training(error, recorder):
+        exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
+        ended.failure = failure_told(caught) if caught is not None and is_answer else exit_
+    elif any(training.is_cut for training in record.trainings):
+        ended.hindrance = f"{_BEHIND_CUT} {failure_told(error)}"
+    else:
+        ended.exit = failure_told(error)
+
+
+def _is_behind_training(error: SystemExit, recorder: Recorder) -> bool:
+    """Whether the trainings had ended where a script ends itself: no call that trains, and no loop, was under way."""
+    training = recorder.training
+    lines = [(f, line) for f, line in walk_tb(error.__traceback__) if not is_ours(f.f_code.co_filename)]
+    is_between = training is None or training.kind == "loop"
+    return bool(recorder.record.trainings) and is_between and not any(loops_at(frame, line) for frame, line in lines)
 
 
 def _withheld(error: BaseException, record: Record, tally: KeptAway) -> str:

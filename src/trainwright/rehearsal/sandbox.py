@@ -3,6 +3,9 @@
 Linux only, without privileges: namespaces of its own, in which an overlay lies over each folder that can be written. What is
 read comes from below, what is written goes to a scratch folder; libraries in C, subprocesses, locks, memory maps and renames
 see one consistent tree (see mount_namespaces(7), user_namespaces(7), and overlayfs in the kernel's documentation).
+
+Where the kernel grants no namespaces, it may forbid a process to write outside some folders: Linux 5.13 and later, without
+privileges, for good, and whatever writes (see landlock(7)).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +35,14 @@ _SYSTEM = {"/proc", "/sys", "/dev", "/run", "/boot", "/etc", "/usr", "/bin", "/s
            "/lost+found"}  # fmt: skip
 _VIRTUAL = {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue", "securityfs", "debugfs", "tracefs",
             "bpf", "pstore", "configfs", "fusectl", "hugetlbfs", "binfmt_misc", "autofs", "rpc_pipefs"}  # fmt: skip
+
+# Of landlock: its calls.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION, _BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
+# Rights of LANDLOCK_ACCESS_FS_*: write a file; remove and make each kind of entry; move between folders (version 2); truncate (3).
+_WRITE_FILE, _ENTRIES, _REFER, _TRUNCATE = 1 << 1, 0b1_1111_1111 << 4, 1 << 13, 1 << 14
+# What is no file of the user's; a folder that is a file system of the kernel's own has no rights to check.
+_ALWAYS = (Path("/dev"), Path("/proc"))
 
 
 class IsolationRefused(OSError):
@@ -220,3 +231,31 @@ def _mounts() -> Iterator[str]:
         kind = words[words.index("-") + 1]
         if kind not in _VIRTUAL:
             yield re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), words[4])
+
+
+def forbid_writes(kept: Iterable[Path]) -> bool:
+    """Forbid this process, and all that it starts, to change files outside some folders; returns whether the kernel does.
+
+    Only the thread that calls it is restricted, and those that it starts.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    version = library.syscall(_CREATE_RULESET, None, 0, _VERSION)
+    if version < 1:
+        return False
+    rights = _WRITE_FILE | _ENTRIES | (_REFER if version > 1 else 0) | (_TRUNCATE if version > 2 else 0)
+    attributes = struct.pack("Q", rights)
+    rules = library.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
+    if rules < 0:
+        return False
+    try:
+        for folder in (*kept, *download_folders(), *_ALWAYS):
+            with contextlib.suppress(FileNotFoundError):
+                beneath = os.open(folder, os.O_PATH)
+                library.syscall(_ADD_RULE, rules, _BENEATH, struct.pack("=Qi", rights, beneath), 0)
+                os.close(beneath)
+        library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        return not library.syscall(_RESTRICT_SELF, rules, 0)
+    finally:
+        os.close(rules)

@@ -101,10 +101,10 @@ def complete(
     """Complete a line of code.
 
     The prompt may end inside a word. What the prompt itself says counts, however long it is: give the whole file up to
-    the cursor, because names, calls and lines that it has used before are likely to come again. By default, a completion ends before the first line break after some text; with
-    --statement, before the line break that ends the statement; with --tokens, after N tokens. It always ends where the
-    model ends the file and, except with --tokens, when it repeats the same thing over and over. When the model's
-    context window is full, it continues from the newest half of the window.
+    the cursor, because names, calls and lines that it has used before are likely to come again. By default, a completion
+    ends before the first line break after some text; with --statement, before the line break that ends the statement;
+    with --tokens, after N tokens. It always ends where the model ends the file and, except with --tokens, when it repeats
+    the same thing over and over. When the model's context window is full, it continues from the newest half of the window.
 
     Args:
         run: The run's folder.
@@ -133,19 +133,22 @@ def complete(
         raise UsageError(
             f"--count must be 1, or more with a --temperature above 0 (greedy ones are all the same); got {count}."
         )
-    given = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="replace")
-    text = given.decode(errors="replace")
+    text = _read(prompt)
     samplings = [Sampling(temperature=temperature, top_p=top_p, seed=seed + i) for i in range(count)]
     limit, ending = extent(text, tokens=tokens, statement=statement)
     opened = open_run(run, checkpoint)
     completer = Completer(opened.model, opened.tokenizer)
     for sampling in samplings:
-        if echo:
-            print(text, end="")
+        print(text if echo else "", end="")
         if ending is None:
             _print_pieces(completer.pieces(text, limit=limit, sampling=sampling))
         else:
             print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))
+
+
+def _read(prompt: str) -> str:
+    given = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="replace")
+    return given.decode(errors="replace")
 
 
 def _print_pieces(pieces: Iterable[str]) -> None:

@@ -2,7 +2,8 @@
 
 Why it matters: What comes behind this line (further epochs, the evaluation, saving) is never reached, and may be reached
 only after hours in the real run.
-Evidence: The script was run as it is. An exception ended it, or its process died.
+Evidence: The script was run as it is. An exception ended it, or its process died. An exit with another status than 0
+behind its trainings is a warning: the trainings are sound, but what starts the script takes it as failed.
 Fix (manual): Mend the line that is named; the trace shows the way to it.
 """
 
@@ -14,6 +15,9 @@ from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.core.misspelt import mend
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
+
+# Characters of what sys.exit was given.
+MOST_SHOWN = 60
 
 
 @rule("TW1001", Severity.ERROR)
@@ -33,6 +37,20 @@ def _of(ended: Ended, updates: int) -> Iterator[Finding]:
             where=ended.failure.where,
             proof=Proof(f"it was run to this line: {ended.failure.type}"),
             fix=mend(ended.failure),
+        )
+    elif ended.exit is not None:
+        said = ended.exit.message
+        how = (
+            f"status {said}"
+            if said.removeprefix("-").isdigit()
+            else f"status 1, for sys.exit was given {said[:MOST_SHOWN]!r}"
+        )
+        yield Finding(
+            severity=Severity.WARNING,
+            message=f"behind its training the script ends with {how}; what starts it takes that as a failure",
+            where=ended.exit.where,
+            proof=Proof(f"it was run to this line, {when}"),
+            fix=Fix(does="end with status 0 where all is well: sys.exit(main()) passes on what main returns"),
         )
     elif ended.status and not ended.is_cut:
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"

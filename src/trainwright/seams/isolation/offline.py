@@ -77,7 +77,7 @@ class _Offline:
 
 
 @contextlib.contextmanager
-def offline(tally: KeptAway, *, is_begun: bool = False) -> Iterator[None]:
+def offline(tally: KeptAway, *, is_begun: bool) -> Iterator[None]:
     """While the context lasts, nothing is tracked and nothing goes to the Hub.
 
     Args:

@@ -164,7 +164,7 @@ INSIDE = {
     "rehearsal.limits": set(),
     "rehearsal.landlock": set(),
     "rehearsal.sandbox": set(),
-    "rehearsal.child": {"rehearsal.request", "rehearsal.landlock", "rehearsal.sandbox", "rehearsal.run"},
+    "rehearsal.child": {"rehearsal.request", "rehearsal.landlock", "rehearsal.sandbox", "rehearsal.run", "rehearsal.imported"},
     "rehearsal.ranks": set(),
     "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
     "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import trainwright
 from trainwright.core.report import Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
@@ -13,9 +14,25 @@ from trainwright.rehearsing import Rehearsing, judge_run
 from trainwright.seams.scripts.notebook import text_of
 from twins import write_script
 
-# What a process has imported that forks runs. TensorFlow survives a fork as long as it has computed nothing.
-TORCH = ("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate")
-KERAS = ("keras", "sklearn.datasets")
+_SOURCE = Path(trainwright.__file__).parent
+
+
+def _own(folders: str, left_out: str = "^$") -> tuple[str, ...]:
+    """Our own modules in folders of the source, but for those with such a word in their names."""
+    files = sorted(file for folder in folders.split() for file in (_SOURCE / folder).rglob("*.py"))
+    names = (".".join((_SOURCE.name, *file.relative_to(_SOURCE).with_suffix("").parts)) for file in files)
+    return tuple(name.removesuffix(".__init__") for name in names if not re.search(left_out, name))
+
+
+# What a process has imported that forks runs, each of which would compile our modules anew: what it writes does not last.
+# TensorFlow survives a fork as long as it has computed nothing.
+TORCH = (
+    *("torch", "sklearn.datasets", "datasets", "transformers.trainer", "accelerate"),
+    *_own("adapters frameworks look probes rehearsal review rules seams stages tensors", "keras|jax"),
+)
+LIGHTNING = (*TORCH, "lightning.pytorch")
+KERAS = ("keras", "sklearn.datasets", *_own("adapters/data adapters/keras probes review rules"))
+_OF_LIGHTNING = re.compile(r"^\s*(import|from) (lightning|pytorch_lightning)\b", re.MULTILINE)
 _OF_KERAS = re.compile(r"^\s*(import|from) (keras|tf_keras|tensorflow)\b", re.MULTILINE)
 _HELPERS = str(Path(__file__).parent)
 # What pytest and frameworks set for this process.
@@ -41,7 +58,7 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
     script = write_script(script)
     text_of(script) if script.suffix == ".ipynb" else None  # its lines are counted within its cells
     asked, text = Options(**options), script.read_text(encoding="utf-8", errors="replace")
-    server = serve(KERAS if _OF_KERAS.search(text) else TORCH)
+    server = serve(KERAS if _OF_KERAS.search(text) else LIGHTNING if _OF_LIGHTNING.search(text) else TORCH)
     environment = {} if server is not None else {"PYTHONPATH": _paths()}
     rehearsal = Rehearsal(
         str(script),

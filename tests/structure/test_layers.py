@@ -162,7 +162,7 @@ INSIDE = {
     "rehearsal.recorder": {"rehearsal.record", "rehearsal.sampling", "rehearsal.readable"},
     "rehearsal.limits": set(),
     "rehearsal.sandbox": set(),
-    "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run"},
+    "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run", "rehearsal.imported"},
     "rehearsal.ranks": set(),
     "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
     "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",

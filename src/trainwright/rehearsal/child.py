@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -90,10 +91,16 @@ def serve() -> None:
     answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # imports may print
     os.dup2(2, 1)
     told = json.loads(sys.stdin.readline())
+    gc.disable()
     _import_all(told["modules"], told["environment"])
     importlib.import_module("trainwright.rehearsal.run")
     if any(name in sys.modules for name in told["own"]):
         sys.exit(1)  # the script's module of this name would not be found
+    from trainwright.rehearsal.imported import know_files
+
+    know_files()
+    gc.freeze()  # what was imported is no run's garbage
+    gc.enable()
     print("ready", file=answers, flush=True)
     for line in sys.stdin:
         folder, file = line.rstrip("\n").split("\t")

@@ -14,6 +14,13 @@ from trainwright.seams.state.snapshot import is_accelerated
 _THREADED = ("tensorflow", "jax")
 
 
+def know_files() -> None:
+    """Find out whose file each module is, once for all forks of this process."""
+    for module in [*sys.modules.values()]:
+        if isinstance(file := getattr(module, "__file__", None), str):
+            is_users(file)
+
+
 def list_imported(environment: Mapping[str, str]) -> Imported | None:
     """What this process has imported; None if one that has imported the same cannot be forked.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 import zlib
@@ -40,17 +41,23 @@ class _DenseSet:
     def draw(self, columns: Columns, numbers: Sequence[int] | None) -> bool:
         """Note a draw of rows, unless they share no picture or sequence. Without numbers they are told apart by their values,
         in whatever order."""
-        axes = _shared_axes({name: tuple(column.shape[1:]) for name, column in columns.items()})
+        axes = _shared_axes(tuple((name, tuple(column.shape[1:])) for name, column in columns.items()))
         for place in range(len(columns[next(iter(axes))]) if axes else 0):
+            if numbers is not None and self._draws_of(int(numbers[place])) is None:
+                continue
             values = {name: columns[name][place] for name in axes}
             rows = {k: np.asarray(v.detach().cpu().float() if hasattr(v, "detach") else v) for k, v in values.items()}
             row = next(iter(rows.values()))
             key = zlib.crc32(np.sort(row, axis=None).tobytes()) if numbers is None else int(numbers[place])
-            draws = self.draws.get(key, [] if len(self.draws) < MOST_ROWS else None)
-            if draws is not None and len(draws) < MOST_DRAWS:
+            if (draws := self._draws_of(key)) is not None:
                 draws.append({name: _plane(row, axes[name]) for name, row in rows.items()})
                 self.draws[key] = draws
         return bool(axes)
+
+    def _draws_of(self, key: int) -> list[dict[str, tuple[bool, Floats]]] | None:
+        """The draws of a row so far; None where no further one is kept."""
+        draws = self.draws.get(key, [] if len(self.draws) < MOST_ROWS else None)
+        return draws if draws is not None and len(draws) < MOST_DRAWS else None
 
     def read_again(self) -> None:
         """Read rows again that were drawn once."""
@@ -113,8 +120,11 @@ def _same(one: Floats, other: Floats) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def _shared_axes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The axes of a picture or of a sequence that several columns share, by the columns' names; none: they share none."""
+@functools.lru_cache
+def _shared_axes(columns: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[str, tuple[int, ...]]:
+    """The axes of a picture or of a sequence that several columns share, by the columns' names; none: they share none.
+    Columns are given as names and the shapes of their rows."""
+    shapes = dict(columns)
     for axes_of in (_pictures, _sequences):
         places = {name: axes_of(own) for name, own in shapes.items() if np.prod(own) <= MOST_VALUES}
         for size in [[shapes[name][axis] for axis in axes] for name, many in places.items() for axes in many]:

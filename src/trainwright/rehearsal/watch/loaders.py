@@ -53,7 +53,7 @@ class Loaders:
         """A batch that the loader gives."""
         reading = self._readings.get(iterator)
         rows = reading.rows.popleft() if reading is not None and reading.rows else None
-        numbers = [int(row) for row in rows] if rows and all(_is_number(row) for row in rows) else None
+        numbers = [int(row) for row in rows] if rows and all(map(_is_number, {*map(type, rows)})) else None
         drawn = self._drawn(iterator._dataset, numbers or [])
         if reading is not None and drawn.where is None:
             drawn.where = reading.where
@@ -96,8 +96,8 @@ class Loaders:
         return None
 
 
-def _is_number(row: Any) -> bool:
-    return hasattr(row, "__index__") and not isinstance(row, bool)
+def _is_number(kind: type) -> bool:
+    return hasattr(kind, "__index__") and not issubclass(kind, bool)
 
 
 def _whole(columns: dict[str, HeldTensor], count: int) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _patch_torch(torch: Any) -> None:
     def begun() -> None:
         """A missing device was requested: from now on, any function may request it."""
         tensors.patch_factories(_patches)
-        mixed.patch_losses(_patches)
+        mixed.patch_layers(_patches)
         _run_eagerly(torch)
 
     redirection.first_asked.append(begun)

@@ -24,18 +24,19 @@ _MOVERS = ("ignite", "fastai", "skorch")
 
 
 def patch(patches: Patches) -> None:
-    """Make layers and losses reject a batch that was left on the CPU."""
+    """Note where loaders create batches, so that layers and losses can reject one that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
         patches.redirect(owner, "_next_data", _loaded)
+
+
+def patch_layers(patches: Patches) -> None:
+    """Make layers and losses reject what was left on the CPU, from the first request for a device on: every call of a module
+    is slower by hooks."""
     before = torch.nn.modules.module.register_module_forward_pre_hook(_enters)
     after = torch.nn.modules.module.register_module_forward_hook(_left)
     patches.later(before.remove)
     patches.later(after.remove)
-
-
-def patch_losses(patches: Patches) -> None:
-    """Make losses reject targets that were left on the CPU, from the first request for a device on."""
     for name in _LOSSES:
         patches.redirect(torch._C._nn, name, _compared)
     patches.redirect(torch, "binary_cross_entropy_with_logits", _compared)

@@ -49,33 +49,33 @@ def checking_module(module: str) -> Iterator[None]:
 
     An empty name or a framework's changes nothing.
     """
-    global _checked
     top = module.partition(".")[0]
     folders = _folders_of(top) if top and top not in _FRAMEWORKS else ()
     before = _checked
-    _checked = _LANGUAGE_MODEL if top == "trainwright" else folders
-    _forget_files()
+    _treat_as_users(_LANGUAGE_MODEL if top == "trainwright" else folders)
     try:
         yield
     finally:
-        _checked = before
-        _forget_files()
+        _treat_as_users(before)
 
 
-def _forget_files() -> None:
-    is_users.cache_clear()
-    is_ours.cache_clear()
+def _treat_as_users(folders: tuple[str, ...]) -> None:
+    global _checked
+    if folders != _checked:
+        _checked = folders
+        is_users.cache_clear()
+        is_ours.cache_clear()
 
 
 def _resolved(file: str) -> str:
     """The file's path without links in its folders; frameworks' files are thousands, in some hundred folders."""
     folder, name = os.path.split(file)
-    return str(_real_folder(folder or os.curdir, Path.cwd()) / name)
+    return f"{_real_path(folder, None if folder.startswith(os.sep) else Path.cwd())}{os.sep}{name}"
 
 
 @cache
-def _real_folder(folder: str, beside: Path) -> Path:
-    return Path(beside, folder).resolve()
+def _real_path(path: str, beside: Path | None) -> str:
+    return str(Path(beside or "", path).resolve())
 
 
 @cache
@@ -94,8 +94,8 @@ def is_users(file: str) -> bool:
 def _framework_folders() -> tuple[str, ...]:
     """The folders of the loaded frameworks, which for a source checkout may be anywhere."""
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _UNMISTAKABLE]
-    paths = [Path(file).resolve() for file in files if file]
-    return tuple(f"{path.parent}{os.sep}" for path in paths if path.name == "__init__.py")
+    parts = [os.path.split(_real_path(file, None)) for file in files if file]
+    return tuple(f"{folder}{os.sep}" for folder, name in parts if name == "__init__.py")
 
 
 @cache
@@ -133,8 +133,13 @@ def show(file: str) -> str:
         if file in linecache.cache:
             linecache.cache[name] = linecache.cache[file]
         return name
+    return _show_below(file, Path.cwd())
+
+
+@cache
+def _show_below(file: str, folder: Path) -> str:
     try:
-        return str(Path(file).resolve().relative_to(Path.cwd()))
+        return str(Path(folder, file).resolve().relative_to(folder))
     except ValueError:
         return file
 

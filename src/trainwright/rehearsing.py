@@ -107,7 +107,8 @@ class Rehearsing:
         self._repaired_until = self._repaired_until or time.monotonic() + self._seconds
         if (left := self._repaired_until - time.monotonic()) <= 0 or self.is_interrupted:
             return None
-        return self._run(lambda: self._rehearsal.start_again(repairs=wanted), left)
+        # A third of what is left trains: there is to be time for what lies behind this fault.
+        return self._run(lambda: self._rehearsal.start_again(repairs=wanted, seconds=left / 3), left)
 
     def _run(self, start: Callable[[], None], seconds: float, *, patience: float = 0.0) -> Record:
         """The record of a run, which is ended after so many seconds, or later where no training has begun.

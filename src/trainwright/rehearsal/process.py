@@ -245,7 +245,11 @@ class Rehearsal:
         self._memory.start()
 
     def start_again(
-        self, copies: Mapping[str, str] | None = None, repairs: Sequence[Wanted] = (), device: str = ""
+        self,
+        copies: Mapping[str, str] | None = None,
+        repairs: Sequence[Wanted] = (),
+        device: str = "",
+        seconds: float | None = None,
     ) -> None:
         """Start again after its end.
 
@@ -253,6 +257,7 @@ class Rehearsal:
             device: from now on; empty: the same.
             copies: texts in the place of files, by their resolved paths; those of the last start without any.
             repairs: are in force in this run alone.
+            seconds: its limit from its first update on, and that of later runs; None: as before.
         """
         remove_scratch(self._request.scratch)
         for file in (self._request.record, self._request.progress, self._request.repairs):
@@ -260,7 +265,8 @@ class Rehearsal:
         self._told_to_end = None
         if copies is not None:
             self._request = replace(self._request, copies=dict(copies))
-        self._request = replace(self._request, device=device or self._request.device, shows_output=False)
+        device, seconds = device or self._request.device, seconds or self._request.seconds
+        self._request = replace(self._request, device=device, seconds=seconds, shows_output=False)
         if repairs:
             self._request.repairs.write_bytes(pickle.dumps(list(repairs)))
         if self._server is None and self._imported is not None:

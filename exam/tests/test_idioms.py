@@ -10,7 +10,7 @@ import pytest
 
 from checks import check_script, expected, loud, said
 from exam.patches import Patch, patches
-from trainwright.core.report import Status
+from trainwright.core import Status
 
 IDIOMS = Path(__file__).parents[1] / "idioms"
 SOUND = sorted(IDIOMS.glob("*.py"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainwright.core.report import Report
+    from trainwright.core import Report
 
 __version__ = "0.1.0"
 

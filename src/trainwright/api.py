@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.errors import UsageError
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from trainwright.bundle.reproduce import Search, text_to_tell_values
 from trainwright.bundle.source import Statement, read_statements
 from trainwright.bundle.values import Values
 from trainwright.checking import judge_program, prepare
-from trainwright.core.report import Report, from_dict
+from trainwright.core import Report
+from trainwright.core.report import from_dict
 from trainwright.errors import UsageError, WriteError
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from trainwright.core import Severity, Shown, Status
-from trainwright.core.report import Report, exit_status
+from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.errors import UsageError
 from trainwright.output import OutputFiles, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON

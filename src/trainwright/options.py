@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trainwright.core.finding import Finding
+from trainwright.core import Finding
 from trainwright.errors import UsageError
 from trainwright.registry import load_rules
 

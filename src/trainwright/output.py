@@ -19,7 +19,7 @@ from trainwright.console import utf8
 from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from trainwright.core.report import Report
+    from trainwright.core import Report
 
 
 def tell(text: str) -> None:

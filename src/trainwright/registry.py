@@ -7,9 +7,9 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 
+from trainwright.core import Rule, Stage
 from trainwright.core.quotations import fixed_length, flat, quoted_in
-from trainwright.core.rule import Rule, RuleError
-from trainwright.core.stage import Stage
+from trainwright.core.rule import RuleError
 
 
 @cache

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.adapters.script_end.raised import failure_in
-from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, StageRun, Status, Verdict
-from trainwright.core.report import Report
+from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.fixes.mended_copies import MendedCopies
-from trainwright.judging.causes import with_causes_first, with_known_remedy
+from trainwright.judging.causes import with_known_remedy, with_outcome_explained
 from trainwright.judging.library_warnings import judged, with_warnings
 from trainwright.judging.looks import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.judging.refuted import learns, name_errors, without_refuted
@@ -260,7 +259,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     copied = "" if of_copy is None else _of_copy(of_copy, record)
     report = replace(
         report,
-        findings=with_causes_first((*report.findings, *kept), is_of_copy=bool(record.changed)),
+        findings=with_outcome_explained((*report.findings, *kept), is_of_copy=bool(record.changed)),
         failure=None if is_explained else record.ended.failure,
         message=" ".join(filter(None, (report.message, copied, *untried))),
         stages=(*(_with_evaluation(run, sheet) for run in report.stages), _stage(record, of_run)),

@@ -7,7 +7,7 @@ import pytest
 from test_notebooks import DATA, HEALTHY, MODEL, UNCLEARED
 
 from checks import said
-from trainwright.core.report import Report
+from trainwright.core import Report
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from checks import check_script, expected, loud, said
-from trainwright.core.report import Report, from_dict
+from trainwright.core import Report
+from trainwright.core.report import from_dict
 from trainwright.report import words
 from trainwright.report.html import render as as_page
 from trainwright.seams.devices.cpu_for_gpu import ended_for_want

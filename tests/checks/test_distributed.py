@@ -12,8 +12,7 @@ import pytest
 
 from trainwright.rehearsal.ranks import remarks
 from trainwright.seams.processes import Exchange, position
-from trainwright.stages.setup import RankFacts
-from trainwright.stages.words import Words
+from trainwright.stages import RankFacts, Words
 
 pytestmark = pytest.mark.slow
 

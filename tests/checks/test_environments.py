@@ -18,7 +18,8 @@ from packaging.requirements import Requirement
 from checks import all_expected, said
 from environments.made import Made, made
 from environments.table import ENVIRONMENTS, VERSIONS, Environment
-from trainwright.core.report import Report, Status, from_dict
+from trainwright.core import Report, Status
+from trainwright.core.report import from_dict
 
 HERE = Path(__file__).parents[1] / "environments"
 OURS = ("trainwright",)

@@ -7,18 +7,14 @@ import pytest
 from test_bad_input import training
 
 from checks import check_script
-from trainwright.core.finding import Failure, Finding, Place
-from trainwright.core.report import Status
-from trainwright.core.stage import Stage
+from trainwright.core import Failure, Finding, Place, Stage, Status
 from trainwright.fixes.rewriting import apply
 from trainwright.probes.metrics import others, undone
 from trainwright.rules.evaluation.best_metric import undirected_metric, unknown_best_metric, wrong_metric_direction
 from trainwright.rules.evaluation.metric_functions import crashing_metrics, metrics_on_logits, mismatched_metric
 from trainwright.rules.evaluation.metric_shapes import argmax_of_one_column, broadcast_metric
 from trainwright.rules.evaluation.passes import retained_logits
-from trainwright.stages.evaluation import EvaluationFacts, SubstitutePredictions, Watcher
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import EvaluationFacts, SetupFacts, SubstitutePredictions, TensorFacts, Watcher
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_script, loud, said
-from trainwright.core.report import Report
+from trainwright.core import Report
 
 pytestmark = pytest.mark.slow
 

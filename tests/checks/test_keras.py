@@ -310,7 +310,7 @@ def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:
 def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> None:
     import keras
 
-    from trainwright.core.repair import Repair, Seam
+    from trainwright.core import Repair, Seam
     from trainwright.seams.keras.watch import Observer
 
     def change(call):
@@ -327,7 +327,7 @@ def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> Non
 
     from trainwright.adapters.keras.backend import CompiledSteps, backend_of
     from trainwright.adapters.keras.held_variables import fit_optimizer
-    from trainwright.core.repair import Repair, Seam
+    from trainwright.core import Repair, Seam
     from trainwright.seams.keras.watch import Observer
 
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_script, expected, loud, said
-from trainwright.core.report import Report, Status
+from trainwright.core import Report, Status
 from twins import find_scripts, write_script
 
 if find_spec("keras") is None:

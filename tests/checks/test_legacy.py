@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from checks import all_expected, check_script, loud, said
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from twins import find_scripts
 
 if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.measures") is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_script, said
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.report import words
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from exam.programs import ENVIRONMENT
-from trainwright.core import Severity, Shown
-from trainwright.core.report import Report
+from trainwright.core import Report, Severity, Shown
 from trainwright.judging.looks import judge_looks
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server

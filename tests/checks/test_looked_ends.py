@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.test_looked import server
-from trainwright.core import Severity
-from trainwright.core.report import Report
+from trainwright.core import Report, Severity
 from trainwright.judging.looks import judge_looks
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server

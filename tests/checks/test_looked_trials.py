@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.test_looked import BODIES, DISTURBABLE, HEAD, SOUND, run, server
-from trainwright.core import Finding, Severity
-from trainwright.core.trial import Outcome
+from trainwright.core import Finding, Outcome, Severity
 from trainwright.judging.looks import judge_looks
 from trainwright.rehearsal.process import Server
 from trainwright.stages import OverfitFacts

@@ -6,8 +6,7 @@ from textwrap import dedent
 import pytest
 
 from checks import check_script, loud, said
-from trainwright.core.report import Report
-from trainwright.core.stage import Stage
+from trainwright.core import Report, Stage
 
 pytestmark = pytest.mark.slow
 

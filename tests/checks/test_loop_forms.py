@@ -6,7 +6,7 @@ import pytest
 
 from checks import check_script, loud, said
 from loop_forms import FORMS, PRELUDE
-from trainwright.core.report import Status
+from trainwright.core import Status
 
 pytestmark = pytest.mark.slow
 

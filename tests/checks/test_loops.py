@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from checks import all_expected, check_script, expected, loud, said
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from twins import find_scripts
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_bad_input import command
 
 from checks import check_script, said
-from trainwright.core import cells
-from trainwright.core.finding import Place
+from trainwright.core import Place, cells
 from trainwright.errors import UsageError
 from trainwright.report.source import excerpt
 from trainwright.seams.scripts.notebook import text_of

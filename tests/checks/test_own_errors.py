@@ -11,8 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import trainwright
 from checks import check_script, said
-from trainwright.core import Shown
-from trainwright.core.report import Status
+from trainwright.core import Shown, Status
 from trainwright.seams.failures.blame import failure_of, is_own, of_pipeline, passed_on
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,7 @@ import pytest
 from checks import check_script, expected, said, shorten_run
 from rule_pages import as_markdown
 from trainwright import rules
-from trainwright.core.finding import Severity
-from trainwright.core.report import Report
-from trainwright.core.stage import Stage
+from trainwright.core import Report, Severity, Stage
 from trainwright.registry import load_rules
 from twins import find_scripts
 

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import trainwright
 from checks import check_script
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.core.sample import MASKED, PADDING, SPECIAL
 from trainwright.core.sheet import Sheet
 from trainwright.rehearsal.process import Rehearsal

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_script, loud, said
-from trainwright.core.report import Status
+from trainwright.core import Status
 
 pytestmark = pytest.mark.slow
 

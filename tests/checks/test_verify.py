@@ -15,11 +15,20 @@ from pathlib import Path
 import pytest
 from test_bad_input import command, training
 
-from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.fix import Fix, RemoveKeyword, RenameKeyword, SetKeyword
-from trainwright.core.report import Report, StageRun, Status
-from trainwright.core.stage import RULE_STAGES
-from trainwright.core.trial import Outcome
+from trainwright.core import (
+    RULE_STAGES,
+    Finding,
+    Fix,
+    Outcome,
+    Place,
+    RemoveKeyword,
+    RenameKeyword,
+    Report,
+    SetKeyword,
+    Severity,
+    StageRun,
+    Status,
+)
 from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import verified
 from trainwright.seams.scripts.edited_files import standing_in

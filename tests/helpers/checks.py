@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from running import run
-from trainwright.core.finding import Severity
-from trainwright.core.report import Report, from_dict
-from trainwright.core.rule import Rule
-from trainwright.core.stage import Stage
+from trainwright.core import Report, Rule, Severity, Stage
+from trainwright.core.report import from_dict
 from trainwright.registry import load_rules
 from twins import write_script
 

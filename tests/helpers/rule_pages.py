@@ -8,8 +8,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from trainwright.core.rule import Rule
-from trainwright.core.stage import Stage
+from trainwright.core import Rule, Stage
 from trainwright.registry import load_rules
 from twins import write_script
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import trainwright
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsing import Rehearsing, judge_run

@@ -15,7 +15,7 @@ import pytest
 
 import trainwright
 from trainwright import stages
-from trainwright.core.stage import Facts, Stage
+from trainwright.core import Facts, Stage
 
 ROOT = Path(trainwright.__file__).parent
 _TORCH = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import transformers
 
 import trainwright
-from trainwright.core.role import Role, role_of_split
+from trainwright.core import Role, role_of_split
 
 ROOT = Path(trainwright.__file__).parent
 

@@ -6,8 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from trainwright.core.repair import PartMissing
-from trainwright.core.tensors import Tensors
+from trainwright.core import PartMissing, Tensors
 from trainwright.tensors.keras import objects as keras_tensors
 from trainwright.tensors.torch import objects as torch_tensors
 

@@ -12,7 +12,7 @@ import trainwright
 from trainwright.adapters.keras.words import WORDS as KERAS
 from trainwright.adapters.torch.words import LIGHTNING, LOOP, WITH_ACCELERATE
 from trainwright.adapters.trainer.words import WORDS as TRAINER
-from trainwright.stages.words import Words
+from trainwright.stages import Words
 
 ROOT = Path(trainwright.__file__).parent
 FILES = sorted(p for layer in ("rules", "stages") for p in (ROOT / layer).rglob("*.py"))

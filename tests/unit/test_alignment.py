@@ -6,9 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from trainwright.probes.labels.alignment import measure_alignment
 from trainwright.rules.dataset.pairing import misaligned_labels
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.rows import Alignment
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import Alignment, DatasetFacts, SetupFacts, SplitFacts
 
 WORDS = np.asarray([f"{a}{b}" for a in "bcdfghklmnprst" for b in ("a", "e", "i", "o", "u", "an", "el", "os")])
 

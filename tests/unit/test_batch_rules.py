@@ -7,15 +7,11 @@ from trainwright.adapters.keras.input.batch import _kind
 from trainwright.adapters.keras.input.fit_data import fit_data
 from trainwright.adapters.keras.input.reading import read_set
 from trainwright.adapters.keras.words import WORDS
-from trainwright.core.finding import Failure, Place, Severity
+from trainwright.core import Failure, Place, Severity
 from trainwright.rules.batch.masked_labels import all_labels_masked
 from trainwright.rules.batch.masks import mismatched_mask
 from trainwright.rules.batch.unequal_lengths import ragged_batch
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, SetupFacts, SplitFacts, TensorFacts
 
 PLACES = {"train_dataset": Place("train.py", 3), "collator": Place("train.py", 7)}
 SETUP = SetupFacts(places=PLACES)

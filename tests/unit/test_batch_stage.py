@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trainwright.adapters.torch.batches import other_padding_labels, several_batches_facts, token_facts
 from trainwright.adapters.torch.vocabulary import kept_share
 from trainwright.probes.batches import measure_images, measure_label_count, measure_label_mask
-from trainwright.stages.batch import real_positions
+from trainwright.stages import real_positions
 
 PAD, EOS, WORDS = 0, 1, 5
 

@@ -10,12 +10,11 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset
 
-from trainwright.core.finding import Place
-from trainwright.core.fix import RenameFunction
+from trainwright.core import Place, RenameFunction
 from trainwright.fixes.rewriting import apply
 from trainwright.rules.optimizer.parameters import empty_parameter_list
 from trainwright.seams.source.special_methods import misspelled_methods
-from trainwright.stages.setup import EmptyParameters, MisspelledMethod, SetupFacts
+from trainwright.stages import EmptyParameters, MisspelledMethod, SetupFacts
 
 LINE = Place("train.py", 7)
 

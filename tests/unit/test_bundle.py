@@ -14,8 +14,7 @@ from trainwright.bundle.reproduce import is_shown_again
 from trainwright.bundle.source import needed, read_statements, smaller, text_of
 from trainwright.bundle.values import expression, first_rows, outline
 from trainwright.bundling import bundle_program
-from trainwright.core.finding import Failure, Finding, Place, Severity
-from trainwright.core.report import Report
+from trainwright.core import Failure, Finding, Place, Report, Severity
 from trainwright.errors import UsageError
 from trainwright.options import Options
 from trainwright.start.program import Program

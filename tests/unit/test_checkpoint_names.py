@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.listening.checkpoint_names import unmatched_checkpoint
 
 HERE = Place("train.py", 3)

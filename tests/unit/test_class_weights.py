@@ -2,12 +2,9 @@
 
 import pytest
 
-from trainwright.core.finding import Place, Severity
+from trainwright.core import Place, Severity
 from trainwright.rules.loss.misassigned_class_weights import misassigned_class_weights
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import DatasetFacts, LabelFacts, LossCall, LossFacts, SetupFacts, SplitFacts, TensorFacts
 
 
 def judged(weights, census, function="cross_entropy"):

@@ -2,9 +2,7 @@
 
 from compared_facts import compare_facts
 from trainwright.core import Place
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import ForwardFacts, GradientFacts, ModuleFacts, TensorFacts
 
 
 def forward(folder: str = "", **of_output) -> ForwardFacts:

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Failure, Severity
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Failure, Outcome, Severity, Trial
 from trainwright.rules.dataset.classes import imbalanced_classes, missing_classes
 from trainwright.rules.dataset.label_values import destroyed_labels, string_labels
 from trainwright.rules.dataset.lengths import empty_dataset
@@ -14,24 +13,27 @@ from trainwright.rules.dataset.rows import duplicate_examples, non_finite_data
 from trainwright.rules.dataset.sorted_rows import split_of_sorted_data
 from trainwright.rules.dataset.texts import garbled_text, untokenized_dataset
 from trainwright.rules.dataset.two_sets import train_eval_overlap
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import (
+from trainwright.stages import (
+    BatchFacts,
     ColumnFacts,
+    Copies,
     DatasetFacts,
     LabelFacts,
     LabelSource,
+    LearningFacts,
+    LearningLook,
     Lookalike,
+    LossCall,
+    LossFacts,
+    Repetition,
+    SetupFacts,
     SplitFacts,
+    TensorFacts,
     TextFacts,
     TokenizerFacts,
 )
 from trainwright.stages.describe import describe
-from trainwright.stages.learning import LearningFacts, LearningLook, MostAnswered
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.reading import Repetition
-from trainwright.stages.rows import Copies
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages.learning import MostAnswered
 
 SETUP = SetupFacts()
 _SCORES, _TARGETS = TensorFacts(shape=(8, 3), dtype="float32"), TensorFacts(shape=(8,), dtype="int64")

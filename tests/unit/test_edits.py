@@ -1,6 +1,6 @@
 """Edits change what they name and nothing else."""
 
-from trainwright.core.fix import RemoveKeyword, RenameKeyword, SetKeyword
+from trainwright.core import RemoveKeyword, RenameKeyword, SetKeyword
 from trainwright.fixes.edits import diff
 from trainwright.fixes.rewriting import apply
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.rules.evaluation.best_metric import right_direction
 from trainwright.rules.evaluation.counts import wrong_divisor
 from trainwright.rules.metrics import greater_by_name
-from trainwright.stages.evaluation import EvaluationFacts, Quotient, Watcher
+from trainwright.stages import EvaluationFacts, Quotient, Watcher
 
 HERE = Place("train.py", 1)
 SUM_BY_BATCHES = Quotient(

@@ -4,12 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from trainwright.rules.baseline.learning import few_distinct_rows
-from trainwright.stages.dataset import ColumnFacts, DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.learning import LearningFacts, LearningLook
-from trainwright.stages.rows import Alignment
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    Alignment,
+    ColumnFacts,
+    DatasetFacts,
+    LabelFacts,
+    LearningFacts,
+    LearningLook,
+    SetupFacts,
+    SplitFacts,
+)
 
 LABELS = LabelFacts(column="y", kind="class", census={0: 100, 1: 100})
 LEARNED = Alignment(rows=300, score=40.0, control_score=50.0)

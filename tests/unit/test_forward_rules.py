@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainwright.adapters.trainer.words import WORDS
-from trainwright.core.finding import Failure, Finding, Place
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Failure, Finding, Outcome, Place, Trial
 from trainwright.rules.forward.activations import (
     bounded_regression_output,
     dead_units,
@@ -27,12 +26,19 @@ from trainwright.rules.forward.initial_weights import identical_units, oversized
 from trainwright.rules.forward.layers import extreme_dropout, inactive_training_mode
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.optimizer.parameters import frozen_untrained_layers
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import (
+    BatchFacts,
+    ForwardFacts,
+    LossCall,
+    LossFacts,
+    MemoryFacts,
+    ModuleFacts,
+    Origin,
+    OverfitFacts,
+    ParameterFacts,
+    SetupFacts,
+    TensorFacts,
+)
 
 SETUP = SetupFacts(words=WORDS, places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
 BATCH = BatchFacts(rows=16)

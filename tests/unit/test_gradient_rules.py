@@ -2,15 +2,21 @@
 
 import pytest
 
-from trainwright.core.finding import Failure, Place, Severity
+from trainwright.core import Failure, Place, Severity
 from trainwright.rules.gradients.accumulation import uncleared_gradients, unscaled_accumulation, unscaled_loss
 from trainwright.rules.gradients.graph import in_place_change, no_gradient, severed_graph
 from trainwright.rules.optimizer.schedules import schedule_in_wrong_unit
 from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import (
+    CutOff,
+    ForwardFacts,
+    GradientFacts,
+    GradientOf,
+    InPlace,
+    OptimizerFacts,
+    ParameterFacts,
+    SetupFacts,
+)
 
 HERE = Place("train.py", 7)
 SETUP = SetupFacts(places={"trainer": Place("train.py", 20)}, accumulation=4)

@@ -9,8 +9,8 @@ from trainwright.core.guess import Guess
 from trainwright.probes.metrics import guessed
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
+from trainwright.stages import EvaluationFacts
 from trainwright.stages.describe import describe
-from trainwright.stages.evaluation import EvaluationFacts
 
 LABELS = np.array([0] * 30 + [1] * 10)
 

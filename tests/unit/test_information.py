@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from trainwright.probes.information import read_given, read_station, sketch, targets_for
-from trainwright.stages.learning import POWER, READABLE, UNREADABLE, Information, Station
+from trainwright.stages import Information, Station
+from trainwright.stages.learning import POWER, READABLE, UNREADABLE
 
 ROWS = 450
 

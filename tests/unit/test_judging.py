@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainwright.core.finding import Failure, Finding, Severity
-from trainwright.core.repair import Repair, Seam
-from trainwright.core.rule import Rule, RuleError, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Failure, Finding, Outcome, Repair, Rule, Seam, Severity, Trial, rule
+from trainwright.core.rule import RuleError
 from trainwright.look.judging import judge_facts
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, OverfitFacts, SetupFacts, SplitFacts
 

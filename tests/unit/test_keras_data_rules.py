@@ -9,19 +9,23 @@ from trainwright.adapters.keras.input.data_sets import steps_of_epochs
 from trainwright.adapters.keras.input.fit_data import FitData, FitPlan
 from trainwright.adapters.keras.input.reading import read_set, without_labels
 from trainwright.adapters.keras.input.sources import BatchSource
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.probes.batches import measure_images
 from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
 from trainwright.rules.batch.columns import labels_inside_inputs, missing_targets
 from trainwright.rules.dataset.lengths import exhausted_data
 from trainwright.rules.dataset.sorted_rows import sorted_without_shuffle
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
-from trainwright.stages.reading import EpochFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    EpochFacts,
+    ForwardFacts,
+    ModuleFacts,
+    SetupFacts,
+    SplitFacts,
+    TensorFacts,
+)
 
 pytestmark = pytest.mark.keras
 

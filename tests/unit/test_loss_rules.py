@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Seam
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Call, Failure, Outcome, Place, Seam, Trial
 from trainwright.rules.loss.activations import double_activation, missing_activation
 from trainwright.rules.loss.label_range import (
     binary_targets_out_of_range,
@@ -20,13 +18,21 @@ from trainwright.rules.loss.shapes_at_call import broadcast_loss, outputs_per_st
 from trainwright.rules.loss.target_form import softmax_on_multilabel, wrong_target_dtype
 from trainwright.rules.loss.tokens import labels_shifted_twice
 from trainwright.rules.loss.values import constant_loss, non_finite_loss, surprising_initial_loss, unequal_loss_terms
-from trainwright.stages.batch import BatchFacts, LabelMaskFacts
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    ForwardFacts,
+    LabelFacts,
+    LabelMaskFacts,
+    LossCall,
+    LossFacts,
+    ModuleFacts,
+    ParameterFacts,
+    SetupFacts,
+    SplitFacts,
+    TensorFacts,
+)
 from trainwright.stages.describe import describe
-from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
 
 LINE = Place("train.py", 7)
 SETUP = SetupFacts(places={"train_dataset": Place("train.py", 3), "model": Place("train.py", 2)})

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.nn.functional import cross_entropy  # a name that a patch of the module would miss
 
 from trainwright.adapters.torch.loss import loss_facts, per_row, token_offset
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.rules.repairs import swap_activation
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.watch import Observer

@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from trainwright.core.finding import Place
-from trainwright.core.role import Role
+from trainwright.core import Place, Role
 from trainwright.probes.batches import measure_label_mask
 from trainwright.rules.loss.tokens import wrong_head
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import BatchFacts, ForwardFacts, LossFacts, SetupFacts
 
 MASK = 2
 PLACE = Place("train.py", 17)

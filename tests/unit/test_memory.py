@@ -11,12 +11,11 @@ import pytest
 
 from gpu_driver import functions
 from trainwright.adapters.keras.words import WORDS
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.setup.processes import accelerator_held_by_others
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
-from trainwright.stages.forward import ForwardFacts, MemoryFacts
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import ForwardFacts, MemoryFacts, SetupFacts
 
 GIB = 2**30
 ME, PARENT, GONE = os.getpid(), os.getppid(), 2**22 + 1  # no process has a number above the system's most

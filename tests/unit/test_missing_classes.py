@@ -4,14 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Place, Severity
+from trainwright.core import Place, Severity
 from trainwright.rules.dataset.classes import missing_classes
 from trainwright.rules.loss.label_range import label_out_of_range
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossCall, LossFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import (
+    DatasetFacts,
+    ForwardFacts,
+    LabelFacts,
+    LossCall,
+    LossFacts,
+    SetupFacts,
+    SplitFacts,
+    TensorFacts,
+)
 
 
 def _set(name, census):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from trainwright.core import Failure, Place
+from trainwright.core import Failure, Place, Report
 from trainwright.core.misspelt import is_slip, mend
-from trainwright.core.report import Report
 from trainwright.fixes.rewriting import apply
 from trainwright.report.words import unexplained
 from trainwright.seams.failures.blame import told

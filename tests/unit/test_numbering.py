@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from trainwright.adapters.data.numbering import renumbered
-from trainwright.stages.dataset import Split
+from trainwright.stages import Split
 
 RNG = np.random.default_rng(0)
 NAMES = np.array(["ash", "beech", "cedar", "elm", "fir"])

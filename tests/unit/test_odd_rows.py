@@ -18,7 +18,7 @@ from trainwright.adapters.data.odd_rows import (
 )
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.probes.splits.odd_rows import OddRows
-from trainwright.stages.rows import BadRow, OddRow, OddRowFacts, Reading
+from trainwright.stages import BadRow, OddRow, OddRowFacts, Reading
 
 
 def test_the_ends_of_a_column_are_those_of_its_rows_one_by_one() -> None:

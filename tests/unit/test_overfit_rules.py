@@ -2,13 +2,11 @@
 
 import pytest
 
-from trainwright.core.finding import Finding, Place
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Finding, Outcome, Place, Trial
 from trainwright.rules.optimizer.rates import excessive_weight_decay
 from trainwright.rules.overfit.unlearnable_batch import unlearnable_batch
-from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts, measure_overfit
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import GroupFacts, OptimizerFacts, OverfitFacts, SetupFacts
+from trainwright.stages.overfit import measure_overfit
 
 SETUP = SetupFacts(places={"model": Place("train.py", 3)}, trainable_parameters=10_000)
 STUCK = tuple(1.10 + 0.01 * (i % 2) for i in range(30))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from trainwright.probes.constant import all_hits, hits_of_call, hits_of_classes
+from trainwright.stages import OverfitFacts
 from trainwright.stages.describe import describe
-from trainwright.stages.overfit import Hits, OverfitFacts, measure_overfit
+from trainwright.stages.overfit import Hits, measure_overfit
 
 FALLING = tuple(1.1 - 0.02 * i for i in range(30))
 MIXED = {0: 9, 1: 7}

@@ -2,8 +2,9 @@
 
 import pytest
 
+from trainwright.stages import SetupFacts
 from trainwright.stages.describe import describe
-from trainwright.stages.setup import SetupFacts, planned_memory
+from trainwright.stages.setup import planned_memory
 
 MB = 2**20
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.rehearsal.record import Answers, Floats, LabelKind, Output, Record, TrainedLabels
 from trainwright.rehearsal.record_parts import RawRows

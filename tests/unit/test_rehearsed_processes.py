@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from trainwright import checking, rehearsing
-from trainwright.core import Severity, Shown
-from trainwright.core.report import Report
-from trainwright.core.verdict import Verdict
+from trainwright.core import Report, Severity, Shown, Verdict
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
 from trainwright.rehearsal.record_parts import Ended

@@ -7,11 +7,22 @@ import pytest
 
 from records import empty, parameters, regressor
 from trainwright.checking import verify_fixes
-from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, Status, Verdict
-from trainwright.core.fix import Fix, RenameKeyword
-from trainwright.core.report import Report, exit_status
+from trainwright.core import (
+    Failure,
+    Finding,
+    Fix,
+    Outcome,
+    Place,
+    RenameKeyword,
+    Report,
+    Severity,
+    Shown,
+    Stage,
+    Status,
+    Verdict,
+    exit_status,
+)
 from trainwright.core.sheet import PIECES
-from trainwright.core.trial import Outcome
 from trainwright.judging.looks import UNSEEN_EVALUATION
 from trainwright.look.results import LookResult
 from trainwright.options import Options

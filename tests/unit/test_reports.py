@@ -10,16 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from trainwright.core import (
+    RULE_STAGES,
+    Failure,
+    Finding,
+    Fix,
+    LibraryWarning,
+    Outcome,
+    Place,
+    ProfilePoint,
+    Proof,
+    Repair,
+    Report,
+    Safety,
+    Seam,
+    Severity,
+    Shown,
+    Stage,
+    StageRun,
+    Status,
+    Verdict,
+)
 from trainwright.core import sheet as sheets
-from trainwright.core.finding import Failure, Finding, LibraryWarning, Place, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair, Seam
-from trainwright.core.report import ProfilePoint, Report, StageRun, Status, from_dict, to_dict
+from trainwright.core.report import from_dict, to_dict
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample, SamplePart, Span
 from trainwright.core.sheet import CLASSES, DRAWN, INPUTS, OWN, PIECES, SCORES, WEIGHTS, Curve, Row, Sheet
-from trainwright.core.stage import RULE_STAGES, Stage
-from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome
-from trainwright.core.verdict import Shown, Verdict
+from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS
 from trainwright.report import html, terminal, words
 from trainwright.report import json as as_json
 

@@ -5,7 +5,7 @@ from torch.utils.data import DataLoader, Sampler, TensorDataset, WeightedRandomS
 
 from trainwright.adapters.torch.sampler import sampler_weights
 from trainwright.probes.splits.census import measure_split
-from trainwright.stages.dataset import Split
+from trainwright.stages import Split
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 2])
 DATA = TensorDataset(torch.randn(6, 3), LABELS)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from trainwright.core import Finding, NamedRows
-from trainwright.core.report import Report, from_dict, to_dict
+from trainwright.core import Finding, NamedRows, Report
+from trainwright.core.report import from_dict, to_dict
 from trainwright.core.sample import MASKED, NOT_FINITE, PADDING, SPECIAL, TORN, WORST, Sample, SamplePart, Span
 from trainwright.core.sheet import Sheet
 from trainwright.errors import UsageError

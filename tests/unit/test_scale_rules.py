@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.core.finding import Place
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Outcome, Place, Trial
 from trainwright.rules.dataset.scales import inputs_scaled_twice, unscaled_inputs, unscaled_targets
 from trainwright.rules.dataset.sorted_rows import sorted_without_shuffle
 from trainwright.rules.optimizer.rates import (
@@ -15,14 +14,20 @@ from trainwright.rules.optimizer.rates import (
     set_rate,
 )
 from trainwright.seams.listening.seen import BuiltObjects, Construction
-from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
-from trainwright.stages.loss import LossFacts
-from trainwright.stages.optimizer import OptimizerFacts
-from trainwright.stages.overfit import OverfitFacts
-from trainwright.stages.setup import SetupFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    ForwardFacts,
+    LabelFacts,
+    LossFacts,
+    ModuleFacts,
+    OptimizerFacts,
+    OverfitFacts,
+    ParameterFacts,
+    SetupFacts,
+    SplitFacts,
+    TensorFacts,
+)
 
 SETUP = SetupFacts(places={"learning_rate": Place("train.py", 5), "train_dataset": Place("train.py", 3)})
 BETTER = Outcome(changed="", before=(2.0, 2.1, 2.2), after=(1.0, 1.1, 1.0), start=(2.0, 2.0, 2.0), steps=12)

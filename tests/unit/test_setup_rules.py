@@ -2,11 +2,10 @@
 
 import pytest
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.fix import RenameKeyword
+from trainwright.core import Failure, Place, RenameKeyword
 from trainwright.frameworks.removed_names import replacement
 from trainwright.rules.setup.names import renamed_argument
-from trainwright.stages.setup import RefusedCall, SetupFacts
+from trainwright.stages import RefusedCall, SetupFacts
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 
-from trainwright.core.finding import Failure, Place
-from trainwright.core.report import Report, from_dict, to_dict
+from trainwright.core import Failure, Place, Report
+from trainwright.core.report import from_dict, to_dict
 from trainwright.core.sheet import CLASSES, WEIGHTS, Curve, Row, Sheet
 from trainwright.rehearsal.record import (
     TOKEN_GROUPS,

@@ -11,8 +11,7 @@ from trainwright.adapters.data.reading import read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.probes.splits.census import measure_split
 from trainwright.rules.dataset.rows import duplicate_examples
-from trainwright.stages.dataset import AlignedSource, DatasetFacts, Split
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import AlignedSource, DatasetFacts, SetupFacts, Split
 
 X = np.random.default_rng(0).normal(size=(600, 6))
 Y = (X[:, 0] + X[:, 1] > 0.6).astype(int)

@@ -8,14 +8,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from trainwright.adapters.torch.loss import loss_facts
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from trainwright.rules.loss.values import unequal_loss_terms
 from trainwright.seams.failures.blame import own_errors
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.watch import Observer
-from trainwright.stages import LossFacts
+from trainwright.stages import LossFacts, SetupFacts
 from trainwright.stages.describe import describe
-from trainwright.stages.setup import SetupFacts
 
 
 def _line(text: str) -> int:

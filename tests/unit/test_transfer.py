@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_friedman1
 
-from trainwright.core.finding import Severity
+from trainwright.core import Severity
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.transfer import transfer_of
 from trainwright.rules.dataset.pairing import misaligned_labels
-from trainwright.stages.dataset import DatasetFacts, LabelFacts, Split, SplitFacts
-from trainwright.stages.rows import Transfer
-from trainwright.stages.setup import SetupFacts
+from trainwright.stages import DatasetFacts, LabelFacts, SetupFacts, Split, SplitFacts, Transfer
 
 
 def _digits():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainwright.adapters.base import ShortRun
-from trainwright.core.repair import Repair, Seam
-from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
+from trainwright.core import Outcome, Repair, Seam, Trial
+from trainwright.core.trial import LOSS, WRONG_SHARE_A_CLASS, clearly_lower
 from trainwright.look.trials import Trials
 
 NAN = float("nan")

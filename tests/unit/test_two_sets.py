@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import _copies as _copies_of
 from trainwright.probes.splits.two_sets import between, contradictions, values_of
-from trainwright.stages.dataset import Scaling, Split
-from trainwright.stages.rows import Copies
+from trainwright.stages import Copies, Scaling, Split
 
 RNG = np.random.default_rng
 

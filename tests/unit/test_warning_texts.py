@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, IterableDataset, random_split
 from transformers import AutoModelForCausalLM, BertConfig, PreTrainedTokenizerFast
 
-from trainwright.core.finding import LibraryWarning
+from trainwright.core import LibraryWarning
 from trainwright.frameworks.warning_texts import HARMLESS, KNOWN
 from trainwright.judging.library_warnings import judged
 from trainwright.registry import load_rules

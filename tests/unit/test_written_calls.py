@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from trainwright.adapters.script_end.refused_calls import refused_anywhere
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.seams.source.written import call_end, call_node, failed_lines, keyword_places
 
 SAME_LINE = "one, two = told(a=1), told(a=2); three = [told(a=n) for n in (3,)]"

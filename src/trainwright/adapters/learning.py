@@ -20,13 +20,8 @@ from trainwright.probes.information import (
     read_station,
     targets_for,
 )
-from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, Station
-from trainwright.stages.learning import (
-    FEWEST_HELD_ROWS,
-    LearningFacts,
-    LearningLook,
-    MostAnswered,
-)
+from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, LearningFacts, LearningLook, Station
+from trainwright.stages.learning import FEWEST_HELD_ROWS, MostAnswered
 from trainwright.timing import now
 
 # At most so many batches are read, and so many rows that are held out.

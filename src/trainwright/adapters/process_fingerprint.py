@@ -17,7 +17,7 @@ from trainwright.seams.listening.seen import BuiltObjects, quiet
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
 from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
-from trainwright.stages.setup import RankFacts
+from trainwright.stages import RankFacts
 from trainwright.tensors.items import length, reader_of
 
 # Number of training rows to hash, spread over the set, to detect a different set or order.

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from trainwright.adapters.base import EvaluatedBatch, ShortRun, StepTaker, Train
-from trainwright.core import Repair
-from trainwright.core.trial import LOSS, Outcome, Trial
+from trainwright.core import Outcome, Repair, Trial
+from trainwright.core.trial import LOSS
 from trainwright.probes.constant import JudgedLoss, all_hits, constant_and_floor, hits_of_classes
 from trainwright.stages import OverfitFacts
 from trainwright.stages.learning import NO_LOSS

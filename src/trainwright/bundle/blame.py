@@ -6,7 +6,7 @@ import importlib.metadata
 import re
 from dataclasses import dataclass
 
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.frameworks.messages import best
 
 # Where users of a framework help each other: the package nearest to the user's code comes first.

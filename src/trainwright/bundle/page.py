@@ -13,8 +13,7 @@ from typing import Any
 from trainwright import __version__
 from trainwright.bundle.blame import Blame
 from trainwright.bundle.redact import without_quoted
-from trainwright.core import Finding
-from trainwright.core.report import Report
+from trainwright.core import Finding, Report
 
 MARK = "<!-- made by trainwright bundle -->"
 """The first line of the page; a folder whose page begins so is a bundle."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from trainwright.bundle.source import Statement, needed, smaller, text_of
 from trainwright.bundle.values import DRAW, IMPORTS, Values, call_to_tell
-from trainwright.core import Stage
-from trainwright.core.report import Report
+from trainwright.core import Report, Stage
 
 # A script for others to read.
 MOST_LINES = 60

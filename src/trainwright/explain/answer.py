@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from trainwright.core.rule import Rule
+from trainwright.core import Rule
 from trainwright.explain.complaints import complaint_of
 from trainwright.explain.pasted import Frame, Raised, raised, users_frame
 from trainwright.explain.shown import page, table, titles

@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core.rule import Rule
+from trainwright.core import Rule
 from trainwright.registry import load_rules
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from trainwright.core.fix import Edit, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, SetKeyword
+from trainwright.core import Edit, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, SetKeyword
 from trainwright.seams.source.renaming import renamed
 
 _OfCall = RemoveKeyword | RenameKeyword | SetKeyword

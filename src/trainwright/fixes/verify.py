@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core import Finding, Severity, Stage
-from trainwright.core.report import Report
-from trainwright.core.rule import Rule
+from trainwright.core import Finding, Report, Rule, Severity, Stage
 from trainwright.fixes.edits import edited, edits_of, fitting
 from trainwright.registry import load_rules
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainwright.core import Failure, Finding, Fix, Proof, Severity, Stage
+from trainwright.core import Failure, Finding, Fix, Outcome, Proof, Severity, Stage
 from trainwright.core.misspelt import MEND
-from trainwright.core.trial import Outcome
 from trainwright.frameworks.messages import best
 
 # Outcomes of the rehearsal, and the findings that can explain each. By themselves these are notes: something unusual, with
@@ -19,7 +18,7 @@ EXPLAINED_BY = {
 }
 
 
-def with_causes_first(findings: Sequence[Finding], *, is_of_copy: bool = False) -> tuple[Finding, ...]:
+def with_outcome_explained(findings: Sequence[Finding], *, is_of_copy: bool = False) -> tuple[Finding, ...]:
     """The findings, of which notes that explain the outcome are warnings, and the outcome points to them.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from trainwright.core import Finding, LibraryWarning, Report
 from trainwright.core.quotations import flat, quoted_in
 from trainwright.frameworks.warning_texts import HARMLESS, HARMLESS_CATEGORIES, KNOWN
-from trainwright.stages.warnings import WarningFacts
+from trainwright.stages import WarningFacts
 
 
 def judged(heard: Iterable[LibraryWarning]) -> WarningFacts:

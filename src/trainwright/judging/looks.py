@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from trainwright.core import RULE_STAGES, Facts, Finding, Severity, Stage, StageRun, Status
-from trainwright.core.report import WARNED, ProfilePoint, Report
+from trainwright.core import RULE_STAGES, Facts, Finding, ProfilePoint, Report, Severity, Stage, StageRun, Status
+from trainwright.core.report import WARNED
 from trainwright.look.judging import judge_facts
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record

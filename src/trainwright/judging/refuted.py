@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from trainwright.core import Finding, Severity, Shown, Stage, Verdict
-from trainwright.core.rule import Fate
-from trainwright.core.trial import LOSS, Outcome
+from trainwright.core import Fate, Finding, Outcome, Severity, Shown, Stage, Verdict
+from trainwright.core.trial import LOSS
 from trainwright.registry import load_rules
 from trainwright.rehearsal.record import Record
 

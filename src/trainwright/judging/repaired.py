@@ -96,7 +96,7 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResul
             if stopped is not None and not is_same
             else ""
         )
-    was, now = _judge(before), _judge(after)
+    was, now = _judge_alone(before), _judge_alone(after)
     if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
         return f"a further run learns: {now.why}"
     if stopped is not None:
@@ -104,5 +104,5 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResul
     return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
 
 
-def _judge(record: Record) -> Verdict:
+def _judge_alone(record: Record) -> Verdict:
     return verdict_of(record, review(record).findings)

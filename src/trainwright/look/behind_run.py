@@ -9,7 +9,7 @@ from typing import Any
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.torch.crossed_rows import crossed_targets
-from trainwright.core.repair import Repair
+from trainwright.core import Repair
 from trainwright.look.facts import change
 from trainwright.look.judging import judge_facts
 from trainwright.look.replay import OFFERED, Replay

@@ -16,7 +16,7 @@ from trainwright.seams.loops.found_loops import called_name, has_attributes, loo
 from trainwright.seams.source.places import is_ours, is_users, show
 from trainwright.seams.source.written import code_node
 from trainwright.seams.torch.marks import ModelCall
-from trainwright.stages.evaluation import Comparison, Counter, Quotient
+from trainwright.stages import Comparison, Counter, Quotient
 
 Statement = ast.Assign | ast.AugAssign
 

@@ -12,8 +12,16 @@ from trainwright.seams.failures.blame import frames_of, is_own, told
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, GradientFacts, LossFacts, SetupFacts, SplitFacts
-from trainwright.stages.gradients import KeptTensor
+from trainwright.stages import (
+    BatchFacts,
+    DatasetFacts,
+    ForwardFacts,
+    GradientFacts,
+    KeptTensor,
+    LossFacts,
+    SetupFacts,
+    SplitFacts,
+)
 
 if TYPE_CHECKING:
     from trainwright.adapters.torch.failed_call import CallOutside

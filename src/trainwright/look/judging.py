@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from trainwright.core import Facts, Finding, Proof, Rule, Severity, Stage
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Facts, Finding, Outcome, Proof, Rule, Severity, Stage, Trial
 from trainwright.registry import load_rules
 from trainwright.stages import LearningFacts, SetupFacts
 

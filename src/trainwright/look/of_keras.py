@@ -24,8 +24,7 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
-from trainwright.core import Facts, Finding
-from trainwright.core.repair import Repair
+from trainwright.core import Facts, Finding, Repair
 from trainwright.look.judging import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.core.repair import Call, PartMissing, Repair, Seam
+from trainwright.core import Call, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended, was_made
 from trainwright.seams.listening.seen import quiet, seen

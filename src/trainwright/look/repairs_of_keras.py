@@ -8,7 +8,7 @@ from typing import Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.training import FitTraining, same_items
-from trainwright.core.repair import Call, PartMissing, Repair, Seam
+from trainwright.core import Call, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import quiet

@@ -21,7 +21,7 @@ from trainwright.adapters.base import ActiveRepairs, EvaluatedBatch
 from trainwright.adapters.torch.called_model import label_name, rows_of
 from trainwright.adapters.torch.constant import JudgedLosses, answers_to
 from trainwright.adapters.torch.optimizer import peak_rates
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
 from trainwright.look.observers import Leaving, RunObserver, original
 from trainwright.look.tape import Tape

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trainwright.core import Facts, Repair, Rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Facts, Outcome, Repair, Rule, Trial
 from trainwright.look.judging import ask_rule
 from trainwright.registry import load_rules
 

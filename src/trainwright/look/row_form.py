@@ -11,8 +11,7 @@ import torch
 
 from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages.dataset import Split
-from trainwright.stages.rows import Mispaired
+from trainwright.stages import Mispaired, Split
 from trainwright.tensors.torch import objects as tensors
 
 # Values that stand for classes are seen this often on average; ids and measurements are not.

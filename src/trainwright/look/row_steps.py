@@ -11,7 +11,7 @@ import torch
 from trainwright.adapters.data.odd_rows import Items, RowStep, Step
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.called_model import rows_of
-from trainwright.core.repair import Repair, Seam
+from trainwright.core import Repair, Seam
 from trainwright.look.replay import Replay
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, passed_on

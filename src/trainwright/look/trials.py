@@ -8,9 +8,7 @@ from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ShortRun, Train
-from trainwright.core import Rule
-from trainwright.core.repair import Repair
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core import Outcome, Repair, Rule, Trial
 from trainwright.stages import OverfitFacts
 
 # All trials of a script together take no longer, in seconds of the processor; nor longer than its run and the first of these.

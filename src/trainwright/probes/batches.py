@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.stages.batch import EqualInputs, ImageFacts, LabelCount, LabelMaskFacts, real_positions
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL, EqualInputs, ImageFacts, LabelMaskFacts, real_positions
+from trainwright.stages.batch import LabelCount
 
 # Smaller planes are not images.
 _SMALLEST_PLANE = 8

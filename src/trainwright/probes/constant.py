@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.losses import is_one_hot
-from trainwright.stages.dataset import IGNORED_LABEL
-from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
+from trainwright.stages import CLASS_LOSSES, DISTANCES, IGNORED_LABEL
 from trainwright.stages.overfit import Hits
 
 # If the script's loss differs by more than this from its one loss call, it has further terms.

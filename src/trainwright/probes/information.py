@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes.labels.alignment import control
 from trainwright.probes.labels.inputs import Inputs, kernels, read_as_tokens, read_inputs
 from trainwright.probes.ridge import accuracies, best_of, class_columns, distances, products
-from trainwright.stages.learning import Information, Station
+from trainwright.stages import Information, Station
 
 # One inverse of this size takes some 10 ms.
 MOST_ROWS = 512

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.stages.loss import CLASS_LOSSES, LossCall
+from trainwright.stages import CLASS_LOSSES, LossCall
 
 # Distinct values are searched among this many targets.
 _SEARCHED = 100_000

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.guess import Guess
-from trainwright.stages.dataset import IGNORED_LABEL
-from trainwright.stages.evaluation import SubstitutePredictions
+from trainwright.stages import IGNORED_LABEL, SubstitutePredictions
 from trainwright.timing import now
 
 # A score that is unambiguous relative to zero or, after a sigmoid or softmax, to one half.

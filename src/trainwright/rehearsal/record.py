@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.core import Facts, LibraryWarning, Place, Stage
+from trainwright.core import Facts, LibraryWarning, Place, Redirected, Stage
 from trainwright.core.guess import Guess
-from trainwright.core.report import Redirected
 from trainwright.core.sample import SamplePart, Span
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.look.results import LookResult

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trainwright.core.sample import NOT_FINITE, OF_CLASS, TORN, WORST
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, PairSource, Sampled
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL
 
 # How many rows are kept for each reason.
 CHOSEN = {"at random": 2, "longest": 1, "shortest": 1, WORST: 3, TORN: 2}

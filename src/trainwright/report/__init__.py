@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trainwright.core.report import Report, shown_as
+from trainwright.core import Report
+from trainwright.core.report import shown_as
 
 
 def _as_html(report: Report) -> str:

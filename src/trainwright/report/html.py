@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment
 from markupsafe import Markup
 
-from trainwright.core.report import Report
+from trainwright.core import Report
 from trainwright.core.sheet import Sheet
 from trainwright.report import curves, words
 from trainwright.report import samples as sample_words

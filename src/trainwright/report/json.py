@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from trainwright.core.report import Report, to_dict
+from trainwright.core import Report
+from trainwright.core.report import to_dict
 
 
 def render(report: Report) -> str:

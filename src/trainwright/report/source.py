@@ -6,8 +6,7 @@ import linecache
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainwright.core import cells
-from trainwright.core.finding import Place
+from trainwright.core import Place, cells
 
 AROUND = 1
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from trainwright.core import Finding, Severity, Stage
-from trainwright.core.rule import Rule
+from trainwright.core import Finding, Rule, Severity, Stage
 from trainwright.registry import load_rules
 from trainwright.rehearsal.record import Record
 

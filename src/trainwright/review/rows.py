@@ -249,7 +249,7 @@ def updates_of(record: Record) -> int:
     return record.updates or len(record.losses)
 
 
-def seen(record: Record, training: Training | None = None) -> str:
+def tell_updates(record: Record, training: Training | None = None) -> str:
     """How much was trained, in words: "300 of 5,000 planned updates"."""
     if training is None and len(record.trainings) == 1:
         training = record.trainings[0]

@@ -24,7 +24,7 @@ from trainwright.review.rows import (
     evaluated_rows,
     had_its_chance,
     held_out_rows,
-    seen,
+    tell_updates,
     trained_rows,
 )
 from trainwright.review.trials import whole_trials, without_cut_trials
@@ -101,7 +101,7 @@ def _by_heart(record: Record, one: OneBatch) -> str:
     told = f"{known.told}" if known is not None and known.scores else "no answers for it were seen"
     if last is not None and last.guesses is not None:
         told = f"{int((last.guesses == last.labels).sum())} of {len(last.labels)} were right in the end"
-    return f"{seen(record)} on one batch of {one.rows} rows, on purpose as it seems: {told}; other rows were not trained on"
+    return f"{tell_updates(record)} on one batch of {one.rows} rows, on purpose as it seems: {told}; other rows were not trained on"
 
 
 def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:
@@ -128,7 +128,7 @@ def _when(updates: int) -> str:
 
 
 def _judged(record: Record, training: Training | None) -> Verdict:
-    held, after = held_out_rows(record, training), f"after {seen(record, training)}"
+    held, after = held_out_rows(record, training), f"after {tell_updates(record, training)}"
     still = still_trainings(record)
     if training in still if training is not None else record.trainings and len(still) == len(record.trainings):
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} its weights are what they were before it")
@@ -150,7 +150,7 @@ def _judged(record: Record, training: Training | None) -> Verdict:
         only = _only_training(record, own) if training is None else None
         if only is None:
             return Verdict(shown=Shown.LEARNS, why=f"{after} {told}")
-        of = f"training {only.number} of {len(record.trainings)}, after {seen(record, only)}"
+        of = f"training {only.number} of {len(record.trainings)}, after {tell_updates(record, only)}"
         return Verdict(shown=Shown.LEARNS, why=f"{of} {told}; no other training has such a number")
     if flat is not None:
         return Verdict(

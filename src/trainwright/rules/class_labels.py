@@ -10,6 +10,7 @@ from math import prod
 from trainwright.core import Finding, Fix, Proof, Repair, Role
 from trainwright.rules.repairs import at_loss
 from trainwright.stages import (
+    CLASS_LOSSES,
     IGNORED_LABEL,
     DatasetFacts,
     ForwardFacts,
@@ -19,7 +20,7 @@ from trainwright.stages import (
     SetupFacts,
     SplitFacts,
 )
-from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
+from trainwright.stages.loss import BINARY_LOSSES
 
 # Noise on labels of 0 and 1 is a known technique (for discriminators, for example).
 NOISE = 0.25

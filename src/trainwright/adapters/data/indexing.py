@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes.splits.census import digest
 from trainwright.seams.source.places import is_users, show
 from trainwright.stages import Repetition, Split, SplitFacts

@@ -13,8 +13,8 @@ from trainwright.adapters.data.reading import Named, objects_in_scope
 from trainwright.frameworks.label_names import is_like_label
 from trainwright.probes.labels.alignment import FEWEST_ROWS, measure_alignment
 from trainwright.probes.labels.copies import label_copy
-from trainwright.stages import Alignment, LabelCopy
-from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
+from trainwright.stages import Alignment, LabelCopy, LabelSource, Split, SplitFacts
+from trainwright.stages.dataset import FEW_VALUES
 from trainwright.tensors.items import length
 
 

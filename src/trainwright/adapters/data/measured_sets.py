@@ -19,7 +19,7 @@ from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.probes.splits.transfer import transfer_of
 from trainwright.probes.splits.two_sets import between
-from trainwright.stages.dataset import DatasetFacts, Lookalike, Split, SplitFacts
+from trainwright.stages import DatasetFacts, Lookalike, Split, SplitFacts
 from trainwright.tensors.items import length
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
-from trainwright.stages import UNTRIED, Extremes, SplitFacts
-from trainwright.stages.rows import BadRow, OddRow, Reading
+from trainwright.stages import UNTRIED, BadRow, Extremes, OddRow, Reading, SplitFacts
 from trainwright.tensors.items import length, reader_of
 from trainwright.timing import now
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.values import evenly, plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
-from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+from trainwright.stages import CENSUS_LABELS, SAMPLED_ITEMS, Split
 from trainwright.tensors.items import length, reader_of
 from trainwright.timing import now
 

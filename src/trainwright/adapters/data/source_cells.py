@@ -22,7 +22,7 @@ from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import syntax_tree
-from trainwright.stages.rows import OddRow, OddRowFacts, SourceCell
+from trainwright.stages import OddRow, OddRowFacts, SourceCell
 from trainwright.tensors.items import length, reader_of
 
 # Rows of a set that must have a value of the table's row with the same number.

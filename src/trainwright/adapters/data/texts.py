@@ -14,8 +14,7 @@ from trainwright.core import Place
 from trainwright.probes.splits.values import evenly, plain_values
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.source.written import key_places
-from trainwright.stages.dataset import Split, TextFacts, TokenizerFacts
-from trainwright.stages.rows import CutTexts
+from trainwright.stages import CutTexts, Split, TextFacts, TokenizerFacts
 from trainwright.tensors.items import length
 from trainwright.timing import now
 

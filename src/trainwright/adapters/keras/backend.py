@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from trainwright.core.repair import Repair, Seam
+from trainwright.core import Repair, Seam
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 from trainwright.timing import now

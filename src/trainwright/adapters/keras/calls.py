@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.stage import Stage
+from trainwright.core import Stage
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users

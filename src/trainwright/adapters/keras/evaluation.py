@@ -18,16 +18,14 @@ from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.core import Failure
-from trainwright.core.finding import Place
+from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.losses import is_one_hot
 from trainwright.probes.metrics import guessed, others
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, show
-from trainwright.stages import EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts
-from trainwright.stages.evaluation import Counter, Watcher
+from trainwright.stages import Counter, EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts, Watcher
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

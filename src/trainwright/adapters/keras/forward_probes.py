@@ -30,7 +30,7 @@ from trainwright.probes.information import Result
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.seams.keras.layers import first_difference, traced
-from trainwright.stages.forward import Origin
+from trainwright.stages import Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

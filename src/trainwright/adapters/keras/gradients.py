@@ -13,13 +13,12 @@ import numpy as np
 from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
-from trainwright.core.stage import Stage
+from trainwright.core import Stage
 from trainwright.probes.gradients import dot, share_added, total_norm
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import attribute_place
-from trainwright.stages import PlainList, RebuiltLayer
-from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
+from trainwright.stages import CutOff, GradientFacts, GradientOf, PlainList, RebuiltLayer
 from trainwright.tensors.keras import objects as tensors
 
 # Loss scales at which float16 can hold the gradients: at the usual 32,768, those of a large loss are infinite.

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import leaves
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.loops.found_loops import own_nodes, reached, resolve
 from trainwright.seams.source.places import callers, show
 from trainwright.seams.source.written import code_node
-from trainwright.stages.evaluation import Reshuffled
+from trainwright.stages import Reshuffled
 
 # How many batches of each of two passes are compared.
 MOST_BATCHES = 4

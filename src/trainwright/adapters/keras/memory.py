@@ -16,7 +16,7 @@ from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.seams.devices.memory_owners import accelerators, is_out_of_memory
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.stages.forward import MemoryFacts
+from trainwright.stages import MemoryFacts
 from trainwright.tensors.keras import objects as tensors
 
 

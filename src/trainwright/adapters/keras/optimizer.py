@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.schedule import DryRun, is_schedule, rate_of
-from trainwright.core.finding import Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.short_runs import WARMED_UP, rate_share, warmup_updates
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.probes.metrics import undone
 from trainwright.seams.failures.blame import failure_of
 from trainwright.tensors.keras import objects as tensors

@@ -16,7 +16,7 @@ from trainwright.adapters.keras.optimizer import accumulated_batches, compile_pl
 from trainwright.adapters.keras.schedule import setting_callback
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.words import WORDS
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_users, place_of, show
@@ -31,7 +31,8 @@ from trainwright.seams.source.written import (
     names_of,
     syntax_tree,
 )
-from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts, planned_memory
+from trainwright.stages import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.stages.setup import planned_memory
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

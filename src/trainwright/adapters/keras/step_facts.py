@@ -27,9 +27,16 @@ from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.keras.loss import kind_of, losses_of_rows
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.written import configured_labels
-from trainwright.stages import ForwardFacts, GradientFacts, LossFacts, MemoryFacts, ParameterFacts
+from trainwright.stages import (
+    CrossedTargets,
+    ForwardFacts,
+    GradientFacts,
+    LossFacts,
+    MemoryFacts,
+    PairedLoss,
+    ParameterFacts,
+)
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT
-from trainwright.stages.loss import CrossedTargets, PairedLoss
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainwright.stages.words import Words
+from trainwright.stages import Words
 
 WORDS = Words(
     trainer="fit",

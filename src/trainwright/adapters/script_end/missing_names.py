@@ -11,11 +11,11 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import imported_name_place
-from trainwright.stages.setup import MissingName
+from trainwright.stages import MissingName
 
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")

@@ -20,7 +20,7 @@ from trainwright.seams.requirements import versions
 from trainwright.seams.source.places import show
 from trainwright.seams.source.special_methods import misspelled_methods, user_scopes
 from trainwright.seams.source.written import assignment_place, failed_lines, look_up
-from trainwright.stages.setup import EmptySet, SetupFacts, TextLabels
+from trainwright.stages import EmptySet, SetupFacts, TextLabels
 
 # More rows of a column of texts are not read.
 _MOST_TEXTS = 100_000

@@ -10,13 +10,13 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.script_end.missing_names import distribution
-from trainwright.core.finding import Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.frameworks.packages import CONFIGURATION
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.refusals import unknown_argument
 from trainwright.seams.source.places import place_of, show
 from trainwright.seams.source.written import call_end, failed_lines, keyword_places, last_name, look_up
-from trainwright.stages.setup import RefusedCall
+from trainwright.stages import RefusedCall
 
 
 def refused_call(

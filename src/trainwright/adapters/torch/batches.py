@@ -12,8 +12,7 @@ import wrapt
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.probes.batches import equal_inputs, measure_images, measure_label_count, measure_label_mask
 from trainwright.seams.failures.blame import passed_on
-from trainwright.stages.batch import EqualInputs, ImageFacts, LabelMaskFacts, real_positions
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL, EqualInputs, ImageFacts, LabelMaskFacts, real_positions
 from trainwright.tensors.torch.objects import to_numpy
 
 POOLED = 8

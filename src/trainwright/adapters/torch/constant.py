@@ -10,8 +10,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
-from trainwright.stages import IGNORED_LABEL
-from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
+from trainwright.stages import CLASS_LOSSES, ELEMENTWISE, IGNORED_LABEL
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction, Loading
 from trainwright.seams.source.places import callers, is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree

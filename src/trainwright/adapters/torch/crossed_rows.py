@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import torch
 
 from trainwright.adapters.base import ActiveRepairs
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.probes.losses import crosses_rows
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.torch.all_pairs import Pairing
-from trainwright.stages.loss import CrossedTargets
+from trainwright.stages import CrossedTargets
 
 
 class _Stepping(Protocol):

@@ -13,7 +13,7 @@ from torch import nn
 from trainwright.seams.torch.gates import GateLog
 from trainwright.seams.torch.graph import GraphWatch, kept_tensors, plain_lists
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages.gradients import CutOff, GradientFacts
+from trainwright.stages import CutOff, GradientFacts
 from trainwright.tensors.torch import objects as tensors
 
 Gradient = dict[str, np.ndarray]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places

@@ -12,7 +12,7 @@ from torch import nn
 from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.seams.devices.memory_owners import is_out_of_memory
-from trainwright.stages.forward import MemoryFacts
+from trainwright.stages import MemoryFacts
 from trainwright.stages.setup import PlannedMemory, planned_memory
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from trainwright.adapters.torch.memory import size_of
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.written import call_node, key_places, keyword_places
-from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
+from trainwright.stages import GroupFacts, OptimizerFacts
 
 _GROWTH_STEPS = 3
 

@@ -8,7 +8,7 @@ import numpy as np
 from torch.utils.data import IterableDataset, WeightedRandomSampler
 
 from trainwright.probes.splits.two_sets import values_of
-from trainwright.stages.dataset import MOST_CLASSES, Split, SplitFacts
+from trainwright.stages import MOST_CLASSES, Split, SplitFacts
 
 
 def sampler_of(loader: Any) -> Any:

@@ -17,8 +17,7 @@ from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.source.written import configured_labels
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.stages import GradientFacts, GradientOf
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages import ForwardFacts, GradientFacts, GradientOf, ParameterFacts
 from trainwright.tensors.torch import objects as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm

@@ -12,8 +12,7 @@ from trainwright.adapters.torch.called_model import CalledModel
 from trainwright.probes.batches import asks_for_next_token
 from trainwright.probes.forward import LEAKS_BEYOND, changed_by_later_tokens, difference, later_half_changed
 from trainwright.seams.torch.trace import first_difference
-from trainwright.stages.batch import real_positions
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL, real_positions
 from trainwright.tensors.torch import objects as tensors
 
 _TOKEN_KEYS = ("input_ids", "0")

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.stages.batch import VocabularyFacts
+from trainwright.stages import VocabularyFacts
 
 SAMPLED_ROWS = 64
 LONGEST_ROW = 256

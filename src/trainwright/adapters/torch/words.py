@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainwright.stages.words import Words
+from trainwright.stages import Words
 
 TORCH = Words(
     layer_list="nn.ModuleList",

@@ -21,9 +21,7 @@ from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show, user_place
 from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.marks import tensors_in
-from trainwright.stages import EvaluationFacts, SubstitutePredictions, TensorFacts
-from trainwright.stages.dataset import IGNORED_LABEL
-from trainwright.stages.evaluation import ActiveNoise
+from trainwright.stages import IGNORED_LABEL, ActiveNoise, EvaluationFacts, SubstitutePredictions, TensorFacts
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
 

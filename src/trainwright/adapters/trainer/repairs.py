@@ -9,7 +9,7 @@ from typing import Any
 import transformers
 
 from trainwright.adapters.trainer import setup
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
 from trainwright.tensors.torch import objects as tensors
 

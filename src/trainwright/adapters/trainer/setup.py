@@ -16,7 +16,7 @@ from trainwright.adapters.torch.idle_settings import idle_settings
 from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.trainer.words import WORDS
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, place_of, show
@@ -29,7 +29,7 @@ from trainwright.seams.source.written import (
     keyword_places,
     names_of,
 )
-from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.stages import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
 # The report's names for the parts of a Trainer, by argument name.
 _ROLES = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from trainwright.probes.labels.inputs import Inputs, kernels, read_as_tokens, read_inputs
 from trainwright.probes.ridge import accuracies, best_of, class_columns, products, score_of, unit
-from trainwright.stages.rows import Alignment
+from trainwright.stages import Alignment
 
 # Rows of the first attempt, and of the second one if the first finds nothing: about 0.5 s and 2 s on one core.
 FIRST_ROWS = 1_200

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.labels.alignment import FEWEST_ROWS, PLAINLY_LEARNT, measure_alignment
-from trainwright.stages.dataset import LabelCopy
+from trainwright.stages import LabelCopy
 
 # Longer rows are images or texts, where a position has no meaning by itself.
 MOST_FEATURES = 4_096

@@ -13,8 +13,8 @@ import numpy as np
 from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.odd_rows import OddRows, extreme_rows, stacked
 from trainwright.probes.splits.values import evenly, is_text, lengths_of, plain_number, plain_values
-from trainwright.stages import Extremes, OddRow
-from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
+from trainwright.stages import CENSUS_LABELS, SAMPLED_ITEMS, ColumnFacts, Extremes, OddRow, Split, SplitFacts
+from trainwright.stages.dataset import FEW_VALUES
 from trainwright.timing import now
 
 # At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.

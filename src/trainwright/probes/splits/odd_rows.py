@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.splits.values import plain_number, plain_values
-from trainwright.stages.rows import Extremes, OddRow
+from trainwright.stages import Extremes, OddRow
 
 # Rows named per column and kind of oddity.
 NAMED = 2

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trainwright.probes.ridge import kernel_of, ridge, standardised
-from trainwright.stages.dataset import Scaling
+from trainwright.stages import Scaling
 
 # One set's deviation is this many times the other's, or the means are this many training deviations apart.
 FAR = 10.0

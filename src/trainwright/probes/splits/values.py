@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trainwright.stages.dataset import CENSUS_LABELS, Split
+from trainwright.stages import CENSUS_LABELS, Split
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
 from trainwright.rehearsal.watch.keras_rows import spread
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL
 
 _CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
 _BINARY = ("binary_crossentropy", "binary_focal_crossentropy")

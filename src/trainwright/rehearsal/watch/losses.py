@@ -17,7 +17,7 @@ from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS
 
 # The place of `_frames_up` among the arguments of `torch.jit.script`.

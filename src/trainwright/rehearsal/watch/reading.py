@@ -14,7 +14,7 @@ from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelK
 from trainwright.rehearsal.recorder import MOST_ROWS
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import IGNORED_LABEL
 
 # Scores that are read of one call: fewer rows where there are many classes.
 MOST_SCORES = 2_000_000

@@ -25,7 +25,7 @@ from trainwright.review.rows import (
     evaluated_rows,
     had_its_chance,
     held_out_rows,
-    seen,
+    tell_updates,
     trained_rows,
     updates_of,
 )
@@ -51,7 +51,7 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
         return
     learner = better_learner(record, rows)
     yield Finding(
-        message=f"after {seen(record)} {rows.told}: no measure sees a gain"
+        message=f"after {tell_updates(record)} {rows.told}: no measure sees a gain"
         + ("" if rows.is_held_out else "; no held-out labels were seen beside answers")
         + (f"; {learner.told}" if learner is not None else _numbered(record, rows)),
         measured={

@@ -21,8 +21,15 @@ from trainwright.core import (
 from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.padding import ignore_padding_labels, mask_padding
 from trainwright.rules.repairs import change_batches, on_model
-from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, LossFacts, SetupFacts, real_positions
-from trainwright.stages.dataset import IGNORED_LABEL
+from trainwright.stages import (
+    IGNORED_LABEL,
+    BatchFacts,
+    DatasetFacts,
+    ForwardFacts,
+    LossFacts,
+    SetupFacts,
+    real_positions,
+)
 
 # A smaller share of the loss does no harm worth reporting.
 COUNTED_SHARE = 0.05

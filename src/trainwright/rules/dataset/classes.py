@@ -7,9 +7,9 @@ from statistics import fmean
 
 import numpy as np
 
-from trainwright.core import Call, Diagnosis, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
+from trainwright.core import Call, Diagnosis, Finding, Fix, Outcome, Proof, Repair, Role, Seam, Severity, Trial, rule
 from trainwright.core.thresholds import DOMINATES
-from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
+from trainwright.core.trial import WRONG_SHARE_A_CLASS
 from trainwright.rules.class_labels import lacks_labels, refuses_unlabelled, without_labels
 from trainwright.rules.dataset.sorted_rows import classifies, is_sorted_split
 from trainwright.rules.fixes import unsafe

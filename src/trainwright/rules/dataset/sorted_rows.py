@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from trainwright.core import Call, Finding, Proof, Repair, Role, Seam, Severity, rule
 from trainwright.rules.fixes import safe, unsafe
-from trainwright.stages import BatchOrder, DatasetFacts, LabelFacts, LossFacts, SetupFacts
-from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
+from trainwright.stages import CLASS_LOSSES, BatchOrder, DatasetFacts, LabelFacts, LossFacts, SetupFacts
+from trainwright.stages.loss import BINARY_LOSSES
 
 # With runs of this many batches, hardly any batch has a second class; chance lengthens runs by at most a few rows.
 RUN_BATCHES = 1.0

@@ -10,8 +10,16 @@ from statistics import fmean
 from trainwright.core import Diagnosis, Finding, Fix, Proof, Role, Severity, Trial, rule
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.repairs import on_model, standardise_activations, swap_activation
-from trainwright.stages import BatchFacts, ForwardFacts, LossCall, LossFacts, ModuleFacts, ParameterFacts, SetupFacts
-from trainwright.stages.loss import DISTANCES
+from trainwright.stages import (
+    DISTANCES,
+    BatchFacts,
+    ForwardFacts,
+    LossCall,
+    LossFacts,
+    ModuleFacts,
+    ParameterFacts,
+    SetupFacts,
+)
 
 
 @rule("TW303", Severity.ERROR)

@@ -31,8 +31,8 @@ from trainwright.rules.class_labels import (
 from trainwright.rules.fixes import safe, set_keyword, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, on_model
-from trainwright.stages import DatasetFacts, ForwardFacts, LossFacts, SetupFacts
-from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES
+from trainwright.stages import CLASS_LOSSES, DatasetFacts, ForwardFacts, LossFacts, SetupFacts
+from trainwright.stages.loss import BINARY_LOSSES
 
 
 @rule("TW401", Severity.ERROR, foretells=Fate.STOPS)

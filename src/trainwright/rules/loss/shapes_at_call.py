@@ -25,8 +25,16 @@ from trainwright.core import (
 )
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.repairs import at_loss
-from trainwright.stages import CrossedTargets, ForwardFacts, LossCall, LossFacts, PairedLoss, SetupFacts
-from trainwright.stages.loss import CLASS_LOSSES, ELEMENTWISE
+from trainwright.stages import (
+    CLASS_LOSSES,
+    ELEMENTWISE,
+    CrossedTargets,
+    ForwardFacts,
+    LossCall,
+    LossFacts,
+    PairedLoss,
+    SetupFacts,
+)
 
 # A test of the shapes at a loss call, and of those of the model's output.
 Shapes = Callable[[LossCall, ForwardFacts | None], bool]

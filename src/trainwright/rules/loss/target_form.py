@@ -11,8 +11,18 @@ from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Rol
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.rules.repairs import at_loss, swap_activation
-from trainwright.stages import IGNORED_LABEL, BatchFacts, GradientFacts, LossCall, LossFacts, SetupFacts, TensorFacts
-from trainwright.stages.loss import CLASS_LOSSES, DISTANCES, ELEMENTWISE
+from trainwright.stages import (
+    CLASS_LOSSES,
+    DISTANCES,
+    ELEMENTWISE,
+    IGNORED_LABEL,
+    BatchFacts,
+    GradientFacts,
+    LossCall,
+    LossFacts,
+    SetupFacts,
+    TensorFacts,
+)
 
 _OF_TYPES = ("dtype", "result type", "scalar type")
 # Python's number types and the corresponding dtypes.

@@ -10,8 +10,8 @@ from trainwright.core.thresholds import OUTWEIGHS
 from trainwright.rules.fixes import unsafe
 from trainwright.rules.places import loss_place
 from trainwright.rules.repairs import at_loss
-from trainwright.stages import ForwardFacts, LossCall, LossFacts, SetupFacts
-from trainwright.stages.loss import BINARY_LOSSES, CLASS_LOSSES, TIMES_CHANCE
+from trainwright.stages import CLASS_LOSSES, ForwardFacts, LossCall, LossFacts, SetupFacts
+from trainwright.stages.loss import BINARY_LOSSES, TIMES_CHANCE
 
 # If a regression's first loss is ten times the targets' mean square, the outputs are about three times the targets.
 _TIMES_SQUARE = 10.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Role, Severity, rule
-from trainwright.stages.setup import Accelerator, OtherProcess, SetupFacts
+from trainwright.stages import OtherProcess, SetupFacts
+from trainwright.stages.setup import Accelerator
 
 MOST_SHARE = 0.5
 GIB = 2**30

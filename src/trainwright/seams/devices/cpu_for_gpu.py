@@ -20,7 +20,7 @@ from typing import Any
 
 import wrapt
 
-from trainwright.core.report import Redirected
+from trainwright.core import Redirected
 from trainwright.seams.devices.frameworks import PATCHES
 from trainwright.seams.devices.redirection import KINDS, Patches, Redirection, current, going_on
 from trainwright.seams.source.places import is_users

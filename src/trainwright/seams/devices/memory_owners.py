@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from trainwright.seams.failures.blame import chain_of
-from trainwright.stages.setup import Accelerator, OtherProcess
+from trainwright.stages import OtherProcess
+from trainwright.stages.setup import Accelerator
 
 # The driver answers within about 0.1 s while a process uses the GPU; beyond this, do not wait.
 MOST_SECONDS = 1.0

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainwright.core.report import Redirected
+from trainwright.core import Redirected
 from trainwright.seams.source.places import is_users
 
 # The kinds of devices that the CPU can stand in for, by torch's names.

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.core.quotations import plain
 from trainwright.seams.source.places import is_ours, is_users, show
 from trainwright.seams.source.renaming import is_set

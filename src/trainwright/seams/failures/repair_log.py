@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core import Call, Repair, Seam
 from trainwright.seams.failures.blame import told
 
 # At these seams, a change may be one of the call's objects; elsewhere it is a new call.

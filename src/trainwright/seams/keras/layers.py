@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes.forward import SATURATED_WITHIN, difference
 from trainwright.probes.information import Result
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_ours, user_place
-from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages import ModuleFacts, Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.layers import kernel_of
 from trainwright.tensors.keras.which_keras import keras

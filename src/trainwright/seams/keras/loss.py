@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.probes import losses
 from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
 from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall

@@ -25,7 +25,7 @@ from trainwright.seams.keras.loss import KeptLoss, LossKind, kind_of, measure_ca
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, user_frame, user_place
 from trainwright.seams.source.written import is_written
-from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages import ModuleFacts, Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 

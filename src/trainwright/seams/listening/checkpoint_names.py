@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainwright.core.finding import Place
-from trainwright.stages.setup import UnmatchedCheckpoint
+from trainwright.core import Place
+from trainwright.stages import UnmatchedCheckpoint
 
 # Below this share of the names, on both sides, nothing that matters was loaded.
 HARDLY_ANY = 0.1

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import place_of, user_frame
 from trainwright.seams.source.written import End, call_end, call_node
-from trainwright.stages.setup import RankFacts, UnmatchedCheckpoint
+from trainwright.stages import RankFacts, UnmatchedCheckpoint
 from trainwright.tensors.torch.transforms import within_transform
 
 V = TypeVar("V")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.core.misspelt import misspelt
 from trainwright.seams.source.renaming import parsed, renamed
 from trainwright.seams.source.written import last_name

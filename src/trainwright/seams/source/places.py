@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 
 
 def _folders_of(package: str) -> tuple[str, ...]:

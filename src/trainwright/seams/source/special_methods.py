@@ -11,9 +11,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.source.places import is_users, show
-from trainwright.stages.setup import MisspelledMethod
+from trainwright.stages import MisspelledMethod
 
 # A shorter name that differs in one letter is another word (cell, call).
 _LONG_ENOUGH = 7

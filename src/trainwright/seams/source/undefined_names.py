@@ -9,11 +9,11 @@ import linecache
 import sys
 from collections.abc import Iterator
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.core.misspelt import is_slip
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.renaming import names_of_file, parsed, set_names
-from trainwright.stages.setup import UndefinedName
+from trainwright.stages import UndefinedName
 
 # What a notebook gives its cells, and what Python 2 had: code for it stands in branches that are not to run.
 _GIVEN = frozenset(

@@ -13,7 +13,7 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.source.places import is_users, show
 
 End = tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 
 # Addition is excluded: adding a bias with as many numbers as rows to a column is intentional.
 _OPERATIONS = frozenset(

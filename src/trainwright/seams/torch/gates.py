@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.source.places import user_place
-from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP, GradientChange
+from trainwright.stages import GradientChange
+from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP
 
 # Two gradients that are equal up to a factor have a cosine of 1 up to rounding.
 PARALLEL_WITHIN = 1e-4

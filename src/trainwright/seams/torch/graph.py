@@ -21,7 +21,7 @@ from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place, class_file
-from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList
+from trainwright.stages import CutOff, InPlace, KeptTensor, PlainList
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 

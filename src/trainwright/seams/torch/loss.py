@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes import losses
 from trainwright.seams.source.places import is_users
 from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall

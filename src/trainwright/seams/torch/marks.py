@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from trainwright.core.finding import Failure, Place
-from trainwright.stages.evaluation import Comparison
+from trainwright.core import Failure, Place
+from trainwright.stages import Comparison
 from trainwright.tensors.torch import objects as tensors
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import user_place
-from trainwright.stages.loss import LossTerm
+from trainwright.stages import LossTerm
 
 # What adds single numbers up, and what changes one by a factor.
 _SUMS = frozenset(

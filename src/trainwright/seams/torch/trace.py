@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes.forward import difference
 from trainwright.seams.source.places import user_place
-from trainwright.stages.forward import Origin
+from trainwright.stages import Origin
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 

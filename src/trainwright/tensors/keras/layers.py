@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.repair import PartMissing
+from trainwright.core import PartMissing
 from trainwright.tensors.keras.which_keras import keras, ops, version
 
 

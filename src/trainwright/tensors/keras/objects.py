@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.repair import PartMissing
+from trainwright.core import PartMissing
 from trainwright.core.tensors import shifts
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras.layers import activate as activate

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from trainwright.core.repair import PartMissing
+from trainwright.core import PartMissing
 from trainwright.core.tensors import shifts
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.torch.layers import activate as activate

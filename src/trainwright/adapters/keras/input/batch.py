@@ -12,12 +12,11 @@ from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
-from trainwright.core.finding import Failure
+from trainwright.core import Failure
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.probes.batches import equal_inputs, measure_images, measure_label_count, measure_label_mask
 from trainwright.seams.failures.blame import failure_of
-from trainwright.stages.batch import BatchFacts, EqualInputs, ImageFacts, LabelMaskFacts
-from trainwright.stages.tensor import TensorFacts
+from trainwright.stages import BatchFacts, EqualInputs, ImageFacts, LabelMaskFacts, TensorFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 

@@ -22,7 +22,7 @@ from trainwright.adapters.keras.input.one_batch import X, rows_of_batch
 from trainwright.adapters.keras.input.reading import read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator
 from trainwright.adapters.keras.optimizer import accumulated_batches
-from trainwright.core.finding import Place
+from trainwright.core import Place
 from trainwright.probes.splits.labels import batch_majority
 from trainwright.stages import (
     BadRow,

@@ -15,7 +15,7 @@ from trainwright.adapters.keras.input.sources import Arrays
 from trainwright.frameworks.label_names import AMONG_INPUTS
 from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
-from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+from trainwright.stages import CENSUS_LABELS, SAMPLED_ITEMS, Split
 from trainwright.timing import now
 
 # Targets such as images are counted over this many values.

@@ -1030,6 +1030,18 @@ def test_a_target_among_the_inputs_is_told_and_a_slow_series_is_not() -> None:
 # The review
 
 
+@pytest.mark.parametrize("is_shuffled", [True, False])
+def test_a_recurrence_over_rows_is_told_where_rows_come_again_behind_others(is_shuffled: bool) -> None:
+    """Of a sequence, whose first axis is time, each step comes behind the same one."""
+    record = classifier()
+    record.probes = [InputProbe(model=MODEL, change="earlier rows", effect=0.1, rows=8)]
+    if not is_shuffled:
+        for number, one in enumerate(record.answers):
+            if one.trains:
+                record.answers[number] = dataclasses.replace(one, keys=np.arange(len(one.labels)))
+    assert ("crossed-rows" in said(record)) == is_shuffled
+
+
 def test_an_error_of_a_question_is_ours_and_the_others_are_asked() -> None:
     record = classifier(0.25, 0.25)
     record.probes = [None]  # type: ignore[list-item]

@@ -289,7 +289,7 @@ class InputProbe:
 
     model: int
     change: str
-    """`rows`: fewer other rows in the batch; `input NAME`: exchanged between rows."""
+    """`rows`: the batch's second half left out; `earlier rows`: its first half; `input NAME`: exchanged between rows."""
     effect: float
     """Mean change of the answers, as a share of their mean size."""
     rows: int

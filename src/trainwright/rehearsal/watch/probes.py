@@ -94,6 +94,7 @@ class Probes:
 
         half = rows // 2
         add("rows", answer(lambda _, t: t[:half]), base[:half])
+        add("earlier rows", answer(lambda _, t: t[half:rows]), base[half:])
         inputs = tensors_in(asked.args, asked.kwargs)
         whole = answers(lambda _, t: t[:rows])
         first = next((t for t in whole if t.dim()), None)

@@ -14,6 +14,8 @@ from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 from trainwright.review.rows import trained_models
 
+# So many rows come again, and this share of them behind another row: the first axis is no time.
+FEWEST_AGAIN, SHUFFLED = 20, 0.5
 # Rounding is a thousandth of it; measured on 236 scripts.
 CHANGE = 0.01
 FEWEST_ROWS = 4
@@ -26,7 +28,8 @@ def crossed_rows(record: Record) -> Iterator[Finding]:
     for probe in record.probes:
         if probe.model not in models or probe.rows < FEWEST_ROWS:
             continue
-        if probe.change == "rows" and probe.effect > CHANGE:
+        is_known = probe.change == "rows" or (probe.change == "earlier rows" and _is_shuffled(record, probe.model))
+        if is_known and probe.effect > CHANGE:
             yield Finding(
                 message=f"in evaluation mode a row's answer changes by {probe.effect:.0%} with the other rows of its batch; it "
                 f"should not change",
@@ -38,3 +41,15 @@ def crossed_rows(record: Record) -> Iterator[Finding]:
                 ),
             )
             return
+
+
+def _is_shuffled(record: Record, model: int) -> bool:
+    """Whether training rows that come again do so behind other rows: a recurrence over them is none over time."""
+    before: dict[int, int] = {}
+    again: list[bool] = []
+    for one in record.answers:
+        keys = one.keys.tolist() if one.trains and one.model == model and one.keys is not None else []
+        for last, key in zip(keys, keys[1:]):
+            again += [before[key] != last] if key in before else []
+            before[key] = last
+    return len(again) >= FEWEST_AGAIN and sum(again) > SHUFFLED * len(again)

@@ -120,6 +120,9 @@ RAISED: dict[str, Callable[[], object]] = {
     ),
     "unknown class(es)": lambda: preprocessing.MultiLabelBinarizer().fit([[1], [2]]).transform([[3]]),
     "The least populated class": lambda: next(StratifiedKFold(5).split(SPREAD, [0] * 48 + [1] * 2)),
+    "The groups parameter is ignored": lambda: next(
+        StratifiedKFold(2).split(SPREAD, SIGNS, groups=np.arange(len(SIGNS)))
+    ),
     "Features": lambda: SelectKBest(k=1).fit(np.c_[np.zeros(50), SPREAD[:, :1]], SIGNS),
     "Skipping features without": lambda: impute.SimpleImputer().fit_transform([[np.nan, 1], [np.nan, 2]]),
     "Number of distinct clusters": lambda: cluster.KMeans(5, n_init=1).fit(np.zeros((10, 2))),

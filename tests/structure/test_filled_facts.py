@@ -92,7 +92,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.evaluated_at EvaluationFacts.quotients EvaluationFacts.comparisons
         ForwardFacts.lost_modules ForwardFacts.mode_lost_at"""),
     ("torch's own scaler, whose scale only unscaled_late shows", TORCH, "GradientFacts.loss_scale"),
-    ("Keras optimizers clip what they have unscaled themselves", KERAS, "GradientFacts.unscaled_late"),
+    ("Keras optimizers clip by themselves, what they have unscaled", KERAS, "GradientFacts.clipped_early GradientFacts.unscaled_late"),
     ("a sampler that the script gives to its loader, and whether that drops a last batch", KERAS, """
         DatasetFacts.sampler_weights DatasetFacts.drops_last"""),
     ("callbacks that watch a metric", TORCH, "EvaluationFacts.watchers EvaluationFacts.logged"),

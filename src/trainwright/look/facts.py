@@ -22,7 +22,7 @@ from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.state import Look, Measured, Trainings
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
-from trainwright.seams.torch.gates import cleared_between, unscaled_late
+from trainwright.seams.torch.gates import cleared_between, clipped_early, unscaled_late
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
@@ -128,6 +128,7 @@ def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> No
         wiped=tuple(name for name, p in model.named_parameters() if id(p) in passed.wiped),
         wiped_passes=passes,
         wiped_at=passed.wiped_at or at,
+        clipped_early=clipped_early(changes),
         unscaled_late=unscaled_late(changes),
         accumulated_share=None if is_last_alone else share,
         only_last=is_last_alone or None,

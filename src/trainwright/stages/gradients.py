@@ -134,6 +134,8 @@ class GradientFacts(Facts):
     wiped_passes: int = 0
     """Number of backward passes that one line makes per step, each cleared before the next."""
     wiped_at: Place | None = None
+    clipped_early: GradientChange | None = None
+    """The clipping of the first update's gradients before there were any; none is clipped behind it."""
     unscaled_late: tuple[GradientChange, GradientChange] | None = None
     """The clipping of the first update's gradients, and the division by a power of two behind it, as a gradient scaler makes it."""
     accumulation: int = 1

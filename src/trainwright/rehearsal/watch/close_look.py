@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,7 +127,7 @@ def _watch_clipping(state: WatchState, looking: Looking) -> None:
         given = [parameters] if hasattr(parameters, "grad_fn") else list(parameters)
         begin(looking)
         answer = go_on(given, *args, **kwargs)
-        end(looking, functools.partial(go_on, given, *args, **kwargs))
+        end(looking, given, functools.partial(go_on, given, *args, **kwargs))
         return answer
 
     for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -249,8 +249,9 @@ def _begin_change(looking: Looking) -> None:
         looking.gates.begin_change()
 
 
-def _end_clip(looking: Looking, again: Callable[[], Any]) -> None:
-    _end_change(looking, CLIPPED)
+def _end_clip(looking: Looking, clipped: Sequence[Any], again: Callable[[], Any]) -> None:
+    if looking.gates is not None and looking.gates.holds_any(clipped):
+        looking.gates.end_change(CLIPPED)
     looking.note_clip(again)
 
 

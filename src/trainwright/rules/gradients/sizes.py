@@ -124,6 +124,23 @@ def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: Setup
     )
 
 
+@rule("TW517", Severity.WARNING)
+def early_clipping(gradients: GradientFacts) -> Iterator[Finding]:
+    """Clipping before the backward pass: it meets no gradient, and those of the step stay as they are."""
+    clip, norm = gradients.clipped_early, gradients.norm
+    if clip is None or norm is None:
+        return
+    yield Finding(
+        message=f"gradients are clipped before the backward pass has made them: the norm of those that are used is {norm:.3g}",
+        measured={"norm_when_clipped": clip.before, "norm_at_step": norm},
+        where=clip.where,
+        proof=Proof(
+            f"the norm over all parameters was {clip.before:g} when they were clipped, and {norm:.4g} at the step"
+        ),
+        fix=safe("clip between backward() and the optimizer's step"),
+    )
+
+
 @rule("TW516", Severity.ERROR)
 def misused_scaler(gradients: GradientFacts) -> Iterator[Finding]:
     """Clipping before the gradients are unscaled: what reaches the step is the clipped norm, divided by the scale."""

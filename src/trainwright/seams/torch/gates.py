@@ -102,6 +102,13 @@ def cleared_between(passed: GateLog) -> tuple[int, Place | None]:
     return (len(same), between[0][0]) if between and all(between) else (0, None)
 
 
+def clipped_early(changes: Sequence[GradientChange]) -> GradientChange | None:
+    """The clipping of gradients that are not made yet, where those of the step are not clipped."""
+    clips = [one for one in changes if one.kind == CLIPPED]
+    is_made = bool(changes) and changes[-1].kind == STEP and changes[-1].before > 0
+    return clips[0] if clips and is_made and not any(one.before for one in clips) else None
+
+
 def unscaled_late(changes: Sequence[GradientChange]) -> tuple[GradientChange, GradientChange] | None:
     """Of the changes up to the first step: the clipping, and the division by a gradient scaler's scale right behind it."""
     if len(changes) < 3 or changes[-1].kind != STEP:
@@ -149,6 +156,10 @@ class Gates:
             self.passed.reached.pop(id(parameter), None)
             if parameter.grad is not None:
                 self.passed.reached[id(parameter)] = parameter.grad.detach().clone()
+
+    def holds_any(self, parameters: Sequence[Any]) -> bool:
+        """Whether the gradients of any of these are recorded."""
+        return bool({id(p) for p in self._parameters} & {id(p) for p in parameters})
 
     def begin_change(self) -> None:
         """Gradients are about to be changed."""

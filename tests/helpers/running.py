@@ -58,7 +58,8 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
     script = write_script(script)
     text_of(script) if script.suffix == ".ipynb" else None  # its lines are counted within its cells
     asked, text = Options(**options), script.read_text(encoding="utf-8", errors="replace")
-    server = serve(KERAS if _OF_KERAS.search(text) else LIGHTNING if _OF_LIGHTNING.search(text) else TORCH)
+    is_of_keras = bool(_OF_KERAS.search(text))  # whose further runs import and compile anew
+    server = serve(KERAS if is_of_keras else LIGHTNING if _OF_LIGHTNING.search(text) else TORCH)
     environment = {} if server is not None else {"PYTHONPATH": _paths()}
     rehearsal = Rehearsal(
         str(script),
@@ -71,7 +72,9 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         samples=asked.samples,
     )
     try:
-        running = Rehearsing(rehearsal, options.get("budget", _PATIENCE / 3), lambda text: None)
+        running = Rehearsing(
+            rehearsal, options.get("budget", _PATIENCE if is_of_keras else _PATIENCE / 3), lambda text: None
+        )
         record = running.run(repairs=asked.repair)
         assert not record.ended.misuse, record.ended.misuse
         return judge_run(Report(script=str(script)), record, asked, running.run_repaired)

@@ -90,12 +90,12 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResul
     if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
         return ""
     if ended.failure is not None:
-        is_same = stopped is not None and (stopped.type, stopped.message) == (ended.failure.type, ended.failure.message)
-        return (
-            f"a further run gets past this, and stops with {ended.failure}"
-            if stopped is not None and not is_same
-            else ""
-        )
+        if stopped is None:
+            return ""
+        if (stopped.type, stopped.message) != (ended.failure.type, ended.failure.message):
+            return f"a further run gets past this, and stops with {ended.failure}"
+        is_explained = first_fault(judge_looks(looks)[0]) is not None  # by a fault that lies behind this one
+        return f"a further run shows it no more, and stops as before with {ended.failure}" if is_explained else ""
     was, now = _judge_alone(before), _judge_alone(after)
     if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
         return f"a further run learns: {now.why}"

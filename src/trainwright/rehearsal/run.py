@@ -236,7 +236,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
         return
     if misuse := _misuse(error):
         ended.misuse = misuse
-    elif isinstance(error, (OutOfTime, NoMoreBatches)):
+    elif isinstance(error, (OutOfTime, NoMoreBatches)) or OutOfTime.__name__ in str(error):  # native code wraps it
         ended.is_cut = True
     elif isinstance(error, KeyboardInterrupt):
         ended.is_cut, ended.hindrance = True, INTERRUPTED

@@ -15,7 +15,7 @@ from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsing import judge_run
-from trainwright.stages import OptimizerFacts
+from trainwright.stages import ForwardFacts, GradientFacts, OptimizerFacts
 
 # A package, as others install them, whose loops are its own.
 PACKAGE = """
@@ -328,3 +328,50 @@ def test_each_step_of_a_schedule_is_counted_once_whichever_class_makes_it(
     [optimizer] = [one.facts[OptimizerFacts] for one in record.looks]
     assert isinstance(optimizer, OptimizerFacts)
     assert optimizer.schedule_steps == 6
+
+
+# A discriminator that sees four moments of a whole batch: two losses before each of its steps, in three forms.
+TWO_LOSSES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+generator = nn.Sequential(nn.Linear(1, 5), nn.Tanh(), nn.Linear(5, 1))
+judge = nn.Sequential(nn.Linear(4, 10), nn.Sigmoid(), nn.Linear(10, 1), nn.Sigmoid())
+optimizer = torch.optim.SGD(judge.parameters(), lr=0.01)
+
+
+def moments(rows):
+    far = (rows - rows.mean()) / rows.std()
+    return torch.stack([rows.mean(), rows.std(), (far**3).mean(), (far**4).mean()])
+
+
+def go_backward(rows, labels):
+    nn.functional.binary_cross_entropy(judge(rows), labels).backward()
+
+
+for step in range(8):
+    optimizer.zero_grad()
+    {losses}
+    optimizer.step()
+"""
+TWO_WAYS = {
+    "two lines": """nn.functional.binary_cross_entropy(judge(moments(torch.randn(50))), torch.ones(1)).backward()
+    made = generator(torch.rand(50, 1)).detach()
+    nn.functional.binary_cross_entropy(judge(moments(made)), torch.zeros(1)).backward()""",
+    "a function": """go_backward(moments(torch.randn(50)), torch.ones(1))
+    go_backward(moments(generator(torch.rand(50, 1)).detach()), torch.zeros(1))""",
+    "a loop": """for draw, label in ((torch.randn, 1.0), (torch.rand, 0.0)):
+        rows = torch.stack([moments(draw(50)), moments(draw(50))])
+        go_backward(rows, torch.full((2, 1), label))""",
+}
+
+
+@pytest.mark.parametrize("how", TWO_WAYS)
+def test_two_losses_of_one_step_are_no_micro_batches(how: str, tmp_path: Path, server: Server) -> None:
+    record = run(TWO_LOSSES.replace("{losses}", TWO_WAYS[how]), tmp_path, server)
+    [look] = record.looks
+    gradients, forward = look.facts[GradientFacts], look.facts[ForwardFacts]
+    assert isinstance(gradients, GradientFacts) and gradients.accumulated_share is None
+    assert isinstance(forward, ForwardFacts) and forward.output is not None and forward.output.shape[-1] == 1
+    assert forward.output.shape[0] < 50

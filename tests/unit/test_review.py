@@ -95,6 +95,16 @@ def test_the_verdict_names_its_numbers() -> None:
     assert "its own val_accuracy went from 0." in verdict.why
 
 
+def test_rows_that_are_answered_far_worse_than_at_first_show_no_learning() -> None:
+    record = classifier()
+    evaluated = [one for one in record.answers if not one.trains]
+    backwards = [dataclasses.replace(one, update=UPDATES + 50 - one.update) for one in evaluated]
+    record.answers = [one for one in record.answers if one.trains] + backwards
+    record.numbers = []
+    found = verdict_of(record, ())
+    assert found.shown == Shown.NOT_SHOWN and "; it was 0.8" in found.why, found.why
+
+
 # Ended and finite
 
 

@@ -243,6 +243,45 @@ for step in range(5):
             p.grad = None
         right = (model(x).argmax(1) == y).float().mean()
 """
+LABELLED = """
+import torch
+from torch import nn
+
+class Loss(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, labels):
+        return (self.model(x)[:, 0] - labels).abs().mean() + nn.functional.mse_loss(self.model(x)[:, 0], labels * 1.0)
+
+torch.manual_seed(0)
+rows = [{"x": torch.randn(2), "label": torch.randn(())} for _ in range(40)]
+held_out = torch.randn(30, 2)
+model = nn.Linear(2, 1)
+loss = Loss(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(3):
+    for batch in torch.utils.data.DataLoader(rows, 20):
+        optimizer.zero_grad()
+        loss(batch["x"], batch["label"]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        nn.functional.mse_loss(model(held_out)[:, 0], held_out[:, 1])
+"""
+SCORED = """
+import pickle
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import f1_score, get_scorer, make_scorer
+
+class Rule(BaseEstimator):
+    def predict(self, x):
+        return (x[:, 0] > 0) * 1
+
+get_scorer("accuracy")(Rule(), np.array([[1.0], [2.0], [-1.0], [-2.0]]), np.array([1, 1, 0, 1]))
+pickle.dumps([get_scorer("f1_macro"), make_scorer(f1_score)])
+"""
 TWO = Output(LabelKind.CLASSES, 2)
 
 
@@ -431,6 +470,18 @@ def test_labels_that_a_model_is_given_for_its_own_loss_are_no_features_of_its_ro
     record, _ = watched(OWN_LOSS)
     (rows,) = record.trained_rows.values()
     assert rows[0].shape == (40, 6)
+
+
+def test_a_loss_that_holds_the_model_is_no_other_model() -> None:
+    record, _ = watched(LABELLED)
+    (rows,) = record.trained_rows.values()
+    assert rows[0].shape == (40, 2)
+    assert record.passes and len({*(one.model for one in record.answers), *(made.model for made in record.passes)}) == 1
+
+
+def test_scorers_of_sklearn_are_heard_and_can_be_sent_to_other_processes() -> None:
+    record, _ = watched(SCORED)
+    assert [(one.name, one.value) for one in record.numbers if one.source == "returned"] == [("accuracy_score", 0.75)]
 
 
 @pytest.mark.parametrize("name", ["Tensor", "DataFrame", "Series"])

@@ -52,6 +52,9 @@ def add_other_batch(measured: Measured, facts: Held, inputs: Mapping[str, Any]) 
 def measure_first_step(look: Look, looking: Trainings) -> None:
     """The facts of the forward pass, the loss and the gradients."""
     record, passed = look.record, look.passed
+    are_made_up = record.targets is not None and record.targets.numel() > 1 and len(record.targets.unique()) == 1
+    if len(passed.ways) > 1 or are_made_up:
+        look.draws = 1  # terms of one loss, as of a GAN's discriminator, are no micro-batches
     if record.failure is None or record.minimised:
         if record.minimised:
             record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)

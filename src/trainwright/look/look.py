@@ -299,12 +299,13 @@ class Looking:
     def _join(self, module: nn.Module) -> None:
         """A further module is called in the step: what holds both is the model from now on."""
         look = self.look
+        assert look.observer is not None and look.graph is not None and look.gates is not None
+        look.observer.keeps_output = "backward" in look.passed.calls and "step" not in look.passed.calls
         if any(module is root for root in look.roots) or not any(p.requires_grad for p in module.parameters()):
             return
         if any(module is one for one in look.model.modules()):
             look.roots.append(module)
             return
-        assert look.observer is not None and look.graph is not None and look.gates is not None
         names = {id(value): name for name, value in look.scope.items() if isinstance(value, nn.Module)}
         top = find_outermost(module)
         if not isinstance(look.model, Several):

@@ -57,7 +57,7 @@ def scores(record: Record) -> tuple[Row, ...]:
 
 
 def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
-    first = {score.name: score.value for score in _first(record, rows)}
+    first = {score.name: score.value for score in first_scores(record, rows)}
     simple = simple_scores(record, rows)
     last = {score.name: score.value for score in rows.scores}
     gains = [(simple[name] - last[name], 1 - last[name]) for name in simple if name in last]
@@ -84,7 +84,7 @@ def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
     ]
 
 
-def _first(record: Record, rows: AnsweredRows) -> list[Score]:
+def first_scores(record: Record, rows: AnsweredRows) -> list[Score]:
     """The scores of the first evaluation of the same set, or of the first training calls; none if these are the last."""
     last = rows.calls[0]
     calls = [

@@ -27,6 +27,7 @@ from trainwright.review.rows import (
     tell_updates,
     trained_rows,
 )
+from trainwright.review.sheet_answers import first_scores
 from trainwright.review.trials import whole_trials, without_cut_trials
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
@@ -35,6 +36,7 @@ ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15
 OVERCONFIDENT = 3.0
 # Standard errors from which a gain of one of several measures is none of chance.
 CLEAR_ERRORS = 6.0
+KEPT_ROOM = 0.67  # with less than this share of the gain that was there at first, rows are answered far worse
 # Trials of which one stands for all.
 MOST_TRIALS = 10
 _RANKING = re.compile(r"\bauc|auroc|concordance")
@@ -132,7 +134,7 @@ def _judged(record: Record, training: Training | None) -> Verdict:
     still = still_trainings(record)
     if training in still if training is not None else record.trainings and len(still) == len(record.trainings):
         return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} its weights are what they were before it")
-    learned = next((one for one in held if one.learned), None)
+    learned = next((one for one in held if one.learned and not _fallen_from(record, one)), None)
     if learned is not None and _is_by_chance(record, training, learned):
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {learned.told}, and its training rows show no gain")
     if learned is not None:
@@ -157,6 +159,13 @@ def _judged(record: Record, training: Training | None) -> Verdict:
             shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}; no held-out labels were seen beside answers"
         )
     return _not_shown(record, training, held, after)
+
+
+def _fallen_from(record: Record, rows: AnsweredRows) -> str:
+    """From what the score of these rows has fallen, in words: what a model loses in a run, it has not learned in it."""
+    first = next((one for one in first_scores(record, rows) if one.name == rows.best.name), None)
+    is_fallen = first is not None and first.shows and rows.best.room < KEPT_ROOM * first.room
+    return f"; it was {first.value:.2f} at first" if first is not None and is_fallen else ""
 
 
 def _sure(rows: AnsweredRows) -> str:
@@ -191,7 +200,8 @@ def _flat(record: Record, training: Training | None) -> AnsweredRows | None:
 def _not_shown(record: Record, training: Training | None, held: list[AnsweredRows], after: str) -> Verdict:
     cut = "" if had_its_chance(record, training) else "; it was ended before its plan was run"
     if held:
-        return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {held[0].told}{cut}{_own(record, training)}")
+        told = f"{held[0].told}{_fallen_from(record, held[0])}"
+        return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {told}{cut}{_own(record, training)}")
     trained = [*evaluated_rows(record, training), *trained_rows(record, training)]
     if trained:
         best = next((one for one in trained if one.learned), trained[0])

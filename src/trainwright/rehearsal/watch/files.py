@@ -12,7 +12,7 @@ import torch
 
 from trainwright.core import Place
 from trainwright.rehearsal.record import KeptWeights, Loaded
-from trainwright.rehearsal.watch.samples import fingerprint, state_in, weights_in
+from trainwright.rehearsal.watch.samples import fingerprint, holder_of, state_in, weights_in
 from trainwright.rehearsal.watch.state import WatchState, unwrapped, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.listening.seen import WeakIdentityDictionary
@@ -82,7 +82,7 @@ class Files:
         loaded.append(
             Loaded(
                 update=self._state.update,
-                model=self._state.recorder.number_of(unwrapped(module)),
+                model=self._state.recorder.number_of(holder_of(unwrapped(module))),
                 before=before,
                 after=weights_fingerprint(module),
                 missing=len(getattr(result, "missing_keys", ())),

@@ -136,10 +136,10 @@ def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: 
 
 
 def _learn_labels(call: OuterCall, target: Any) -> None:
-    """Note which arguments of a call under way hold the labels: no more than the rest, which tells its rows apart."""
+    """Note which arguments of a call under way hold the labels: ones behind the first, or no more than the rest is."""
     sizes, storage = {name: math.prod(held.shape) for name, held in call.inputs}, storage_of(target)
     found = {name for name, held in call.inputs if held.storage == storage}
-    if 2 * sum(sizes[name] for name in found) <= sum(sizes.values()):
+    if all(n[0] in "123456789" for n in found) or 2 * sum(sizes[n] for n in found) <= sum(sizes.values()):
         call.model.label_arguments |= found
 
 

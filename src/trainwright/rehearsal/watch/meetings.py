@@ -17,8 +17,8 @@ from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, va
 from trainwright.rehearsal.watch.rows import offer_rows, read_rows
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
 
-# Meetings that wait for `backward`, and the values of their outputs.
-MOST_PENDING, MOST_PENDING_VALUES = 1000, 50_000_000
+# Meetings that wait for `backward`, the values of their outputs, and the nodes of the graph that are looked at for each.
+MOST_PENDING, MOST_PENDING_VALUES, MOST_NODES = 1000, 50_000_000, 200
 # Values of evaluated rows' inputs that are kept in all.
 MOST_KEPT_INPUTS = 20_000_000
 # Different outputs of one call; beyond them they are positions of a sequence.
@@ -50,9 +50,12 @@ class Meetings:
         else:
             self.pending.append(meeting)
             self._pending_values += meeting.output.numel()
-            if len(self.pending) > MOST_PENDING or self._pending_values > MOST_PENDING_VALUES:
-                self._pending_values -= self.pending[0].output.numel()
-                self._evaluate(self.pending.pop(0))  # nobody calls backward on these
+            is_large = len(self.pending) > 1 and self._pending_values > MOST_PENDING_VALUES
+            if is_large or len(self.pending) > MOST_PENDING:
+                oldest = self.pending.pop(0)
+                self._pending_values -= oldest.output.numel()
+                if oldest.call is not None and not oldest.call.is_training:
+                    self._evaluate(oldest)  # of the others, nobody knows whether backward would have followed
 
     def settle(self, roots: list[Any], is_whole: bool = True) -> None:
         """`backward` is called: what it goes through is trained on. The rest waits: its own `backward` may follow.
@@ -294,7 +297,7 @@ def _reached(roots: list[Any], wanted: set[int]) -> dict[int, str]:
     todo = deque((root.grad_fn, "") for root in roots if root.grad_fn is not None)
     found: dict[int, str] = {}
     seen = 0
-    while todo and seen < 200 and len(found) < len(wanted):
+    while todo and seen < MOST_NODES * len(wanted) and len(found) < len(wanted):
         node, taker = todo.popleft()
         seen += 1
         number = getattr(node, "_sequence_nr", lambda: None)()

@@ -90,6 +90,8 @@ def begin_call(state: WatchState, module: Any, args: Any, kwargs: Any) -> OuterC
     model.takes_outputs = model.takes_outputs or call.root is not None
     call.batch = call.root.batch if call.root is not None else _find_batch(state, call)
     batch = call.batch
+    labels = {held.storage for name, held in batch.columns.items() if "label" in name} if batch is not None else ()
+    model.label_arguments |= {name for name, held in call.inputs if held.storage in labels}
     if batch is not None and batch.of is not None and batch.drawn is not None and batch.is_under_way:
         batch.of.meet(batch.drawn, trains=torch.is_grad_enabled())
     if not torch.is_grad_enabled():
@@ -116,6 +118,9 @@ def end_call(state: WatchState, call: OuterCall, result: Any, args: Any, kwargs:
     """Note what the model answered."""
     results = tensors_in((result,), {})
     call.outputs = [(name, HeldTensor.of(t)) for name, t in results if t.dim() or len(results) == 1]
+    is_one_row = all(len(h.shape) < 2 for _, h in call.inputs) and any(h.shape for _, h in call.outputs)
+    if is_one_row and all(h.shape[:1] != (call.rows,) for _, h in call.outputs):
+        call.rows = 0  # its input has no dimension of rows
     nodes = [t.grad_fn for _, t in results if t.grad_fn is not None]
     call.grads = bool(nodes) and torch.is_grad_enabled()
     call.nodes = tuple(n._sequence_nr() for n in nodes) if call.grads else ()

@@ -91,6 +91,13 @@ def weights_of(module: Any) -> Iterator[Any]:
                 yield buffer
 
 
+def holder_of(module: Any) -> Any:
+    """The innermost module with all of a module's parameters: a loss that holds a model is no other model."""
+    inner = [one for one in module.children() if next(one.parameters(), None) is not None]
+    is_outer = len(inner) == 1 and all(p is None for p in module._parameters.values())
+    return holder_of(inner[0]) if is_outer else module
+
+
 def weights_in(state: Mapping[str, Any]) -> list[Any]:
     """The same of a state: `state_dict()`."""
     return [v for k, v in state.items() if not str(k).endswith(_STATISTICS)]

@@ -77,7 +77,11 @@ def _watch_metric(
                 keep(result, *args, **kwargs)
         return result
 
-    watch_door(module, name, passed_on)
+    scoring = sys.modules.get("sklearn.metrics._scorer")
+    watch_door(module, name, passed_on, also=(sys.modules[original.__module__], scoring))
+    for scorer in getattr(scoring, "_SCORERS", {}).values():  # what `scoring="accuracy"` names
+        if scorer._score_func is original:
+            scorer._score_func = getattr(module, name)
 
 
 def _keep(

@@ -15,7 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
 from trainwright.rehearsal.recorder import EACH, Recorder
-from trainwright.rehearsal.watch.samples import fingerprint, is_plain, plain, version_of, weights_of
+from trainwright.rehearsal.watch.samples import fingerprint, holder_of, is_plain, plain, version_of, weights_of
 
 # Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
 RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
@@ -284,7 +284,7 @@ class WatchState:
             or isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
         ]
         has = next(inner.parameters(), None) is not None
-        number = self.recorder.number_of(inner) if has else 0
+        number = self.recorder.number_of(holder_of(inner)) if has else 0
         known = Model(weakref.ref(module), number, has, noisy)
         known.is_trained = bool(self.held) and any(id(p) in self.held for p in inner.parameters())
         self.models[id(module)] = known

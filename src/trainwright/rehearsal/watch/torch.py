@@ -20,7 +20,7 @@ from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers
 from trainwright.rehearsal.watch.parameters import Parameters
 from trainwright.rehearsal.watch.passes import watch_calls
 from trainwright.rehearsal.watch.probes import Probes
-from trainwright.rehearsal.watch.samples import is_plain
+from trainwright.rehearsal.watch.samples import holder_of, is_plain
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, unwrapped, weights_fingerprint
 
 
@@ -80,7 +80,7 @@ class TorchWatch:
             begins=self.state.update,
             planned=planned,
             weights_before=weights_fingerprint(model) if model is not None else None,
-            models=(recorder.number_of(unwrapped(model)),) if model is not None else (),
+            models=(recorder.number_of(holder_of(unwrapped(model))),) if model is not None else (),
             where=where,
         )
         recorder.begin_training(training)

@@ -56,7 +56,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
             Role.CLEAR_CALL, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER
         ),
         proof=Proof(
-            f"the accumulated gradient equals micro-batch {count}'s within 0.1%, and differs from micro-batch 1's"
+            f"the gradients are cleared right before the last of {count} backward passes, with those of the others in them"
         ),
         fix=safe("clear the gradients once per update, after it, not once per micro-batch"),
     )
@@ -113,7 +113,7 @@ def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: Los
             Role.COMPUTE_LOSS, Role.LOSS, Role.TRAINING_STEP, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER
         ),
         proof=Proof(
-            f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"
+            f"the loss of each of {count} micro-batches enters its backward pass times {share / count:.3g}, and the gradients add up"
         ),
         fix=unsafe(
             "divide the loss by the number of micro-batches"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from trainwright.core import Place
-from trainwright.seams.source.places import user_place
+from trainwright.seams.source.places import places_on_the_way, user_place
 from trainwright.stages import GradientChange
 from trainwright.stages.gradients import BACKWARD, BY_HAND, CLEARED, CLIPPED, STEP
 
@@ -39,6 +40,8 @@ class GateLog:
     may belong to an adversarial attack."""
     lines: list[Place | None] = field(default_factory=list)
     """The user's line of each call."""
+    ways: set[tuple[Place, ...]] = field(default_factory=set)
+    """The user's lines that led to each backward pass before the first step: several are of losses that differ."""
     optimizers: list[Any] = field(default_factory=list)
     """The optimizers that were to step, each once."""
     stepped: list[Any] = field(default_factory=list)
@@ -196,6 +199,7 @@ class Gates:
         self.passed.lines.append(place)
         if place is not None and kind == "backward" and not self.passed.steps:
             self.passed.places[kind] = place
+            self.passed.ways.add(tuple(places_on_the_way(sys._getframe(1))))
         elif place is not None:
             self.passed.places.setdefault(kind, place)
 

@@ -79,6 +79,7 @@ class Observer(TorchFunctionMode):
         self._roots = list(roots) if roots is not None else [model]
         self._trained_only = trained_only
         self._aside = False
+        self.keeps_output = False  # whether what is called now answers for another loss than the recorded one
         self._detail = detail
         self._places = places
         self._asked_at = asked_at or {}
@@ -270,7 +271,7 @@ class Observer(TorchFunctionMode):
                 self.record.modules.append(self.module_facts(module, (*args, *kwargs.values()), output))
         if self._is_root(module) and self._aside:
             self._aside = False
-        elif self._is_root(module):
+        elif self._is_root(module) and not self.keeps_output:
             self._stage = Stage.LOSS
             self.record.output = output
             self.record.scores = scores_of(output)

@@ -9,14 +9,14 @@ from trainwright.core import Failure, Finding, Place, Severity, Shown, Stage, St
 from trainwright.core.report import Report, exit_status
 from trainwright.core.sheet import PIECES
 from trainwright.core.trial import Outcome
-from trainwright.judging.looks import UNSEEN_EVALUATION
+from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
 from trainwright.look.results import LookResult
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import judge_run
-from trainwright.stages import SetupFacts
+from trainwright.stages import LossFacts, OddRowFacts, SetupFacts
 
 AT = Place("train.py", 3)
 
@@ -204,3 +204,14 @@ def test_an_evaluation_that_only_the_run_made_is_named_among_the_stages(monkeypa
     assert rows[Stage.EVALUATION] == "the rehearsal evaluated 5 times at train.py:95"
     monkeypatch.setattr("trainwright.review.sheet.pieces", lambda record: ())
     assert {run.stage: run.why for run in judge(regressor()).stages}[Stage.EVALUATION] == UNSEEN_EVALUATION
+
+
+def test_a_stage_that_the_run_did_not_reach_is_not_said_to_be_shown_by_it() -> None:
+    """Facts that have no words pass no stage."""
+    facts = {LossFacts: LossFacts(chance_nats=2.8904, classes=18), OddRowFacts: OddRowFacts()}
+    look = LookResult(facts=facts, training=1)
+    for record, unseen in ((Record(), NOT_REACHED), (regressor(), IN_RUN)):
+        stages = {run.stage: run for run in with_training(Report(script="train.py"), [look], record).stages}
+        assert (stages[Stage.OVERFIT].status, stages[Stage.OVERFIT].why) == (Status.SKIPPED, unseen)
+        assert stages[Stage.GRADIENTS].why == unseen
+        assert stages[Stage.LOSS].why == "no value was seen; chance is 2.8904 over 18 classes"

@@ -99,12 +99,9 @@ def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResul
     if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
         return ""
     if ended.failure is not None:
-        is_same = stopped is not None and (stopped.type, stopped.message) == (ended.failure.type, ended.failure.message)
-        return (
-            f"a further run gets past this, and stops with {ended.failure}"
-            if stopped is not None and not is_same
-            else ""
-        )
+        if stopped is None or (stopped.type, stopped.message) == (ended.failure.type, ended.failure.message):
+            return ""
+        return f"a further run gets past this, and stops with {ended.failure}"
     was, now = _judge(before), _judge(after)
     if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
         return f"a further run learns: {now.why}"

@@ -62,6 +62,11 @@ class Output:
     number: int = 0
     """Tells outputs of the same kind and width apart that the same call of the model gave."""
 
+    @property
+    def is_single(self) -> bool:
+        """Whether a row has one label, which is a class or a yes or no."""
+        return self.kind == LabelKind.CLASSES or (self.kind == LabelKind.BINARY and self.width == 1)
+
     def __str__(self) -> str:
         numbers = "number" if self.width == 1 else "or more numbers" if self.width >= SAMPLED_WIDTH else "numbers"
         unit = {LabelKind.CLASSES: "classes", LabelKind.NUMBERS: numbers, LabelKind.BINARY: "yes or no"}[self.kind]

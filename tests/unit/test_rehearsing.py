@@ -23,14 +23,14 @@ from trainwright.core import (
     exit_status,
 )
 from trainwright.core.sheet import PIECES
-from trainwright.judging.looks import UNSEEN_EVALUATION
+from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
 from trainwright.look.results import LookResult
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsing import judge_run
-from trainwright.stages import SetupFacts
+from trainwright.stages import LossFacts, OddRowFacts, SetupFacts
 
 AT = Place("train.py", 3)
 
@@ -242,3 +242,14 @@ def test_an_error_of_ours_in_the_second_check_leaves_the_first_report(tmp_path, 
     report = verify_fixes(first, again)
     assert report == replace(first, internal_errors=("the second check: KeyError: 'a fault of ours'",))
     assert exit_status(report) == 2
+
+
+def test_a_stage_that_the_run_did_not_reach_is_not_said_to_be_shown_by_it() -> None:
+    """Facts that have no words pass no stage."""
+    facts = {LossFacts: LossFacts(chance_nats=2.8904, classes=18), OddRowFacts: OddRowFacts()}
+    look = LookResult(facts=facts, training=1)
+    for record, unseen in ((Record(), NOT_REACHED), (regressor(), IN_RUN)):
+        stages = {run.stage: run for run in with_training(Report(script="train.py"), [look], record).stages}
+        assert (stages[Stage.OVERFIT].status, stages[Stage.OVERFIT].why) == (Status.SKIPPED, unseen)
+        assert stages[Stage.GRADIENTS].why == unseen
+        assert stages[Stage.LOSS].why == "no value was seen; chance is 2.8904 over 18 classes"

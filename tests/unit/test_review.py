@@ -739,6 +739,37 @@ def test_a_contrastive_loss_cannot_be_judged() -> None:
     assert shown(record) == Shown.CANNOT_BE_JUDGED
 
 
+def test_rows_that_come_again_count_once() -> None:
+    """Five positions of one batch, answered in each update, are five; rows are told apart by their numbers where no keys are."""
+    again, numbered = empty(), empty()
+    for update in range(UPDATES):
+        labels = np.array([4, 6, 1, 2, 3])
+        add_calls(again, of_classes(labels, labels, update=update, trains=True, width=7, per_row=5))
+        drawn = update % 6
+        add_calls(
+            numbered, of_classes([drawn], [drawn], update=update, trains=True, width=7, numbers=np.array([drawn]))
+        )
+    for record, told in ((again, "5 training positions"), (numbered, "6 training rows")):
+        found = verdict_of(record, ())
+        assert found.shown == Shown.NOT_SHOWN
+        assert found.why == f"after 200 updates too few labels were seen to tell: those of {told}"
+
+
+def test_a_sample_in_which_the_rare_class_hardly_occurs_tells_nothing() -> None:
+    record = empty()
+    labels = np.zeros(512)
+    labels[:3] = 1
+    values = np.where(labels > 0, 0.4, 0.01)
+    for update, total in ((UPDATES, 4000),):
+        call = of_values(labels, values, update=update, kind=LabelKind.BINARY)
+        add_calls(record, dataclasses.replace(call, total=total))
+    _numbers(record, "val_precision", [0.31, 0.5, 0.68])
+    found = verdict_of(record, ())
+    assert found.shown == Shown.NOT_SHOWN
+    assert "512 evaluation rows were kept of 4,000, of which only 3 have another label" in found.why
+    assert "its own val_precision went from 0.31 to 0.68" in found.why and "standard errors" not in found.why
+
+
 def test_no_training_cannot_be_judged_and_own_numbers_can_show_learning() -> None:
     assert shown(Record()) == Shown.CANNOT_BE_JUDGED
     record = empty()

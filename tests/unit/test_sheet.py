@@ -33,6 +33,7 @@ from trainwright.rehearsal.record import (
 from trainwright.report import html, terminal
 from trainwright.report import json as as_json
 from trainwright.report.curves import blocks, lines
+from trainwright.review.marks import tell_marks
 from trainwright.review.sheet import sheet_of
 
 DIGITS = Output(LabelKind.CLASSES, 3)
@@ -386,3 +387,79 @@ def test_each_of_several_trainings_has_a_row_with_its_verdict() -> None:
     assert read_back(sheet) is not None and read_back(sheet).trainings == sheet.trainings
     assert "Trainings" in html.render(report) and "trainings" in shown(sheet)
     assert sheet_of(classifier()).trainings == ()
+
+
+def test_classes_of_training_answers_are_not_called_evaluated() -> None:
+    """Nothing was evaluated: a class without an answer among the last ones of training is no class left out."""
+    labels = np.arange(40) % 2
+    record = Record(updates=400, trained_labels={DIGITS: TrainedLabels(classes=Counter({0: 90, 1: 90, 2: 9}))})
+    record.answers = [
+        Answers(output=DIGITS, update=i, trains=True, labels=labels, guesses=1 - labels, total=40) for i in range(9)
+    ]
+    sheet = sheet_of(record)
+    assert [(row.answered, row.evaluated, row.mark) for row in sheet.classes] == [
+        (20, None, "never found"), (20, None, "never found"), (0, None, ""),
+    ]  # fmt: skip
+    assert sheet.outputs[0].evaluated is None
+    assert "20 answers in training" in shown(sheet) and "evaluated" not in shown(sheet)
+    assert tell_marks(sheet, ())[-1] == "classes 0, 1 are never answered rightly in training"
+
+
+def test_a_class_that_a_sample_lacks_is_not_called_never_evaluated() -> None:
+    labels = np.ones(50, dtype=int)
+    record = Record(updates=400, trained_labels={DIGITS: TrainedLabels(classes=Counter({0: 100, 1: 90}))})
+    record.answers = [Answers(output=DIGITS, update=400, trains=False, labels=labels, guesses=labels, total=4000)]
+    assert {row.mark for row in sheet_of(record).classes} == {""}
+
+
+def test_a_class_is_called_never_found_only_where_its_rows_are_enough() -> None:
+    """Of eleven rows of a class none is right by chance, where the other classes are right at 0.3."""
+    rng = np.random.default_rng(3)
+    labels, other = np.repeat([0, 1, 2], [200, 200, 11]), np.arange(411) % 2
+    for right, mark in ((0.3, ""), (0.9, "never found")):
+        guesses = np.where(labels == 2, other, np.where(rng.random(411) < right, labels, 2))
+        record = Record(updates=400)
+        record.answers = [Answers(output=DIGITS, update=400, trains=False, labels=labels, guesses=guesses, total=411)]
+        assert [row.mark for row in sheet_of(record).classes if row.label == "2"] == [mark]
+
+
+def test_a_set_is_called_like_a_constant_only_where_that_is_sure() -> None:
+    """An overfitted model has a low score on rows whose order it still answers: no constant answer."""
+    rng = np.random.default_rng(4)
+    labels = rng.standard_t(3, size=(300, 1))
+    for noise, marks in ((1.05, {""}), (None, {"like a constant", ""})):
+        values = labels + noise * rng.normal(size=labels.shape) if noise else np.full_like(labels, labels.mean())
+        record = Record(updates=400)
+        record.answers = [
+            Answers(
+                output=Output(LabelKind.NUMBERS, 1), update=400, trains=False, labels=labels, values=values, total=300
+            )
+        ]
+        assert {row.mark for row in sheet_of(record).scores} <= marks
+        assert ("like a constant" in {row.mark for row in sheet_of(record).scores}) == (noise is None)
+
+
+def test_no_number_is_cut_and_sets_have_names() -> None:
+    rng = np.random.default_rng(5)
+    record = Record(updates=200)
+    lines = {7: Place("train.py", 31), 8: Place("train.py", 32)}
+    record.drawn = [
+        Drawn(data=data, size=100, name="Subset", draws=Counter(range(100)), where=at) for data, at in lines.items()
+    ]
+    for data, skill in ((7, 0.298), (8, 0.4)):
+        for update, noise in ((100, 1 - skill), (200, 0.3)):
+            labels = rng.normal(size=(100 + data, 1))
+            values = labels + noise * rng.normal(size=labels.shape)
+            record.answers.append(
+                Answers(output=Output(LabelKind.NUMBERS, 1), update=update, trains=False, data=data, labels=labels,
+                        values=values, total=len(labels))
+            )  # fmt: skip
+    sheet = sheet_of(record)
+    assert {row.output for row in sheet.scores} == {"train.py:31", "train.py:32"}
+    file = io.StringIO()
+    report = Report(script="train.py", sheet=sheet)
+    terminal.show(report, Console(file=file, width=60), verbose=False)
+    words = file.getvalue().split()
+    first = sheet.scores[0]
+    assert f"{first.first:.3g}" in words and f"{first.last:.3g}" in words
+    assert max(map(len, file.getvalue().split("\n"))) <= 60

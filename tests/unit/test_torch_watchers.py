@@ -390,6 +390,10 @@ def test_a_copied_state_and_where_it_was_put(loop: tuple[Record, str]) -> None:
             [("test average loss", 0.2), ("test accuracy", 0.98)],
         ),
         ("F1 on the test set 0.8", [("f1 test", 0.8)]),
+        ("D (0.7 real_err, 0.6 fake_err) G (0.9 err)", [("real err", 0.7), ("fake err", 0.6), ("err", 0.9)]),
+        ("0.31 loss, 0.8 acc", [("loss", 0.31), ("acc", 0.8)]),
+        ("loss: 0.5 acc: 0.9", [("loss", 0.5), ("acc", 0.9)]),
+        ("HR: 0.5\tNDCG: 0.3", [("hr", 0.5), ("ndcg", 0.3)]),
     ],
 )
 def test_a_printed_number_has_the_name_that_its_sentence_gives_it(line: str, numbers: list[tuple[str, float]]) -> None:

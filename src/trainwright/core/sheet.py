@@ -111,14 +111,17 @@ OWN = Table(
 CLASSES = Table(
     "classes",
     "Classes",
-    "label=class; output; drawn=drawn in training:bar; evaluated:bar; right:share; taken_for=mostly taken for",
-    "class {label}| ({output}); {drawn} drawn; {evaluated} evaluated; {right} right; taken for {taken_for}",
+    # Without an evaluation, training answers are shown: so it is with outputs.
+    "label=class; output; drawn=drawn in training:bar; evaluated:bar; answered=answers in training:bar; right:share; "
+    "taken_for=mostly taken for",
+    "class {label}| ({output}); {drawn} drawn; {evaluated} evaluated|{answered} answers in training; {right} right; "
+    "taken for {taken_for}",
 )
 OUTPUTS = Table(
     "outputs",
     "Outputs",
-    "name=output; source=seen by; drawn=drawn in training:number; evaluated:number; classes=classes of labels:number; "
-    "classes_answered=of answers:number; label_mean=labels, mean:number; label_deviation=deviation:number; "
+    "name=output; source=seen by; drawn=drawn in training:number; evaluated:number; answered=answers in training:number; "
+    "classes=classes of labels:number; classes_answered=of answers:number; label_mean=labels, mean:number; label_deviation=deviation:number; "
     "answer_mean=answers, mean:number; answer_deviation=deviation:number",
     "{name}; labels {label_mean} ± {label_deviation}|{classes} among the labels|, {classes_answered} among the answers; "
     "answers {answer_mean} ± {answer_deviation}",

@@ -16,7 +16,7 @@ from trainwright.stages.describe import describe
 # Why an evaluation was not looked at.
 UNSEEN_EVALUATION = "no evaluation was seen in or after the loop"
 # Why a stage has no facts of a training that was looked at.
-IN_RUN = "the run itself shows it"
+IN_RUN, NOT_REACHED = "the run itself shows it", "the run did not reach it"
 # A longer forward pass is shown where something changes, and else in even steps.
 MOST_SHOWN = 14
 CHANGE = 0.1
@@ -35,7 +35,8 @@ def with_training(report: Report, looks: Sequence[LookResult], record: Record) -
     """The report, with the first training that was looked at: its stages, with what was found there or measured."""
     first = next((look for look in looks if look.training and not look.is_end), next(iter(looks), None))
     facts = first.facts if first is not None else {}
-    measured = {kind.stage: fact for kind, fact in facts.items()}
+    measured = {kind.stage: fact for kind, fact in facts.items() if describe(fact)}
+    unseen = IN_RUN if record.updates or record.losses else NOT_REACHED
     mended = {name for finding in report.findings for name in finding.after_repair}
     mended |= {finding.name for finding in report.findings if finding.fix is not None and finding.fix.tried}
     return replace(
@@ -43,11 +44,13 @@ def with_training(report: Report, looks: Sequence[LookResult], record: Record) -
         framework=report.framework or getattr(facts.get(SetupFacts), "framework", None),
         begins=report.begins or next((t.where for t in record.trainings), None),
         profile=_profile_of(facts),
-        stages=tuple(_stage_run(stage, report.findings, mended, measured.get(stage)) for stage in RULE_STAGES),
+        stages=tuple(_stage_run(stage, report.findings, mended, measured.get(stage), unseen) for stage in RULE_STAGES),
     )
 
 
-def _stage_run(stage: Stage, findings: Sequence[Finding], mended: Collection[str], facts: Facts | None) -> StageRun:
+def _stage_run(
+    stage: Stage, findings: Sequence[Finding], mended: Collection[str], facts: Facts | None, unseen: str
+) -> StageRun:
     here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
     names = ", ".join(dict.fromkeys(f.name for f in here))
     if any(f.severity == Severity.ERROR and f.name not in mended for f in here):
@@ -55,15 +58,14 @@ def _stage_run(stage: Stage, findings: Sequence[Finding], mended: Collection[str
     if any(f.name in mended for f in here):
         return StageRun(stage=stage, status=Status.REPAIRED, why=names)
     if names or facts is None:
-        return StageRun(stage=stage, status=Status.PASSED, why=f"{WARNED}{names}") if names else _unseen(stage)
+        if names:
+            return StageRun(stage=stage, status=Status.PASSED, why=f"{WARNED}{names}")
+        unseen = UNSEEN_EVALUATION if stage == Stage.EVALUATION else unseen
+        return StageRun(stage=stage, status=Status.SKIPPED, why=unseen)
     is_far = isinstance(facts, LossFacts) and facts.is_far_above_chance
     is_shown = not isinstance(facts, OverfitFacts) or facts.by_heart
     status = Status.NOTED if is_far else Status.PASSED if is_shown else Status.UNSHOWN
     return StageRun(stage=stage, status=status, why=describe(facts))
-
-
-def _unseen(stage: Stage) -> StageRun:
-    return StageRun(stage=stage, status=Status.SKIPPED, why=UNSEEN_EVALUATION if stage == Stage.EVALUATION else IN_RUN)
 
 
 def _profile_of(facts: Mapping[type[Facts], Facts]) -> tuple[ProfilePoint, ...]:
@@ -72,19 +74,13 @@ def _profile_of(facts: Mapping[type[Facts], Facts]) -> tuple[ProfilePoint, ...]:
     found = learning.information if isinstance(learning, LearningFacts) else None
     if found is None:
         return ()
+    points = tuple(_point(one) for one in _chosen((found.given, *found.stations)))
     raw = dataset.alignment if isinstance(dataset, DatasetFacts) else None
-    first = []
-    if raw is not None and raw.accuracy is not None and raw.permuted_accuracy is not None:
-        share = (raw.accuracy - raw.permuted_accuracy) / max(1 - raw.permuted_accuracy, 1e-9)
-        first = [
-            ProfilePoint(
-                name="rows of the data set",
-                share=max(0.0, share),
-                accuracy=raw.accuracy,
-                permuted=raw.permuted_accuracy,
-            )
-        ]
-    return (*first, *(_point(s) for s in _chosen((found.given, *found.stations))))
+    if raw is None or raw.accuracy is None or raw.permuted_accuracy is None:
+        return points
+    right, permuted = raw.accuracy, raw.permuted_accuracy
+    share = max(0.0, (right - permuted) / max(1 - permuted, 1e-9))
+    return (ProfilePoint(name="rows of the data set", share=share, accuracy=right, permuted=permuted), *points)
 
 
 def _point(station: Station) -> ProfilePoint:

@@ -55,6 +55,9 @@ def note_sets(look: Look, looking: Trainings) -> None:
     if given is not None and not placed and (given.loader is None or given.loader is not look.loader):
         given = None
     sliced = find_arrays(view, key, look.scope) if given is None and not kind.is_asked_again else None
+    drawn = length(getattr(look.loader, "dataset", None)) or 0
+    if sliced is not None and len(view[str(key)]) == len(next(iter(sliced.columns.values()))) < drawn:
+        sliced = None  # what the script made of a loader's batch, and no set
     if sliced is not None:
         given, placed = _give_rows(sliced), {str(number): name for number, name in enumerate(sliced.columns)}
     if given is None:

@@ -16,7 +16,16 @@ from trainwright.core.guess import Guess
 from trainwright.core.sample import SamplePart, Span
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.look.results import LookResult
-from trainwright.rehearsal.record_parts import Broken, DrawnAgain, Ended, Generated, Imported, RawRows, Rewritten
+from trainwright.rehearsal.record_parts import (
+    Broken,
+    DrawnAgain,
+    Ended,
+    Generated,
+    Imported,
+    InputProbe,
+    RawRows,
+    Rewritten,
+)
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -61,6 +70,11 @@ class Output:
     """How many classes, or how many numbers a row."""
     number: int = 0
     """Tells outputs of the same kind and width apart that the same call of the model gave."""
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a row has one label, which is a class or a yes or no."""
+        return self.kind == LabelKind.CLASSES or (self.kind == LabelKind.BINARY and self.width == 1)
 
     def __str__(self) -> str:
         numbers = "number" if self.width == 1 else "or more numbers" if self.width >= SAMPLED_WIDTH else "numbers"
@@ -281,18 +295,6 @@ class Best:
     """The number at each look."""
     kept: int | None
     """The index in `values` of the weights that the model has at the end, or that a callback holds as best; None: no such."""
-
-
-@dataclass(kw_only=True)
-class InputProbe:
-    """What a change of a model's inputs does to its answers, tried after the run in evaluation mode."""
-
-    model: int
-    change: str
-    """`rows`: the batch's second half left out; `earlier rows`: its first half; `input NAME`: exchanged between rows."""
-    effect: float
-    """Mean change of the answers, as a share of their mean size."""
-    rows: int
 
 
 @dataclass(kw_only=True)

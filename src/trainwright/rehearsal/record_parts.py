@@ -122,3 +122,15 @@ class Imported:
     """The script's, without those within packages: a library of such a name is another module."""
     environment: Mapping[str, str]
     """The variables that the script and its libraries have set."""
+
+
+@dataclass(kw_only=True)
+class InputProbe:
+    """What a change of a model's inputs does to its answers, tried after the run in evaluation mode."""
+
+    model: int
+    change: str
+    """`rows`: the batch's second half left out; `earlier rows`: its first half; `input NAME`: exchanged between rows."""
+    effect: float
+    """Mean change of the answers, as a share of their mean size."""
+    rows: int

@@ -73,12 +73,13 @@ def head(sample: Sample) -> str:
     return number + ", ".join(sample.why)
 
 
-def outcome(sample: Sample) -> str:
-    """Label and answer."""
+def outcome(sample: Sample, *, is_brief: bool = False) -> str:
+    """Label and answer, and the loss; brief: without it."""
     parts = [f"label {sample.label}"] if sample.label else []
-    sure = "" if sample.probability is None else f" ({sample.probability:.0%})"
-    parts += [f"{'answered ' if sample.label else ''}{sample.answer}{sure}"] if sample.answer else []
-    parts += [] if sample.loss is None else [f"loss {value_of(sample.loss)}"]
+    sure = "" if sample.probability is None else f"{sample.probability:.0%}"
+    sure = f" {sure}" if is_brief or not sure else f" ({sure})"
+    parts += [f"{'answered ' if sample.label else ''}{sample.answer}{sure}".rstrip()] if sample.answer else []
+    parts += [] if sample.loss is None or is_brief else [f"loss {value_of(sample.loss)}"]
     return ", ".join(parts)
 
 
@@ -122,14 +123,11 @@ def brief_rows(sheet: Sheet) -> tuple[Line, ...]:
 
 def _brief(name: str, row: Sample) -> tuple[Line, ...]:
     shown = "; ".join(part for part in map(_brief_part, row.inputs) if part)
-    sure = "" if row.probability is None else f" {row.probability:.0%}"
-    told = [f"label {row.label}"] if row.label else []
-    told += [f"{'answered ' if row.label else ''}{row.answer}{sure}"] if row.answer else []
     mark = NOT_FINITE if NOT_FINITE in row.why else "wrong" if row.right is False else ""
-    outcome = visible(", ".join(told))
+    told = visible(outcome(row, is_brief=True))
     if len(shown) > BRIEF_CHARACTERS and row.inputs[0].form == "text":
-        return (Line((name, outcome), mark), Line(("", _brief_text(row.inputs))))
-    return (Line((name, _begin(shown), outcome), mark),)
+        return (Line((name, told), mark), Line(("", _brief_text(row.inputs))))
+    return (Line((name, _begin(shown), told), mark),)
 
 
 def _brief_text(inputs: Sequence[SamplePart]) -> str:

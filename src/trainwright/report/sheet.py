@@ -285,7 +285,8 @@ def _brief_classes(sheet: Sheet) -> tuple[Line, ...]:
         if len(known) < 2:
             return ()
         worst, best = known[0], known[-1]
-        told = f"{len(known)} classes, right from {worst.right:.0%} ({worst.label}) to {best.right:.0%} ({best.label})"
+        which = ", training rows" if worst.evaluated is None else ""
+        told = f"{len(known)} classes{which}, right from {worst.right:.0%} ({worst.label}) to {best.right:.0%} ({best.label})"
         return (Line((told,)),)
     return _lines(CLASSES, sheet.classes)
 

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status
+from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, Status
 from trainwright.core.sheet import Sheet
 from trainwright.report import sheet as sheet_words
 from trainwright.report import words
@@ -120,7 +120,7 @@ def _short_stages(report: Report) -> Table | Text:
         if runs:
             # The stage that shows the least stands for the group.
             mark, colour = _STATUS[max((run.status for run in runs), key=list(_STATUS).index)]
-            names = _span(runs) if len(runs) > 1 else runs[0].stage.label
+            names = " to ".join(dict.fromkeys((runs[0].stage.label, runs[-1].stage.label)))
             why = "; ".join(run.why for run in runs if run.why)
             rows.append((Text(f"{mark} {names}", style=colour), Text(why)))
     if not is_run:
@@ -130,17 +130,13 @@ def _short_stages(report: Report) -> Table | Text:
 
 
 def _grid(rows: Sequence[tuple[Text, Text]]) -> Table:
-    """Two columns, of which the first one is shown whole."""
+    """Two columns, of which the second one wraps: a number that is cut looks like another one."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, min_width=max((len(first) for first, _ in rows), default=0))
-    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _span(runs: Sequence[StageRun]) -> str:
-    return f"{runs[0].stage.label} to {runs[-1].stage.label}"
 
 
 def _short_sheet(report: Report) -> list[RenderableType]:
@@ -205,13 +201,8 @@ def render_profile(report: Report) -> RenderableType:
 def render_sheet(sheet: Sheet) -> RenderableType:
     """The sheet in about one screen; what stands out has an arrow."""
     head = Text.assemble((sheet_words.TITLE, "bold"), (f"  ({sheet_words.outline(sheet)})", "dim"))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for title, lines in sheet_words.brief(sheet).items():
-        for row in _aligned(lines, title):
-            table.add_row(*row)
-    return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), table)
+    rows = [row for title, lines in sheet_words.brief(sheet).items() for row in _aligned(lines, title)]
+    return Group(head, *(Text(told) for told in (sheet_words.end(sheet),) if told), _grid(rows))
 
 
 def _further(finding: Finding) -> RenderableType:

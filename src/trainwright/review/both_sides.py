@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.probes.ridge import squared_distances
-from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Record
+from trainwright.rehearsal.record import Answers, Floats, Integers, Record
 from trainwright.review.rows import AnsweredRows
 
 # Values of a run, of which so many differ, and runs of a row that are looked up: those whose hash says so, wherever they lie.
@@ -161,11 +161,7 @@ class Shared(NamedTuple):
 def shared_groups(record: Record, rows: AnsweredRows) -> Iterator[Shared]:
     """The columns of groups that carry the label from training to evaluated rows."""
     stored = record.trained_rows.get(rows.output)
-    if (
-        stored is None
-        or rows.output.kind == LabelKind.NUMBERS
-        or (rows.output.kind == LabelKind.BINARY and rows.output.width > 1)
-    ):
+    if stored is None or not rows.output.is_single:
         return
     inputs, labels, keys = stored
     place = {key: at for at, key in enumerate(keys.tolist())}

@@ -78,8 +78,8 @@ _OF_CLASS = {
 
 def _tell_classes(rows: Sequence[Any]) -> Iterator[str]:
     for mark, of in _grouped(rows):
-        many = len(of) > 1
-        yield f"class{'es' if many else ''} {_names(row.label for row in of)} {'are' if many else 'is'} {_OF_CLASS.get(mark, mark)}"
+        are, where = ("es", "are") if len(of) > 1 else ("", "is"), " in training" if of[0].evaluated is None else ""
+        yield f"class{are[0]} {_names(row.label for row in of)} {are[1]} {_OF_CLASS.get(mark, mark)}{where}"
 
 
 def _tell_numbers(rows: Sequence[Any]) -> Iterator[str]:

@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass
 
 from trainwright.rehearsal.record import Record, Training
+from trainwright.review.trials import span_of
 
 # Names that say which way is better; losses and errors first, as in "loss_score".
 _LOWER = re.compile(
     r"loss|mse|mae|rmse|\berr|error|perplexity|\bppl|nll|\bbpc|\bcer\b|\bwer\b|crps|mape|pinball|deviance|bits"
 )
 _HIGHER = re.compile(
-    r"acc|f1|auc|auroc|\br2\b|r2 score|bleu|rouge|precision|recall|\bcorr|iou|dice|\bmap\b|\bhit|ndcg|mrr|exact|"
+    r"acc|f1|auc|auroc|\br2\b|r2 score|bleu|rouge|precision|recall|\bcorr|iou|dice|\bmap\b|\bhit|\bhr\b|ndcg|mrr|exact|"
     r"correct|kappa|matthews|spearman|pearson|concordance"
 )
 _HELD_OUT = re.compile(r"\bval(?:id(?:ation)?)?\b|\btest|\beval|\bdev\b|held|unseen|holdout|\boos\b")
@@ -118,10 +119,7 @@ def series_of(record: Record, since: int = 0, until: float = math.inf) -> list[S
 
 def series_of_training(record: Record, training: Training | None) -> list[Series]:
     """The numbers that were reported in a training or behind it, before the next one."""
-    if training is None:
-        return series_of(record)
-    later = [one.begins for one in record.trainings if one.number > training.number]
-    return series_of(record, training.begins, min(later, default=math.inf))
+    return series_of(record, *span_of(record, training)) if training is not None else series_of(record)
 
 
 def own_score(record: Record, training: Training | None = None) -> Series | None:

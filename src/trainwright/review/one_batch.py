@@ -48,9 +48,3 @@ def one_batch(record: Record) -> OneBatch | None:
         if bigger and updates >= FEWEST_UPDATES and len(next(iter(held))) == distinct:
             return OneBatch(rows=distinct, updates=updates, drawn=bigger[0])
     return None
-
-
-def is_one_chosen(record: Record) -> bool:
-    """Whether one batch is learned by heart on purpose: this asks nothing of other rows."""
-    one = one_batch(record)
-    return one is not None and one.is_chosen

@@ -33,8 +33,6 @@ LAST_SHARE = 0.25
 TRAINED_SHARE, EQUAL_SHARE = 0.5, 0.1
 # A run that was ended early had its chance after this share of its plan.
 CHANCE = 0.5
-# A loss falls if its mean is so much lower at the end of the second half of a run than at its beginning.
-FALLS = 0.05
 # Labels in the order of the answers are hit so much more often than labels in another order, and by so many standard errors.
 IN_ORDER, IN_ORDER_ERRORS, FEWEST_IN_ORDER = 0.15, 5.0, 50
 # The share of answers that differ, whatever their order, from which they are others.
@@ -43,6 +41,8 @@ OTHER_ANSWERS = 0.1
 PLAINEST = ("accuracy", "R2", "AUC")
 # Where one output often meets several targets (mixed rows), equal rows have unequal labels on purpose.
 MIXED_CALLS = 3
+# So many calls with the same few labels are of one batch.
+SAME_CALLS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,6 +109,11 @@ class AnsweredRows:
         """These rows in words."""
         kind = "training" if self.trains or not self.is_held_out else "evaluation"
         return f"{len(self.labels):,} {kind} {self.unit}"
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether all rows of the calls were kept, and not a sample of them."""
+        return sum(one.total for one in self.calls) <= len(self.labels)
 
     @property
     def told(self) -> str:
@@ -196,28 +201,6 @@ def _agrees_more(one: AnsweredRows, other: AnsweredRows) -> bool:
         return False
     count = min(len(one.labels), len(other.labels))
     return count >= FEWEST_IN_ORDER and mine.value - theirs.value > max(IN_ORDER, IN_ORDER_ERRORS / (2 * count**0.5))
-
-
-def stands(record: Record, rows: AnsweredRows) -> bool:
-    """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
-    values = _losses(record, rows)
-    third = len(values) // 3
-    return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
-
-
-def is_falling(record: Record, rows: AnsweredRows) -> bool:
-    """Whether it is seen to fall there: the model is still another one after each update."""
-    return bool(_losses(record, rows)) and not stands(record, rows)
-
-
-def _losses(record: Record, rows: AnsweredRows) -> list[float]:
-    """The losses of this output in the second half of the training that came before these rows."""
-    begins = max((one.begins for one in record.trainings if one.begins < rows.update), default=0)
-    ends = min((one.begins for one in record.trainings if one.begins >= rows.update), default=record.updates)
-    half = (begins + ends) / 2
-    calls = [one for one in record.answers if one.trains and one.output == rows.output and one.update >= half]
-    calls.sort(key=lambda one: one.update)
-    return [one.loss for one in calls if one.loss is not None]
 
 
 def had_its_chance(record: Record, training: Training | None = None) -> bool:
@@ -330,7 +313,8 @@ def _without_repeated(calls: Sequence[Answers]) -> list[Answers]:
     if len({one.update for one in calls}) < 2:
         return list(calls)
     sizes = [len(one.labels) for one in calls]
-    names = np.concatenate([_names_of(number, one) for number, one in enumerate(calls)])
+    is_one = len(calls) >= SAME_CALLS and len({one.labels.tobytes() for one in calls}) == 1
+    names = np.concatenate([_names_of(number, one, is_one) for number, one in enumerate(calls)])
     updates = np.repeat([one.update for one in calls], sizes)
     _, last, of = np.unique(names[::-1], return_index=True, return_inverse=True)
     is_last = updates == updates[::-1][last][of][::-1]
@@ -338,13 +322,15 @@ def _without_repeated(calls: Sequence[Answers]) -> list[Answers]:
     return [_chosen(one, rows) for one, rows in zip(calls, kept, strict=True) if rows.any()]
 
 
-def _names_of(number: int, one: Answers) -> Integers:
-    """Equal numbers for equal rows; where no keys are known, for all rows of calls with the same labels."""
+def _names_of(number: int, one: Answers, is_one: bool) -> Integers:
+    """Equal numbers for equal rows; where neither keys nor rows' numbers are known, for all rows of calls with the same labels,
+    of which few are equal by chance unless they are so in all calls (`is_one`)."""
     if one.keys is not None:
         return one.keys
-    many = len(one.labels) >= FEW_ROWS
-    name = hash(one.labels.tobytes()) if many else number
-    return np.full(len(one.labels), name, dtype=np.int64)
+    if one.numbers is not None:
+        return np.array([hash((one.data, row)) for row in one.numbers.tolist()], dtype=np.int64)
+    is_same = len(one.labels) >= FEW_ROWS or (is_one and len(np.unique(one.labels)) > 1)
+    return np.full(len(one.labels), hash(one.labels.tobytes()) if is_same else number, dtype=np.int64)
 
 
 def _chosen(one: Answers, rows: NDArray[np.bool_]) -> Answers:
@@ -352,7 +338,7 @@ def _chosen(one: Answers, rows: NDArray[np.bool_]) -> Answers:
     if rows.all():
         return one
     arrays: dict[str, Any] = {name: value[rows] for name, value in vars(one).items() if isinstance(value, np.ndarray)}
-    return replace(one, **arrays)
+    return replace(one, **arrays, total=one.total - int((~rows).sum()))
 
 
 def _join(record: Record, calls: Sequence[Answers]) -> AnsweredRows:

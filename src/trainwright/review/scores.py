@@ -51,6 +51,12 @@ class Score:
         """Whether this measure sees no gain at all."""
         return (self.errors < UNSEEN_ERRORS and self.room < MAYBE_ROOM) or self.room < UNSEEN_ROOM
 
+    @property
+    def surely_sees_nothing(self) -> bool:
+        """Whether a gain worth a word would have been seen, besides: its rows are enough."""
+        error = abs(self.room / self.errors) if self.errors else 0.0
+        return self.sees_nothing and self.room + SHOWN_ERRORS * error < MAYBE_ROOM
+
 
 def scores_of(
     output: Output,

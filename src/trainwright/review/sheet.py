@@ -12,6 +12,7 @@ from trainwright.core.guess import Guess
 from trainwright.core.sheet import OWN, TRAININGS, Curve, Row, Sheet
 from trainwright.rehearsal.record import Record, Training
 from trainwright.review.numbers import TYPED, Series, own_score, series_of_training
+from trainwright.review.questions.best_not_kept import FEWEST_VALUES, WORSE_SHARE, regret_of
 from trainwright.review.raw import profiles
 from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
@@ -24,9 +25,6 @@ from trainwright.review.verdict import chosen_trial, verdicts
 MOST_POINTS = 60
 # Curves of the script's own numbers, and rows of them.
 MOST_OWN_CURVES, MOST_OWN = 4, 16
-# Share of an own number's range by which the kept weights are worse than the best, and values before that is said (as the
-# review's question of it).
-KEPT_WORSE, FEWEST_VALUES = 0.15, 4
 
 # Trainings of a sweep that are judged one by one.
 MOST_TRAININGS = 40
@@ -160,10 +158,8 @@ def _own(record: Record, series: Series, kept: int | None) -> Row:
 
 def _is_worse(series: Series, update: int) -> bool:
     """Whether the number is clearly worse at an update than at its best."""
-    if update not in series.updates or len(series.values) < FEWEST_VALUES:
-        return False
-    values = [value * series.direction for value in series.values]
-    return max(values) - values[series.updates.index(update)] > KEPT_WORSE * (max(values) - min(values))
+    is_known = update in series.updates and len(series.values) >= FEWEST_VALUES
+    return is_known and regret_of(series, series.updates.index(update)) > WORSE_SHARE
 
 
 def _curves(record: Record, own: Sequence[Series]) -> tuple[Curve, ...]:

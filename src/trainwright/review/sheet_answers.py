@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,8 +15,10 @@ from trainwright.core.sheet import CLASSES, HELD_OUT, OUTPUTS, SCORES, TRAINING,
 from trainwright.rehearsal.record import Floats, LabelKind, Output, Record, TrainedLabels
 from trainwright.review.learner import simple_scores
 from trainwright.review.rows import AnsweredRows, evaluated_rows, trained_rows
-from trainwright.review.scores import Score
+from trainwright.review.scores import SHOWN_ERRORS, Score
 from trainwright.review.sheet_samples import decided, names_of
+
+_Decided = tuple[NDArray[Any], NDArray[Any]]
 
 # Classes, and numbers of an output, that are shown one by one: those of a language model are not.
 MOST_CLASSES, MOST_NUMBERS = 20, 20
@@ -40,15 +43,26 @@ def _seen(record: Record) -> list[tuple[AnsweredRows, str]]:
     evaluated = evaluated_rows(record, scored=False)
     every = [*evaluated, *trained_rows(record, scored=False)]
     several_outputs = len({rows.output for rows in every}) > 1
-    sets = sorted({rows.calls[0].data for rows in evaluated})
+    sets = _name_sets(record, evaluated)
     models = sorted({rows.model for rows in evaluated})
     found = []
     for rows in every:
         parts = [str(rows.output)] if several_outputs else []
-        parts += [f"set {sets.index(rows.calls[0].data) + 1}"] if len(sets) > 1 and not rows.trains else []
+        parts += [sets[rows.calls[0].data]] if len(sets) > 1 and not rows.trains else []
         parts += [f"model {models.index(rows.model) + 1}"] if len(models) > 1 and not rows.trains else []
         found.append((rows, ", ".join(parts)))
     return sorted(found, key=lambda one: (not one[0].is_held_out, one[0].trains, -len(one[0].labels)))
+
+
+def _name_sets(record: Record, evaluated: Sequence[AnsweredRows]) -> dict[int, str]:
+    """What tells each evaluated set from the others on its side of the split: its class, its loader's line, or its number."""
+    sides, drawn = {rows.calls[0].data: rows.is_held_out for rows in evaluated}, {one.data: one for one in record.drawn}
+    named = {one: f"set {number}" for number, one in enumerate(sorted(sides), 1)}
+    for key in ("where", "name"):
+        told = {one: str(getattr(drawn.get(one), key, None) or "") for one in sides}
+        times = Counter((told[one], sides[one]) for one in sides)
+        named |= {one: told[one] for one in sides if told[one] and times[told[one], sides[one]] == 1}
+    return named
 
 
 def scores(record: Record) -> tuple[Row, ...]:
@@ -61,7 +75,8 @@ def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
     simple = simple_scores(record, rows)
     last = {score.name: score.value for score in rows.scores}
     gains = [(simple[name] - last[name], 1 - last[name]) for name in simple if name in last]
-    is_below = bool(gains) and all(gain >= max(SIMPLE_GAIN, SIMPLE_ROOM * room) for gain, room in gains)
+    is_last = not _is_superseded(record, rows)
+    is_below = is_last and bool(gains) and all(gain >= max(SIMPLE_GAIN, SIMPLE_ROOM * room) for gain, room in gains)
     return [
         SCORES.row(
             name=score.name,
@@ -75,13 +90,21 @@ def _scores_of(record: Record, rows: AnsweredRows, of: str) -> list[Row]:
             constant=score.constant,
             simple=simple.get(score.name),
             mark="like a constant"
-            if score.sees_nothing and not rows.learned and len(rows.labels) >= FEWEST_MARKED
+            if is_last and rows.at_constant and score.surely_sees_nothing and len(rows.labels) >= FEWEST_MARKED
             else "below a simple learner"
             if is_below and score.name in simple
             else "",
         )
         for score in rows.scores
     ]
+
+
+def _is_superseded(record: Record, rows: AnsweredRows) -> bool:
+    """Whether other weights of the model were evaluated later: those of the best update, or of a longer training."""
+    own = next((one for one in record.passes if one.number == rows.calls[-1].evaluation), None)
+    return own is not None and any(
+        one.number > own.number and one.model == own.model and one.weights != own.weights for one in record.passes
+    )
 
 
 def first_scores(record: Record, rows: AnsweredRows) -> list[Score]:
@@ -128,13 +151,12 @@ def _class_rows(rows: AnsweredRows, of: str, named: tuple[str, ...]) -> list[Row
     found = decided(rows)
     if found is None:
         return []
-    labels, guesses = found
     drawn = _drawn(rows.output, rows.trained)
-    known = sorted({*labels.tolist(), *(drawn or {})})
+    known = sorted({*found[0].tolist(), *(drawn or {})})
     if len(known) > MOST_CLASSES:
         return []
     names = names_of(rows.output, known, named)
-    made = [_class_row(one, of, labels, guesses, drawn, names) for one in known]
+    made = [_class_row(rows, one, of, found, drawn, names) for one in known]
     return sorted(made, key=lambda row: (not row.mark, 2.0 if row.right is None else row.right))
 
 
@@ -148,23 +170,19 @@ def _drawn(output: Output, trained: TrainedLabels | None) -> Counter[int] | None
 
 
 def _class_row(
-    label: int,
-    of_output: str,
-    labels: NDArray[Any],
-    guesses: NDArray[Any],
-    drawn: Counter[int] | None,
-    names: dict[int, str],
+    rows: AnsweredRows, label: int, of_output: str, found: _Decided, drawn: Counter[int] | None, names: dict[int, str]
 ) -> Row:
+    labels, guesses = found
     of = guesses[labels == label]
     wrong = Counter(of[of != label].tolist())
     other, times = wrong.most_common(1)[0] if wrong else (label, 0)
     right = float(np.mean(of == label)) if len(of) else None
     mark = ""
     if not len(of):
-        mark = "not evaluated"
+        mark = "not evaluated" if rows.are_whole and not rows.trains else ""
     elif drawn is not None and not drawn[label]:
         mark = "never drawn in training"
-    elif len(of) >= FEWEST_OF_CLASS and right == 0:
+    elif len(of) >= FEWEST_OF_CLASS and right == 0 and _is_surely_behind(label, labels, guesses):
         mark = "never found"
     elif len(of) >= FEWEST_OF_CLASS and times / len(of) > MOSTLY_WRONG + CLEARLY / len(of) ** 0.5:
         mark = "confused"
@@ -172,11 +190,20 @@ def _class_row(
         label=names[label],
         output=of_output,
         drawn=None if drawn is None else drawn[label],
-        evaluated=len(of),
+        evaluated=None if rows.trains else len(of),
+        answered=len(of) if rows.trains else None,
         right=right,
         taken_for=f"{names.get(other, other)} ({times / len(of):.0%})" if times else "",
         mark=mark,
     )
+
+
+def _is_surely_behind(label: int, labels: NDArray[Any], guesses: NDArray[Any]) -> bool:
+    """Whether a class without a right answer has enough rows for some, were it found as others or as by guessing."""
+    count = int((labels == label).sum())
+    others = [float((guesses[labels == one] == one).mean()) for one in np.unique(labels) if one != label]
+    usual = max(float(np.mean(others)), 1 / (1 + len(others))) if others else 1.0
+    return bool(usual > SHOWN_ERRORS * (usual * (1 - usual) / count) ** 0.5)
 
 
 def output_rows(record: Record) -> tuple[Row, ...]:
@@ -187,11 +214,13 @@ def output_rows(record: Record) -> tuple[Row, ...]:
 def _output_rows(rows: AnsweredRows) -> list[Row]:
     drawn = 0 if rows.trained is None else rows.trained.count or rows.trained.classes.total()
     name = str(rows.output)
-    row = partial(OUTPUTS.row, source=str(rows.source), drawn=drawn, evaluated=len(rows.labels))
+    counted: dict[str, Any] = {"answered" if rows.trains else "evaluated": len(rows.labels)}
+    row = partial(OUTPUTS.row, source=str(rows.source), drawn=drawn, **counted)
     if rows.output.kind == LabelKind.CLASSES:
         answered = None if rows.guesses is None else len(np.unique(rows.guesses))
         labelled = len(np.unique(rows.labels))
-        mark = "always the same answer" if answered == 1 and labelled > 1 else ""
+        is_same = answered == 1 and np.count_nonzero(rows.guesses != rows.labels) >= FEWEST_OF_CLASS
+        mark = "always the same answer" if is_same else ""
         return [row(name=name, classes=labelled, classes_answered=answered, mark=mark)]
     labels = rows.labels.reshape(len(rows.labels), -1).astype(np.float64)
     if rows.values is None or rows.values.size != labels.size:

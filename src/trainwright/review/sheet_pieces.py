@@ -160,9 +160,8 @@ def _piece(what: str, group: Sequence[S], how: str, mark: str) -> Row:
 def _best(seen: Best) -> Row:
     """What a callback kept; its looks are counted from 1."""
     finite = [value for value in seen.values if math.isfinite(value)]
-    best = (
-        None if seen.higher_is_better is None or not finite else max(finite) if seen.higher_is_better else min(finite)
-    )
+    is_known = seen.higher_is_better is not None and finite
+    best = (max if seen.higher_is_better else min)(finite) if is_known else None
     kept = None if seen.kept is None else seen.values[seen.kept]
     at = "none of its looks" if seen.kept is None else f"{kept:.4g} at look {seen.kept + 1}"
     return PIECES.row(

@@ -13,13 +13,13 @@ def whole_trials(record: Record) -> list[Training]:
     """Of several trials those that were not cut short, or the longest; empty: the trainings are no trials."""
     trials = _trials(record)
     whole = [one for one in trials if not _is_cut(record, one)]
-    return whole or sorted(trials, key=lambda one: _updates(record, one))[-1:]
+    return whole or sorted(trials, key=lambda one: updates_in(record, one))[-1:]
 
 
 def without_cut_trials(record: Record) -> Record:
     """The record without the answers and numbers of trials that were cut short, if another one was not, or was longer."""
     kept = whole_trials(record)
-    spans = [_span(record, one) for one in _trials(record) if one not in kept]
+    spans = [span_of(record, one) for one in _trials(record) if one not in kept]
     if not spans:
         return record
 
@@ -45,21 +45,21 @@ def _trials(record: Record) -> list[Training]:
 
 
 def _models(record: Record, training: Training) -> set[int]:
-    begin, end = _span(record, training)
+    begin, end = span_of(record, training)
     seen = {one.model for one in record.answers if one.trains and one.model and begin <= one.update < end}
     return seen or set(training.models)
 
 
-def _span(record: Record, training: Training) -> tuple[int, float]:
+def span_of(record: Record, training: Training) -> tuple[int, float]:
     """The updates made before it, and before the training that follows."""
-    return training.begins, min(
-        (one.begins for one in record.trainings if one.number > training.number), default=math.inf
-    )
+    later = (one.begins for one in record.trainings if one.number > training.number)
+    return training.begins, min(later, default=math.inf)
 
 
 def _is_cut(record: Record, training: Training) -> bool:
     return training.is_cut or (training.ends is None and record.ended.is_cut)
 
 
-def _updates(record: Record, training: Training) -> int:
+def updates_in(record: Record, training: Training) -> int:
+    """How many updates it has made."""
     return (record.updates if training.ends is None else training.ends) - training.begins

@@ -14,10 +14,9 @@ from trainwright.review.numbers import Series, own_score, series_of_training
 from trainwright.review.one_batch import OneBatch, one_batch
 from trainwright.review.parts import parts_behind, still_trainings
 from trainwright.review.questions.held_out_at_constant import (
-    FEWEST_HELD_OUT,
     FEWEST_TRAINED,
-    FEWEST_UPDATES,
     rows_at_constant,
+    tell_rare,
 )
 from trainwright.review.rows import (
     AnsweredRows,
@@ -27,6 +26,7 @@ from trainwright.review.rows import (
     tell_updates,
     trained_rows,
 )
+from trainwright.review.scores import FEWEST_ROWS
 from trainwright.review.sheet_answers import first_scores
 from trainwright.review.trials import whole_trials, without_cut_trials
 
@@ -142,9 +142,9 @@ def _judged(record: Record, training: Training | None) -> Verdict:
         if part is not None:
             return Verdict(shown=Shown.LEARNS_IN_PART, why=f"{after} {part.told}{_own(record, training)}")
         return Verdict(shown=Shown.LEARNS, why=f"{after} {learned.told}{_own(record, training)}{_sure(learned)}")
-    if (training is None and (flat := rows_at_constant(record))) or (flat := _flat(record, training)):
-        if flat.is_held_out:
-            return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}{_own(record, training)}")
+    flat = rows_at_constant(record, training)
+    if flat is not None and flat.is_held_out:
+        return Verdict(shown=Shown.DOES_NOT_LEARN, why=f"{after} {flat.told}{_own(record, training)}")
     own = _own_gain(record, training)
     if own is not None:
         told = f"its own {own.name} is {own.values[-1]:.4g}"
@@ -183,41 +183,31 @@ def _is_by_chance(record: Record, training: Training | None, held: AnsweredRows)
     return is_small and bool(same) and all(one.at_constant and len(one.labels) >= FEWEST_TRAINED for one in same)
 
 
-def _flat(record: Record, training: Training | None) -> AnsweredRows | None:
-    """Rows at the constant answer at the end of one training of several."""
-    if training is None or not had_its_chance(record, training):
-        return None
-    if (training.ends if training.ends is not None else record.updates) - training.begins < FEWEST_UPDATES:
-        return None
-    held = held_out_rows(record, training)
-    flat = [one for one in held if one.at_constant and one.trained is not None and len(one.labels) >= FEWEST_HELD_OUT]
-    if flat or held:
-        return flat[0] if flat else None
-    trained = [] if evaluated_rows(record, training) else trained_rows(record, training)
-    return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
-
-
 def _not_shown(record: Record, training: Training | None, held: list[AnsweredRows], after: str) -> Verdict:
     cut = "" if had_its_chance(record, training) else "; it was ended before its plan was run"
     if held:
-        told = f"{held[0].told}{_fallen_from(record, held[0])}"
+        told = tell_rare(held[0]) or f"{held[0].told}{_fallen_from(record, held[0])}"
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {told}{cut}{_own(record, training)}")
     trained = [*evaluated_rows(record, training), *trained_rows(record, training)]
     if trained:
         best = next((one for one in trained if one.learned), trained[0])
         only = "no held-out labels were seen beside answers"
         return Verdict(shown=Shown.NOT_SHOWN, why=f"{after} {best.told}; {only}{cut}{_own(record, training)}")
-    if record.answers and not _only_made(record):
-        return Verdict(
-            shown=Shown.NOT_SHOWN, why=f"{after} too few labels were seen to tell{cut}{_own(record, training)}"
-        )
+    if few := _few(record, training):
+        why = f"{after} too few labels were seen to tell: {few}{cut}{_own(record, training)}"
+        return Verdict(shown=Shown.NOT_SHOWN, why=why)
     why = "no answers were seen beside labels of rows, for which a constant answer could be scored"
     return Verdict(shown=Shown.CANNOT_BE_JUDGED, why=f"{after} {why}{_own(record, training)}")
 
 
-def _only_made(record: Record) -> bool:
-    """Whether labels are seen, of many rows, and none of them is one of a row: adversarial and contrastive losses."""
-    return sum(len(one.labels) for one in record.answers) >= FEWEST_TRAINED
+def _few(record: Record, training: Training | None) -> str:
+    """The labels that were seen, counted, if they are few; many that are none of rows are those of adversarial losses."""
+    known = [*evaluated_rows(record, training, scored=False), *trained_rows(record, training, scored=False)]
+    most = max(known, key=lambda one: len(one.labels), default=None)
+    if most is not None and len(most.labels) < FEWEST_ROWS:
+        return f"those of {most.named}"
+    seen_labels = sum(len(one.labels) for one in record.answers)
+    return f"{seen_labels:,}" if 0 < seen_labels < FEWEST_TRAINED else ""
 
 
 def _own(record: Record, training: Training | None) -> str:

@@ -128,7 +128,7 @@ _FACTOR, _WORTH_A_WORD = 1e-3, 0.05
 
 @describe.register
 def _(facts: LossFacts) -> str:
-    value = f"{facts.value:.4f}" if facts.value is not None else "none"
+    value = f"{facts.value:.4f}" if facts.value is not None else "no value was seen"
     plain = facts.call.plain_value if facts.call and facts.call.is_reweighted else None
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
         unweighted = ", unweighted" if facts.call and facts.call.options.get("has_weight") else ""

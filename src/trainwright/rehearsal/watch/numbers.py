@@ -22,6 +22,11 @@ _COUNTS = re.compile(
     r"\bparam(?:eter)?s\b|\b(epoch|epochs|step|steps|iter|iteration|fold|seed|batch|second|runtime|seconds|time|trial)$"
 )
 _WORD = re.compile(r"[^a-z0-9@ ]+")
+# A number with its name behind it, alone between brackets or commas: "(0.7 real_err, 0.6 fake_err)".
+_NAMED_BEHIND = re.compile(
+    r"(?:^|[(;|]|,(?=\s))\s*(?P<number>[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s?%?\s+(?P<name>[a-z]\w*(?: [a-z]\w*){0,2})\s*(?=[,;)|]|$)",
+    re.IGNORECASE,
+)
 # Between cells of a table, whose numbers have their names in another line.
 _CELLS = re.compile(r"[|┃│]")
 # A name before a number that says more of the next one: "accuracy with 150 trees: 0.9", "loss at step 10: 0.4".
@@ -87,6 +92,8 @@ class Tee:
 def numbers_in(line: str) -> list[tuple[str, float]]:
     """The numbers of a line with their names; those without words are left out."""
     found, at, last, within = [], 0, "", ""
+    behind = {one.start("number"): one["name"] for one in _NAMED_BEHIND.finditer(line)}
+    behind = behind if len({*behind.values()}) > 1 else {}
     for match in _NUMBER.finditer(line):
         before = line[at : match.start()].replace("tensor(", "")
         at = match.end()
@@ -94,7 +101,9 @@ def numbers_in(line: str) -> list[tuple[str, float]]:
             continue
         *_, cell = cells = _CELLS.split(before)
         words = _WORD.sub(" ", cell.lower().replace("_", " ")).split()
-        if whole := _WITHIN.match(" ".join(words)):
+        if named := behind.get(match.start()):
+            words, within = _WORD.sub(" ", named.lower().replace("_", " ")).split(), ""
+        elif whole := _WITHIN.match(" ".join(words)):
             within = _name_of(whole[1].split())
             continue
         name = within or _name_of(words) or (last if len(cells) == 1 else "")

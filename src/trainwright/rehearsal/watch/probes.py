@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from trainwright.adapters.torch.called_model import evaluating
-from trainwright.rehearsal.record import InputProbe
+from trainwright.rehearsal.record_parts import InputProbe
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, tensors_in
 
 # Values of a call's inputs up to which it is kept for a probe, and models that are probed.

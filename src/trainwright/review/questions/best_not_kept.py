@@ -79,9 +79,10 @@ def _held_out(record: Record) -> list[Series]:
     ]
 
 
-def _regret(series: Series, index: int) -> float:
+def regret_of(series: Series, index: int) -> float:
+    """By which share of its range the number is worse there than at its best."""
     values = np.array(series.values) * series.direction
-    return float((values.max() - values[index]) / (values.max() - values.min()))
+    return float((values.max() - values[index]) / max(float(np.ptp(values)), 1e-300))
 
 
 def _worse(record: Record) -> Finding | None:
@@ -93,7 +94,7 @@ def _worse(record: Record) -> Finding | None:
     restored = [(kept_at[one.after], one.where) for one in loaded]
     named = [(one.update, one.where) for one in record.kept if "best" in one.path.lower()]
     for update, where in (restored or named)[-1:]:
-        found = [(_regret(s, s.updates.index(update)), s) for s in own if update in s.updates]
+        found = [(regret_of(s, s.updates.index(update)), s) for s in own if update in s.updates]
         regret, series = min(found, key=lambda one: one[0], default=(0.0, None))
         if series is not None and regret > WORSE_SHARE:
             value = series.values[series.updates.index(update)]
@@ -127,7 +128,7 @@ def _unchanged(record: Record) -> Finding | None:
         return None
     if any(one.weights == last.after and one.update >= end for one in record.kept):
         return None  # the last weights were kept on purpose, and are read back
-    regrets = [(_regret(s, -1), s) for s in own]
+    regrets = [(regret_of(s, -1), s) for s in own]
     regret, series = min(regrets, key=lambda one: one[0])
     if regret <= WORSE_SHARE:
         return None

@@ -8,6 +8,7 @@ Fix (manual): Look at reshape, view, transpose, softmax and normalisation along 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
@@ -49,7 +50,7 @@ def _is_shuffled(record: Record, model: int) -> bool:
     again: list[bool] = []
     for one in record.answers:
         keys = one.keys.tolist() if one.trains and one.model == model and one.keys is not None else []
-        for last, key in zip(keys, keys[1:]):
+        for last, key in itertools.pairwise(keys):
             again += [before[key] != last] if key in before else []
             before[key] = last
     return len(again) >= FEWEST_AGAIN and sum(again) > SHUFFLED * len(again)

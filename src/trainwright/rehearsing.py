@@ -295,7 +295,9 @@ def tell_unreached(record: Record) -> str:
     if ended.status:
         return nothing_checked(f"The script ended its process with status {ended.status} before its check was over")
     if ended.is_cut:
-        return nothing_checked("The script did not reach a training call in time")
+        return (
+            "The script made no first update within its time, so nothing was checked. A larger --budget gives it more."
+        )
     return nothing_checked("The script ended without reaching a training call or loop that Trainwright recognizes")
 
 
@@ -307,7 +309,7 @@ def nothing_checked(ended: str) -> str:
     """
     return (
         f"{ended}, so nothing was checked. A check needs a script that calls train() or fit(), or that has "
-        "a loop of its own with backward() and step(): name that script, with the arguments with which it trains."
+        "a loop of its own with backward() and step(), or with gradients of JAX: name that script, with the arguments with which it trains."
     )
 
 

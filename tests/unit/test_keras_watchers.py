@@ -281,3 +281,38 @@ for _ in range(2):
     assert record.watcher_errors == {}
     assert [(a.trains, len(a.labels)) for a in record.answers] == [(True, 128), (False, 32)]
     assert [made.update for made in record.passes] == [4, 8]
+
+
+PARTS = """
+import keras, numpy as np, tensorflow as tf
+rows = np.random.default_rng(0).normal(size=(320, 8)).astype("float32")
+class Autoencoder(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.encoder = keras.Sequential([keras.Input((8,)), keras.layers.Dense(2)])
+        self.decoder = keras.Sequential([keras.layers.Dense(8)])
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.decoder(self.encoder(data)) - data) ** 2)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_weights))
+        return {"loss": loss}
+model = Autoencoder()
+model.compile(optimizer=keras.optimizers.Adam(RATE))
+model.fit(rows, epochs=2, verbose=0)
+model.encoder.predict(rows, verbose=0)
+print(model.built)
+"""
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a tape is TensorFlow's")
+@pytest.mark.parametrize("rate", [0.01, 0.0])
+def test_a_model_without_a_call_is_followed_from_before_its_first_update(rate: float) -> None:
+    """It is never built; its parts are, one of them by the first batch. Each part is the trained model."""
+    record, printed = watched(PARTS.replace("RATE", str(rate)))
+    assert "False" in printed and not record.watcher_errors
+    assert [one.steps for one in record.parameters] == [20] * 4
+    assert all(one.is_held and one.had_gradient and one.has_moved == (rate > 0) for one in record.parameters)
+    assert record.parameters[1].size_before == 0  # the bias of what was built before
+    assert record.trainings[0].has_moved == (rate > 0)
+    assert [one.is_trained for one in record.passes] == [True]

@@ -23,12 +23,14 @@ class LoopEnding:
         training = self._recorder.training
         if training is None or not training.is_loop or not self._recorder.is_over():
             return
-        training.is_cut = True
         if self._loop is not None and self._loop.runs:
             return
         frame = user_frame(sys._getframe(1))
         loops = loops_of_training(frame) if frame is not None else []
         if loops and can_shorten(loops):
-            self._loop = ShortenedLoop(loops, self._recorder.end_training)
+            self._loop = ShortenedLoop(loops, self._note_cut, self._recorder.end_training)
             self._loop.begin()
-            self._recorder.is_emptied = True
+
+    def _note_cut(self) -> None:
+        if (training := self._recorder.training) is not None:
+            training.is_cut = self._recorder.is_emptied = True

@@ -238,6 +238,8 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
         ended.misuse = misuse
     elif isinstance(error, (OutOfTime, NoMoreBatches)) or OutOfTime.__name__ in str(error):  # native code wraps it
         ended.is_cut = True
+        if recorder.training is not None:
+            recorder.training.is_cut = True
     elif isinstance(error, KeyboardInterrupt):
         ended.is_cut, ended.hindrance = True, INTERRUPTED
     elif isinstance(error, NeedsTyping):

@@ -40,7 +40,7 @@ class Net(keras.Model):
 
 model = Net()
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-model.compile(keras.optimizers.Adam(1e-2), loss)
+model.compile(keras.optimizers.Adam(1e-2), loss, run_eagerly=True)
 model.fit(
     images,
     np.array(digits[:600]),

@@ -7,6 +7,7 @@ not change, and looked at once the run is over (`jax_looks.py`).
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import threading
 from collections import deque
@@ -37,6 +38,10 @@ class Function:
     """Whether gradients are taken in it."""
     has_static: bool = False
     """Whether some of its arguments are no arrays."""
+    rounds: int = 1
+    """How often a call of it takes the gradient: as often as loops around it go round; 0: it is not known."""
+    made: int = 0
+    """Calls of it."""
     calls: list[HeldCall] = field(default_factory=list)
     """Of an evaluation: those since the last update."""
 
@@ -48,6 +53,8 @@ class JaxWatch:
         self.recorder, self.jax = recorder, jax
         self.looks = Looks(recorder, jax)
         self._under_way: Function | None = None
+        self._rounds = 1
+        """Of the loops that are being traced, together."""
         self._training: Training | None = None
         self._functions: dict[tuple[int, bool], Function] = {}
         self._kept: list[Function] = []
@@ -70,8 +77,8 @@ class JaxWatch:
         """Pass a call on, and note it where it is an outermost one; `again` does the same with tracers."""
         if self.looks.is_looking:
             return again(*args, **kwargs)
-        if self._under_way is not None:
-            self._under_way.trains |= function.trains
+        if self._under_way is not None and function.trains and not self._under_way.trains:
+            self._under_way.trains, self._under_way.rounds = True, self._rounds * function.rounds
         if self._is_off((args, kwargs)):
             return original(*args, **kwargs)
         self._under_way = function
@@ -81,17 +88,18 @@ class JaxWatch:
             self._under_way = None
         self._note(function, of, again, args, kwargs, result)
         if function.trains:  # what it calls may end the run: no watcher's own
+            self.recorder.record.updates += max(function.rounds, 1) - 1
             self.recorder.end_update()
         return result
 
     def _keep(self, function: Function, of: Any, again: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Keep a call; of many updates, each other one."""
-        update, calls = self.recorder.record.updates, function.calls
+        update, calls, function.made = self.recorder.record.updates, function.calls, function.made + 1
         if function not in self._kept and len(self._kept) < MOST_FUNCTIONS:
             self._kept.append(function)
         if not function.trains and calls and calls[-1].update != update:
             calls.clear()
-        is_due = self.recorder.is_due(update) if function.trains else len(calls) < MOST_EVALUATED
+        is_due = self.recorder.is_due(function.made - 1) if function.trains else len(calls) < MOST_EVALUATED
         if function not in self._kept or not is_due:
             return
         calls.append(
@@ -162,6 +170,11 @@ class JaxWatch:
         self.recorder.record.losses.sort(key=lambda one: one[0])
         if self._training is not None and len(self.recorder.record.losses) > 1:
             self._training.has_moved = self.recorder.have_moved(self.looks.weights, self.looks.most_rows)
+        if any(one.trains and not one.rounds for one in self._kept):
+            told = (
+                "Gradients are taken in a compiled loop of unknown length: an update stands for a call of its function."
+            )
+            self.recorder.record.remarks += (told,)
 
     def _function_of(self, thing: Any, trains: bool) -> Function:
         """The same one however often it is compiled or differentiated."""
@@ -194,6 +207,23 @@ class JaxWatch:
 
         watch_door(self.jax, name, passed_on)
 
+    def watch_loop(self, name: str) -> None:
+        """Watch a loop of `jax.lax`, which is traced: how often it goes round is known unless its bounds are computed."""
+        names = list(inspect.signature(getattr(self.jax.lax, name)).parameters)
+
+        def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
+            given, outer = dict(zip(names, args), **kwargs), self._rounds
+            lower, upper = given.get("lower"), given.get("upper")
+            lengths = [given.get("length"), *(n for x in self._leaves(given.get("xs")) for n in np.shape(x)[:1])]
+            lengths += [upper - lower] if isinstance(lower, int) and isinstance(upper, int) else []
+            self._rounds *= next((length for length in lengths if isinstance(length, int)), 0)
+            try:
+                return go_on(*args, **kwargs)
+            finally:
+                self._rounds = outer
+
+        watch_door(self.jax.lax, name, passed_on)
+
     def compiler(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """`jax.jit`."""
 
@@ -219,8 +249,10 @@ def _are_labels(rows: Any) -> bool:
 
 
 def watch_jax(recorder: Recorder, jax: Any) -> None:
-    """Watch `jax.grad`, `jax.value_and_grad` and `jax.jit`."""
+    """Watch `jax.grad`, `jax.value_and_grad`, `jax.jit`, and the loops of `jax.lax`."""
     watch = JaxWatch(recorder, jax)
+    for name in ("scan", "fori_loop", "while_loop"):
+        watch.watch_loop(name)
     watch.watch_gradients("grad")
     watch.watch_gradients("value_and_grad")
     jax.jit = watch.compiler(jax.jit)

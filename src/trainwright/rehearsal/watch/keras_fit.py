@@ -11,7 +11,7 @@ from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.core import Place
 from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training, Update
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer
+from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer, weights_of
 
 if TYPE_CHECKING:
     from trainwright.look.repairs_of_keras import RepairedFit
@@ -55,7 +55,8 @@ class Fit:
     norm: float | None = None
     """Of the last gradient that was seen, where training runs eagerly."""
     passes: list[int] = field(default_factory=list)
-    is_followed: bool = False
+    count: int = 0
+    """Tensors of weights that are followed."""
     is_own_step: bool = False
     """Whether the losses of batches are the user's own numbers, not means since the epoch began."""
     _batches: int = 0
@@ -72,13 +73,13 @@ class Fit:
         epochs = int(self.given.get("epochs") or 1) - int(self.given.get("initial_epoch") or 0)
         self.training.planned = None if self.steps is None else epochs * self.steps
         self.recorder.begin_training(self.training)
-        if self.model.built:
-            self._follow()
+        self._follow()
 
     def _follow(self) -> None:
-        self.is_followed = True
-        self.training.weights_before = fingerprint(self.model)
-        self.followed.begin(self.model, self.model.optimizer)
+        """Follow the weights that there are: a model may be built by its first batch, as a whole or in part."""
+        if (count := len(weights_of(self.model))) > self.count:
+            self.count, self.training.weights_before = count, fingerprint(self.model)
+            self.followed.begin(self.model, self.model.optimizer)
 
     def begin_epoch(self) -> None:
         self._batches, self._looked_at, self._mean = 0, 0, 0.0
@@ -91,7 +92,7 @@ class Fit:
     def end_batch(self, batch: int, logs: Mapping[str, Any] | None) -> None:
         """Count the updates since the last call, and note losses and rates of some."""
         recorder = self.recorder
-        if not self.is_followed:
+        if recorder.record.updates == self.begins:
             self._follow()
         done = max(1, batch + 1 - self._batches)
         self._batches += done
@@ -177,7 +178,7 @@ class Fit:
         if self.repairing is not None:
             self.repairing.end()
         weights = None
-        if self.model.built and self.is_followed:
+        if self.count:
             weights = fingerprint(self.model)
             self.followed.end(self.model, self.model.optimizer, self.recorder.record.updates - self.begins)
             for callback in self.callbacks:

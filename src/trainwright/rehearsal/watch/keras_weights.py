@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,8 +37,10 @@ def _sample(array: NDArray[Any], most: int) -> NDArray[Any]:
 
 
 def weights_of(model: Any) -> list[Any]:
-    """The model's weights, without its metrics and seeds."""
-    return [v for v in model.weights if "seed_generator" not in str(getattr(v, "path", ""))]
+    """The model's weights, without its metrics and seeds; none of those that tf_keras refuses to give before they are built."""
+    with contextlib.suppress(ValueError):
+        return [v for v in model.weights if "seed_generator" not in str(getattr(v, "path", ""))]
+    return []
 
 
 def fingerprint(model: Any) -> float:
@@ -97,7 +100,7 @@ class FollowedWeights:
     recorder: Recorder
     _known: dict[tuple[int, int], _Followed] = field(default_factory=dict)
     trained: set[int] = field(default_factory=set)
-    """The variables that updates change, by their identity."""
+    """The variables that updates change, or would at a rate above 0, by their identity."""
 
     def begin(self, model: Any, optimizer: Any, variables: list[Any] | None = None) -> None:
         """Keep the weights that a training begins with."""
@@ -140,7 +143,7 @@ class FollowedWeights:
             parameter.size_after = _size(after)
             parameter.steps += steps
             parameter.had_gradient = self._had_gradient(inner, followed, parameter)
-            if parameter.has_moved:
+            if parameter.has_moved or parameter.had_gradient:
                 self.trained.add(key)
 
     def _had_gradient(self, optimizer: Any, followed: _Followed, parameter: Parameter) -> bool:

@@ -96,10 +96,11 @@ class ShortenedLoop:
 
     Args:
         loops: the innermost first.
+        cut: called where less is given to them, or rounds are left out; a loop that cannot be ended runs on as it is.
         left: called once the script has left them.
     """
 
-    def __init__(self, loops: Sequence[Loop], left: Callable[[], None]) -> None:
+    def __init__(self, loops: Sequence[Loop], cut: Callable[[], None], left: Callable[[], None]) -> None:
         self.runs = True
         self._top = loops[-1]
         self._between = {id(one.node) for one in loops[1:-1]}
@@ -108,7 +109,7 @@ class ShortenedLoop:
         self._frames = list({id(one.frame): one.frame for one in loops}.values())
         self._line = {id(frame): frame.f_lineno for frame in self._frames}
         self._inside = {id(one.node) for one in loops}
-        self._left = left
+        self._cut, self._left = cut, left
         self._begun: list[Any] = []
         self._stack = contextlib.ExitStack()
 
@@ -136,6 +137,7 @@ class ShortenedLoop:
 
     def _draw(self, iterator: Any, draw: Callable[[], Any]) -> Any:
         """A loader's next batch; each of its passes gives one more."""
+        self._cut()
         if any(one is iterator for one in self._begun):
             raise NoMoreBatches
         self._begun.append(iterator)
@@ -169,6 +171,7 @@ class ShortenedLoop:
                     warnings.simplefilter("ignore", RuntimeWarning)  # names that are unbound become None
                     frame.f_lineno = way or line  # type: ignore[misc]  # writable in a trace function
                     frame.f_lineno = line  # type: ignore[misc]
+                    self._cut()
                     if frame is self._top.frame and not self._is_inside(frame):
                         self.end()
                     return

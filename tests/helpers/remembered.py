@@ -101,7 +101,8 @@ def find_reached(path: Path) -> frozenset[Path]:
         if not ours and any(word in text for word in REACHES_ALL):
             waiting += [p for source in PRODUCT for p in source.rglob("*.py")]
         elif ours and "load_rules" in text:
-            waiting += (ROOT / "src" / "trainwright" / "rules").rglob("*.py")
+            folders = (PRODUCT[0] / name for name in ("rules", "review/questions"))
+            waiting += (p for folder in folders for p in folder.rglob("*.py"))
     return frozenset(found)
 
 

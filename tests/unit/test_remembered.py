@@ -22,7 +22,7 @@ def read(monkeypatch) -> list[str]:
 def test_a_test_of_the_exam_depends_on_the_programs_that_it_checks(read) -> None:
     remembered.digest_test(SimpleNamespace(path=ROOT / "exam/tests/test_idioms.py"))
     assert {"exam/idioms/maml_sine.py", "exam/idioms/author_faults.patch", "exam/patches.py"} <= set(read)
-    assert {"tests/helpers/checks.py", "src/trainwright/repaired.py", "constraints.txt"} <= set(read)
+    assert {"tests/helpers/checks.py", "src/trainwright/judging/repaired.py", "constraints.txt"} <= set(read)
 
 
 def test_a_check_depends_on_its_script_and_on_what_the_script_imports_and_on_no_other_script(read) -> None:
@@ -43,7 +43,7 @@ def test_scripts_that_a_test_finds_by_itself_count_too(read) -> None:
 def test_a_unit_test_depends_on_what_it_imports(read) -> None:
     remembered.digest_test(SimpleNamespace(path=ROOT / "tests/unit/test_constant.py"))
     assert "src/trainwright/probes/constant.py" in read
-    assert "src/trainwright/repaired.py" not in read
+    assert "src/trainwright/judging/repaired.py" not in read
 
 
 def test_what_fails_as_it_is_torn_down_has_not_passed(tmp_path: Path) -> None:

@@ -33,10 +33,10 @@ from exam.patches import patches
 from exam.programs import ENVIRONMENT, EXAM, ROOT, TESTS, Program, programs
 from tests.helpers.twins import find_scripts, write_script
 from trainwright.core import Place, Report
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import SHORT_OF_MEMORY, Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import judge_run
 
 STORED = EXAM / "covers.json"
 # Of a run from its first update on, and on the wall for one that sleeps.

@@ -45,7 +45,7 @@ def check(
     from trainwright.adapters.from_objects import kept
     from trainwright.options import Options, shows_samples
     from trainwright.rehearsal.request import Work
-    from trainwright.rehearsing import rehearse_work
+    from trainwright.runs import run_work
     from trainwright.seams.requirements import versions
     from trainwright.seams.source.places import place_of, show
     from trainwright.seams.source.written import syntax_tree
@@ -63,7 +63,7 @@ def check(
     with cell_progress() as say:
         report = Report(script=script, framework=described.framework, versions=versions(), begins=place_of(caller))
         work = Work(run=described.run, most_updates=None if "epochs" in fit else MOST_UPDATES)
-        return rehearse_work(report, work, options, say, kept(described.owners))[0]
+        return run_work(report, work, options, say, kept(described.owners))[0]
 
 
 def _training(

@@ -23,11 +23,12 @@ from trainwright.checking import judge_program, prepare
 from trainwright.core import Report
 from trainwright.core.report import from_dict
 from trainwright.errors import UsageError, WriteError
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import judge_run, rehearsing
 from trainwright.report import json as report_json
 from trainwright.report import terminal
+from trainwright.runs import open_runs
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.scripts.notebook import text_of as notebook_text
 from trainwright.start.program import Program
@@ -128,7 +129,7 @@ def _search(
 def _running(program: Program, options: Options) -> Iterator[Callable[[str], Record]]:
     """A function that runs a copy of the script with this text."""
     script = str(Path(program.script).resolve())
-    with rehearsing(program, options, lambda text: None) as running:
+    with open_runs(program, options, lambda text: None) as running:
 
         def run(text: str) -> Record:
             record = running.run({script: text}, repairs=False, patience=START_SECONDS)

@@ -50,7 +50,7 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
     from trainwright.api import cell_progress
     from trainwright.options import Options, shows_samples
     from trainwright.rehearsal.request import Work
-    from trainwright.rehearsing import rehearse_work
+    from trainwright.runs import run_work
     from trainwright.seams.requirements import versions
 
     given = _parser().parse_args(shlex.split(line))
@@ -71,7 +71,7 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
 
     report = Report(script=f"In [{number}]", framework="torch", versions=versions())
     with cell_progress() as say:
-        return rehearse_work(report, Work(run=run), options, say, untouched(shell.user_ns))[0]
+        return run_work(report, Work(run=run), options, say, untouched(shell.user_ns))[0]
 
 
 @contextlib.contextmanager

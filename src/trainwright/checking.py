@@ -56,7 +56,7 @@ def check_program(
     prepare(program, options)
     is_alone = "-" in targets.given.values()
     with own_stdout(is_alone) as stdout, progress() as say:
-        from trainwright.rehearsing import compare_ranks
+        from trainwright.runs import compare_ranks
 
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
@@ -106,12 +106,13 @@ def judge_program(
     Args:
         compared: what the processes of its training begin with; None: it is one.
     """
+    from trainwright.judging.report import judge_run
     from trainwright.rehearsal.run import INTERRUPTED
-    from trainwright.rehearsing import CUT_OFF, judge_run, rehearsing
+    from trainwright.runs import CUT_OFF, open_runs
 
     began = time.monotonic()
     script = program.script if program.module else show(program.script)
-    with rehearsing(program, options, say) as running:
+    with open_runs(program, options, say) as running:
 
         def judge(record: Record) -> Report:
             if compared is not None:

@@ -17,7 +17,7 @@ from transformers import DistilBertConfig, DistilBertForSequenceClassification, 
 import trainwright
 from checks import loud, said
 from material import QUIET
-from trainwright import rehearsing
+from trainwright import runs
 from trainwright.errors import UsageError
 from trainwright.seams.intercept import install
 
@@ -338,11 +338,11 @@ def test_where_a_process_may_not_fork_it_trains_itself_and_puts_everything_back(
     held = [dict(vars(owner)) for owner in (torch.nn.functional, torch.Tensor)]
     random = torch.get_rng_state()
     reports = [trainwright.check(**given)]
-    monkeypatch.setattr(rehearsing, "may_fork", lambda: False)
+    monkeypatch.setattr(runs, "may_fork", lambda: False)
     install()
     reports += [trainwright.check(**given), trainwright.check(**given)]
     assert [[f.name for f in report.findings] for report in reports] == [["excessive-learning-rate"]] * 3
-    assert rehearsing.NOT_FORKED in reports[1].message and not reports[0].message
+    assert runs.NOT_FORKED in reports[1].message and not reports[0].message
     assert torch.equal(random, torch.get_rng_state())
     after = given["model"].state_dict(), given["optimizer"].state_dict()
     assert all(torch.equal(a, b) for a, b in zip(before[0].values(), after[0].values())) and before[1] == after[1]

@@ -11,10 +11,10 @@ import pytest
 from exam.programs import ENVIRONMENT
 from trainwright.core import Report, Severity, Shown
 from trainwright.judging.looks import judge_looks
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import judge_run
 from trainwright.stages import ForwardFacts, GradientFacts, OptimizerFacts
 
 # A package, as others install them, whose loops are its own.

@@ -7,10 +7,10 @@ import pytest
 from tests.checks.test_looked import server
 from trainwright.core import Report, Severity
 from trainwright.judging.looks import judge_looks
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsing import judge_run
 
 __all__ = ["server"]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import trainwright
 from trainwright.core import Report
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
-from trainwright.rehearsing import Rehearsing, judge_run
+from trainwright.runs import Runs
 from trainwright.seams.scripts.notebook import text_of
 from twins import write_script
 
@@ -72,9 +73,7 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         samples=asked.samples,
     )
     try:
-        running = Rehearsing(
-            rehearsal, options.get("budget", _PATIENCE if is_of_keras else _PATIENCE / 3), lambda text: None
-        )
+        running = Runs(rehearsal, options.get("budget", _PATIENCE if is_of_keras else _PATIENCE / 3), lambda text: None)
         record = running.run(repairs=asked.repair)
         assert not record.ended.misuse, record.ended.misuse
         return judge_run(Report(script=str(script)), record, asked, running.run_repaired)

@@ -91,6 +91,8 @@ MAY_IMPORT = {
     # What the rules and questions find in a record, and the report of it.
     "judging": {
         "judging",
+        "fixes",
+        "options",
         "rehearsal.record",
         "look.judging",
         "look.results",
@@ -201,7 +203,7 @@ FREE = {
     "__main__",
     "__init__",
     "api",
-    "rehearsing",
+    "runs",
     "bundling",
 }  # on top: they put the parts together
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from trainwright import checking, rehearsing
+from trainwright import checking, runs
 from trainwright.core import Report, Severity, Shown, Verdict
+from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record, Training
 from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.run import _note_end
-from trainwright.rehearsing import judge_run
 from trainwright.review.review import review
 from trainwright.seams.isolation.tally import KeptAway
 from trainwright.start.launchers import understood
@@ -30,10 +30,10 @@ def test_one_of_several_processes_is_run_as_if_it_were_alone(size: str, monkeypa
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(rehearsing, "Rehearsal", Begun)
+    monkeypatch.setattr(runs, "Rehearsal", Begun)
     for name, value in {"RANK": "0", "WORLD_SIZE": size, "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
-    with rehearsing.rehearsing(Program(script="t.py"), Options(), print):
+    with runs.open_runs(Program(script="t.py"), Options(), print):
         pass
     assert begun[0].get("WORLD_SIZE") == (None if size == "1" else "1") and begun[0].get("MASTER_PORT") != "1"
 

@@ -37,5 +37,8 @@ class Facts:
     stage: ClassVar[Stage]
 
 
+FactsByKind = dict[type[Facts], Facts]
+"""The facts of a training's stages, by their class."""
+
 RULE_STAGES = tuple(stage for stage in Stage if stage != Stage.REHEARSAL)
 """The stages of a check."""

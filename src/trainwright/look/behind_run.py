@@ -37,8 +37,8 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
         found.setdefault(look.training, {"facts": look.facts})
     until = thread_time() + min(SECONDS, FEWEST_SECONDS + seconds)
     for look in faithful:
-        if look.pairings:
-            change(look.facts, LossFacts, crossed=crossed_targets(look.pairings, look.replay, look.replay.tapes))
+        if look.broadcasts:
+            change(look.facts, LossFacts, crossed=crossed_targets(look.broadcasts, look.replay, look.replay.tapes))
         trials = _trials_of(look.replay, until)
         if (overfit := trials.memorize()) is not None:
             facts = {**look.facts, OverfitFacts: overfit}

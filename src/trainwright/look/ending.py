@@ -25,7 +25,7 @@ from trainwright.stages import (
 
 if TYPE_CHECKING:
     from trainwright.adapters.torch.failed_call import CallOutside
-    from trainwright.look.facts import Held
+    from trainwright.core import FactsByKind
     from trainwright.look.look import Looking
 
 # The data set of a call outside of training: nothing is known of it.
@@ -34,7 +34,7 @@ _UNREAD = DatasetFacts(train=SplitFacts(name="train", rows=None, kind="none"))
 MOST_SECONDS = 20.0
 
 
-def measure_end(error: Exception, looking: Looking | None) -> Held:
+def measure_end(error: Exception, looking: Looking | None) -> FactsByKind:
     """The facts of what raised: of a step that was looked at, or of a call, which is made again.
 
     Args:
@@ -67,7 +67,7 @@ def measure_end(error: Exception, looking: Looking | None) -> Held:
         return _of_later_batch(facts) if looking.done else facts
 
 
-def _of_later_batch(facts: Held) -> Held:
+def _of_later_batch(facts: FactsByKind) -> FactsByKind:
     """The facts of a model that fails with this batch, and works with as many rows as others have."""
     forward, batch = facts.get(ForwardFacts), facts.get(BatchFacts)
     if not isinstance(forward, ForwardFacts) or not isinstance(batch, BatchFacts) or forward.works_at_rows is None:
@@ -90,7 +90,7 @@ def _setup(error: Exception, failure: Failure, looking: Looking, known: Facts | 
     return raised_facts(error, failure, seen(), early)
 
 
-def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> Held:
+def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> FactsByKind:
     """The facts of the outermost call of a model, a loss or a loader in the traceback."""
     from trainwright.adapters.torch.failed_call import failed_call
 
@@ -99,7 +99,7 @@ def _measure_outside(error: Exception, failure: Failure, looking: Looking) -> He
     return looking.kind.complete_called(facts, _setup(error, failure, looking), call if facts else None)
 
 
-def _measure_again(call: CallOutside, failure: Failure) -> Held:
+def _measure_again(call: CallOutside, failure: Failure) -> FactsByKind:
     """The facts of a call, if it raises again what it raised before; otherwise it depends on something that has changed."""
     try:
         with stopped_after(MOST_SECONDS):

@@ -17,7 +17,7 @@ from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.optimizer import update_growth
 from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
-from trainwright.core import Facts
+from trainwright.core import Facts, FactsByKind
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.state import Look, Measured, Trainings
 from trainwright.seams.failures.blame import tolerated
@@ -28,18 +28,17 @@ from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
 from trainwright.tensors.items import length
 
-Held = dict[type[Facts], Facts]
 # Steps that take longer are not probed: a probe calls the model a dozen times.
 SLOW_SECONDS = 1.5
 
 
-def change(facts: Held, kind: type[Facts], **values: Any) -> None:
+def change(facts: FactsByKind, kind: type[Facts], **values: Any) -> None:
     """Set fields of the facts of a kind, if they were measured."""
     if (known := facts.get(kind)) is not None:
         facts[kind] = replace(cast("Any", known), **values)
 
 
-def add_other_batch(measured: Measured, facts: Held, inputs: Mapping[str, Any]) -> None:
+def add_other_batch(measured: Measured, facts: FactsByKind, inputs: Mapping[str, Any]) -> None:
     """The model is called with a second batch: its answers for both, with the weights between both."""
     if measured.probe is None or ForwardFacts not in facts:
         return
@@ -51,7 +50,7 @@ def add_other_batch(measured: Measured, facts: Held, inputs: Mapping[str, Any]) 
 
 def measure_first_step(look: Look, looking: Trainings) -> None:
     """The facts of the forward pass, the loss and the gradients."""
-    record, passed = look.record, look.passed
+    record, passed = look.step, look.passed
     are_made_up = record.targets is not None and record.targets.numel() > 1 and len(record.targets.unique()) == 1
     if len(passed.ways) > 1 or are_made_up:
         look.draws = 1  # terms of one loss, as of a GAN's discriminator, are no micro-batches
@@ -64,8 +63,8 @@ def measure_first_step(look: Look, looking: Trainings) -> None:
     if key is None and record.targets is not None:
         key, view["labels"] = "labels", record.targets
     optimizers = passed.optimizers or looking.optimizers.list_live()
-    measured = Measured(passed=passed, record=record, optimizers=optimizers, view=view, key=key, model=look.model)
-    look.measured, look.pairings = measured, tuple(record.pairings)
+    measured = Measured(passed=passed, step=record, optimizers=optimizers, view=view, key=key, model=look.model)
+    look.measured, look.broadcasts = measured, tuple(record.broadcasts)
     _measure_forward(look, looking, measured)
     loss = loss_facts(record, view, view.get(key or ""))
     if loss is not None:
@@ -91,7 +90,7 @@ def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None
         )
     known = {name: seen().is_fresh(model, name, parameter) for name, parameter in model.named_parameters()}
     fresh = None if None in known.values() else frozenset(name for name, is_fresh in known.items() if is_fresh)
-    facts = forward_facts(measured.record, model, measured.probe, fresh)
+    facts = forward_facts(measured.step, model, measured.probe, fresh)
     facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at))
     look.facts[ForwardFacts] = facts
     named = dict(model.named_parameters())
@@ -99,7 +98,7 @@ def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None
 
 
 def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> None:
-    record, passed, model = measured.record, measured.passed, look.model
+    record, passed, model = measured.step, measured.passed, look.model
     kept = [(parameter, parameter.grad) for parameter in model.parameters()]
     for parameter, _ in kept:  # as backward left them, before anything was clipped or cleared
         parameter.grad = passed.reached.get(id(parameter), parameter.grad)
@@ -141,15 +140,15 @@ def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> No
     measured.gradients = {name: gradient.copy() for name, gradient in gradients_now(model).items()}
 
 
-def _measure_influence(facts: Held, measured: Measured) -> None:
+def _measure_influence(facts: FactsByKind, measured: Measured) -> None:
     """Whether a loss without any gradient stays what it is when the weights move."""
     gradients = facts.get(GradientFacts)
     if measured.probe is None or not isinstance(gradients, GradientFacts) or any(g.norm for g in gradients.gradients):
         return
     with tolerated():
-        before = _replay_loss(measured.record, measured.probe)
+        before = _replay_loss(measured.step, measured.probe)
         with measured.probe.moved_weights():
-            is_unchanged = before is not None and _replay_loss(measured.record, measured.probe) == before
+            is_unchanged = before is not None and _replay_loss(measured.step, measured.probe) == before
         change(facts, LossFacts, unchanged_by_weights=is_unchanged)
 
 
@@ -169,7 +168,7 @@ def keep_left_gradients(measured: Measured) -> None:
     measured.left = _gradients_held(measured) if len(measured.optimizers) == 1 else None
 
 
-def is_left_known(facts: Held) -> bool:
+def is_left_known(facts: FactsByKind) -> bool:
     """Whether it is known what the second update's gradients hold of the first's."""
     gradients = facts.get(GradientFacts)
     return not isinstance(gradients, GradientFacts) or gradients.leftover_ratio is not None
@@ -181,7 +180,7 @@ def _gradients_held(measured: Measured) -> dict[str, Any]:
     return {name: gradient for name, gradient in gradients_now(measured.model).items() if name in names}
 
 
-def add_second_step(facts: Held, measured: Measured) -> None:
+def add_second_step(facts: FactsByKind, measured: Measured) -> None:
     """Behind it: how much of the first gradient it has added to. One that adds nothing to them is another optimizer's."""
     left, measured.left = measured.left, None
     if left is None:

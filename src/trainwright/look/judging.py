@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from trainwright.core import Facts, Finding, Outcome, Proof, Rule, Severity, Stage, Trial
+from trainwright.core import FactsByKind, Finding, Outcome, Proof, Rule, Severity, Stage, Trial
 from trainwright.registry import load_rules
 from trainwright.stages import LearningFacts, SetupFacts
 
-Held = Mapping[type[Facts], Facts]
 Answer = Callable[[Rule, int, Trial], Outcome]
 # As many faults of a training are mended one after the other.
 MOST_REPAIRS = 6
@@ -22,7 +21,7 @@ def first_fault(found: Iterable[Finding]) -> Finding | None:
     return next((f for f in found if f.severity != Severity.NOTE), None)
 
 
-def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bool = False) -> list[str]:
+def judge_facts(facts: FactsByKind, answer: Answer, found: list[Finding], *, is_end: bool = False) -> list[str]:
     """Add the first causes in a training, with the notes before them; returns what failed in rules of ours.
 
     Behind the first stage with an error or a warning nothing more is said: it may be the consequence. Of what raised, the
@@ -52,7 +51,7 @@ def judge_facts(facts: Held, answer: Answer, found: list[Finding], *, is_end: bo
     return failed
 
 
-def ask_rule(rule: Rule, facts: Held, answer: Answer) -> Iterator[Finding]:
+def ask_rule(rule: Rule, facts: FactsByKind, answer: Answer) -> Iterator[Finding]:
     """What a rule finds, until it asks for something else than a trial.
 
     Raises:
@@ -75,7 +74,7 @@ def ask_rule(rule: Rule, facts: Held, answer: Answer) -> Iterator[Finding]:
             return
 
 
-def _ask(rule: Rule, facts: Held, answer: Answer, found: list[Finding], failed: list[str]) -> Iterator[Finding]:
+def _ask(rule: Rule, facts: FactsByKind, answer: Answer, found: list[Finding], failed: list[str]) -> Iterator[Finding]:
     if rule.residual and first_fault(found) is not None:
         return
     try:
@@ -84,7 +83,7 @@ def _ask(rule: Rule, facts: Held, answer: Answer, found: list[Finding], failed: 
         failed.append(f"rule {rule.code} {rule.name}: {''.join(traceback.format_exception_only(error)).strip()}")
 
 
-def _asked_at(rule: Rule, facts: Held) -> Stage:
+def _asked_at(rule: Rule, facts: FactsByKind) -> Stage:
     """The stage after which all of its facts exist that there are."""
     return max((kind.stage for _, kind, _ in rule.parameters if kind in facts), default=rule.stage)
 
@@ -94,7 +93,7 @@ def _is_idle(rule: Rule) -> bool:
     return rule.residual or rule.severity != Severity.ERROR or not (rule.raises or rule.stage == Stage.SETUP)
 
 
-def _with_end(finding: Finding, facts: Held) -> Finding:
+def _with_end(finding: Finding, facts: FactsByKind) -> Finding:
     """A finding of what raised: without a line or a proof of its own, the exception gives it."""
     failure = getattr(facts[SetupFacts], "failure", None)
     where = finding.where or getattr(failure, "where", None)

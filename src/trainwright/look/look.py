@@ -104,7 +104,7 @@ class Looking:
             return
         is_waiting = look.phase == Phase.FIRST and look.is_open and "step" not in look.passed.calls
         is_anew = is_waiting and module is look.roots[0]
-        if is_anew and module.training and not look.record.training:
+        if is_anew and module.training and not look.step.is_training:
             self._close()  # gradients were on in an evaluation before the training
             look.retire_repairs()
             self.look = look = Look(is_schedule_first=look.is_schedule_first)

@@ -77,7 +77,7 @@ class RunObserver(Leaving, Observer):
         """Let go of the step's tensors, and of the graph that hangs on them."""
         record = self.record
         record.output = record.scores = record.loss_tensor = record.targets = None
-        record.kept_losses, record.pairings = [], []
+        record.kept_losses, record.broadcasts = [], []
         self._normalised, self._activated = {}, {}
 
     def is_left_by(self, error: BaseException) -> bool:

@@ -24,7 +24,7 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
-from trainwright.core import Facts, Finding, Repair
+from trainwright.core import FactsByKind, Finding, Repair
 from trainwright.look.judging import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult
@@ -54,8 +54,6 @@ MOST_VALUES = 100_000_000
 # For one measurement, for reading rows of a set, and for all looks together.
 STAGE_SECONDS, READING_SECONDS, MOST_SECONDS = 40.0, 1.0, 120.0
 EVALUATED_BATCHES = 2
-
-Held = dict[type[Facts], Facts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,9 +197,9 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> LookResult:
     return replace(look, is_end=is_end and error is not None, repaired=made)
 
 
-def _measure(fit: _Fit, until: float) -> Held:
+def _measure(fit: _Fit, until: float) -> FactsByKind:
     """The facts of a training, stage by stage, as far as its code goes."""
-    measures, facts = fit.measures, Held()
+    measures, facts = fit.measures, FactsByKind()
 
     def ask(measure: Callable[[], Any]) -> bool:
         try:
@@ -228,7 +226,7 @@ def _measure(fit: _Fit, until: float) -> Held:
     return facts
 
 
-def _judge(fit: _Fit, facts: Held, until: float) -> LookResult:
+def _judge(fit: _Fit, facts: FactsByKind, until: float) -> LookResult:
     """The facts with what was tried, and the outcomes of the trials that rules ask for."""
     measures, found = fit.measures, list[Finding]()
     trials: Trials | None = None
@@ -248,7 +246,7 @@ def _judge(fit: _Fit, facts: Held, until: float) -> LookResult:
     return LookResult(fit.training, facts, outcomes=trials.outcomes, untried=trials.tell_untried())
 
 
-def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:
+def _try_rows(fit: _Fit, facts: FactsByKind, until: float) -> FactsByKind:
     """Steps on the extreme rows of the sets."""
     dataset, seconds = facts.get(DatasetFacts), min(STAGE_SECONDS, until - process_time()) / 4
     is_compiled = bool(fit.measures.fit.model.jit_compile)  # whose steps do not raise as these would
@@ -259,7 +257,7 @@ def _try_rows(fit: _Fit, facts: Held, until: float) -> Held:
     return {type(tried): tried}
 
 
-def _measure_learning(fit: _Fit) -> Held:
+def _measure_learning(fit: _Fit) -> FactsByKind:
     """What the training shows on rows that it was not trained on, with its last weights and with its first ones."""
     measures = fit.measures
     if fit.trained is None or fit.updates < FEWEST_UPDATES:

@@ -18,8 +18,7 @@ from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
 from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
-from trainwright.core import Failure, Place
-from trainwright.look.facts import Held
+from trainwright.core import FactsByKind, Failure, Place
 from trainwright.look.repairs import Repairing
 from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
@@ -149,7 +148,7 @@ class LoopTraining:
     def add_trained(self, look: Look) -> None:
         """Measure what has trained, where it can be asked again."""
 
-    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> Held | None:
+    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> FactsByKind | None:
         """The facts of an exception that came of something else than a step; None: it did not."""
         refused = _find_refused(error, failure)
         if refused is None:
@@ -169,7 +168,7 @@ class LoopTraining:
         """
         return loop_rank(frame, seen(), position)
 
-    def complete_called(self, facts: Held, setup: SetupFacts, call: CallOutside | None) -> Held:
+    def complete_called(self, facts: FactsByKind, setup: SetupFacts, call: CallOutside | None) -> FactsByKind:
         """The facts of a call that raised and was made again, with what is known of its training; None: there is none."""
         return facts | {SetupFacts: call.known(setup) if call is not None else setup}
 

@@ -18,9 +18,9 @@ from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.adapters.trainer.repairs import find_tokenizer
 from trainwright.adapters.trainer.row_changes import changes_of_rows, token_rows
 from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
-from trainwright.core import Failure, Place
+from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
-from trainwright.look.facts import Held, change
+from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs import Repairing
 from trainwright.look.replay import Replay
@@ -169,14 +169,14 @@ class TrainerTraining(LoopTraining):
             operation, where = find_anomaly(learner, look)
             change(facts, GradientFacts, anomaly=operation, anomaly_at=where)
 
-    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> Held | None:
+    def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> FactsByKind | None:
         known = looking.done[-1].facts if looking.done else {}
         if _is_of_evaluation(error):
             if looking.done:
                 looking.failed = looking.done.pop()
             return {**known, **_evaluate_again(self.trainer, failure)}
         if is_out_of_memory(error):
-            setup: Held = {kind: facts for kind, facts in known.items() if kind is SetupFacts}
+            setup: FactsByKind = {kind: facts for kind, facts in known.items() if kind is SetupFacts}
             return {**setup, ForwardFacts: measure_step_memory(self.trainer, failure)}
         return None
 
@@ -186,7 +186,7 @@ class TrainerTraining(LoopTraining):
     def measure_rank(self, frame: FrameType, position: Position) -> RankFacts:
         return trainer_rank(self.trainer, position)
 
-    def complete_called(self, facts: Held, setup: SetupFacts, call: CallOutside | None) -> Held:
+    def complete_called(self, facts: FactsByKind, setup: SetupFacts, call: CallOutside | None) -> FactsByKind:
         if isinstance(batch := facts.get(BatchFacts), BatchFacts):
             names, takes_any = accepted_names(self.trainer.model)
             changes = changes_of_rows(self.trainer)
@@ -204,7 +204,7 @@ def _is_of_evaluation(error: Exception) -> bool:
     return not codes.isdisjoint(_EVALUATIONS)
 
 
-def _evaluate_again(trainer: Any, failure: Failure) -> Held:
+def _evaluate_again(trainer: Any, failure: Failure) -> FactsByKind:
     """The facts of the evaluation, if it raises again what it raised before."""
     try:
         with stopped_after(MOST_SECONDS):

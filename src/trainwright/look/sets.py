@@ -81,7 +81,7 @@ def note_sets(look: Look, looking: Trainings) -> None:
         sliced=sliced,
         watched=looking.watched,
         training=look.training,
-        mispaired=find_mispaired(list(given.columns.values()), view, labels, look.record),
+        mispaired=find_mispaired(list(given.columns.values()), view, labels, look.step),
     )
 
 

@@ -41,7 +41,7 @@ class Measured:
     """What is kept of the first step."""
 
     passed: GateLog
-    record: StepRecord
+    step: StepRecord
     optimizers: list[Any]
     view: dict[str, Any]
     """The batch as the model and the loss were given it."""
@@ -187,7 +187,7 @@ class Look:
     lost_at: Any = None
     buffers: list[tuple[Any, Any]] = field(default_factory=list)
     """Each buffer of the model, and what it was at its begin."""
-    pairings: Sequence[Pairing] = ()
+    broadcasts: Sequence[Pairing] = ()
     """Operations of the first step that paired each output with the targets of all rows."""
     replay: Replay = field(default_factory=Replay)
     """Its first steps, which can be made again behind the run."""
@@ -211,7 +211,7 @@ class Look:
         return self.observer.roots if self.observer is not None else []
 
     @property
-    def record(self) -> StepRecord:
+    def step(self) -> StepRecord:
         """What the step's observer saw."""
         assert self.observer is not None
         return self.observer.record
@@ -242,7 +242,7 @@ class Look:
         assert self.measured is not None and self.observer is not None
         self.root, self.outer = weakref.ref(self.roots[0]), weakref.ref(self.model)
         self.optimizers = [weakref.ref(one) for one in self.measured.optimizers]
-        self.modes = self.record.modes if self.record.training else {}
+        self.modes = self.step.modes if self.step.is_training else {}
         self.observer.forget()
 
     def retire_repairs(self) -> None:

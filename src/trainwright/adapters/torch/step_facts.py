@@ -55,7 +55,7 @@ def forward_facts(
         output=tensors.facts(scores) if scores is not None else None,
         head=linear[-1] if linear else None,
         configured_labels=configured_labels(model),
-        training=record.training,
+        training=record.is_training,
         eval_modules=tuple(_inactive(record, model, stochastic)),
         non_finite_from=record.non_finite_from,
         works_at_rows=rows_that_work(probe) if probe and failed and not is_out_of_memory(record.error) else None,

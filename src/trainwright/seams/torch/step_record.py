@@ -40,14 +40,15 @@ class StepRecord:
     minimised: list[float] = field(default_factory=list)
     """The value of every tensor that backward was called on, in order."""
     loss_at: Place | None = None
-    training: bool = True
+    is_training: bool = True
+    """Whether the model was in training mode."""
     modes: dict[str, bool] = field(default_factory=dict)
     non_finite_from: Origin | None = None
     targets: torch.Tensor | None = None
     """Those of the last loss call."""
     renormalised: list[Renormalised] = field(default_factory=list)
     """Calls of softmax or log_softmax, outside the model, on a softmax's output; only with detail."""
-    pairings: list[Pairing] = field(default_factory=list)
+    broadcasts: list[Pairing] = field(default_factory=list)
     """Operations that broadcast outputs and targets to all pairs; only with detail."""
 
 

@@ -177,7 +177,7 @@ class Observer(TorchFunctionMode):
         """Both sides of an operation that makes all pairs of two tensors' rows, changed if repairs say so."""
         pairing = pairing_of(args[0], args[1], user_place(sys._getframe(2))) if self._detail else None
         if pairing is not None:
-            self.record.pairings.append(pairing)
+            self.record.broadcasts.append(pairing)
         call = Call(seam=Seam.PAIRING, given={"left": args[0], "right": args[1]}, tensors=tensors)
         for repair in self._pairing_repairs:
             call = mended(repair, call)
@@ -249,7 +249,7 @@ class Observer(TorchFunctionMode):
             self._aside = self._trained_only and not torch.is_grad_enabled()
         if self._is_root(module) and not self._aside:
             self._stage = Stage.FORWARD
-            self.record.training = module.training
+            self.record.is_training = module.training
             if not self.record.modes:
                 self.record.modes = {n: m.training for n, m in self._model.named_modules()}
             for repair in self._forward_repairs:

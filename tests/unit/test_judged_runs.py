@@ -24,12 +24,12 @@ from trainwright.core import (
 )
 from trainwright.core.sheet import PIECES
 from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
+from trainwright.judging.report import judge_run
 from trainwright.look.results import LookResult
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsing import judge_run
 from trainwright.stages import LossFacts, OddRowFacts, SetupFacts
 
 AT = Place("train.py", 3)
@@ -44,7 +44,7 @@ def judge(monkeypatch: pytest.MonkeyPatch):
     """The report of a record in which the rules find something."""
 
     def judged(record: Record, *findings: Finding, ignore: tuple[str, ...] = ()) -> Report:
-        monkeypatch.setattr("trainwright.rehearsing.judge_repaired", lambda looks, record, run: ([*findings], []))
+        monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: ([*findings], []))
         return judge_run(Report(script="train.py"), record, Options(ignore=ignore))
 
     return judged
@@ -155,7 +155,9 @@ def test_an_exception_that_a_copy_went_past_is_told_beside_the_one_that_is_expla
     error = replace(found("label-out-of-range", "TW401", Severity.ERROR), where=Place("train.py", 2))
     look = LookResult(training=0, facts={SetupFacts: SetupFacts(failure=record.ended.failure)}, is_end=True)
     record.looks = [look]
-    monkeypatch.setattr("trainwright.rehearsing.judge_looks", lambda looks: ([error] if looks == [look] else [], []))
+    monkeypatch.setattr(
+        "trainwright.judging.report.judge_looks", lambda looks: ([error] if looks == [look] else [], [])
+    )
     report = judge(record, error)
     stopped = [f for f in report.findings if f.name == "script-stopped"]
     assert ["no such folder" in f.message for f in stopped] == [True]

@@ -10,8 +10,7 @@ import torch
 
 import trainwright
 from lm_material import small_recipe
-from trainwright.core import Report, StageRun, Status
-from trainwright.core import RULE_STAGES
+from trainwright.core import RULE_STAGES, Report, StageRun, Status
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training.train import train

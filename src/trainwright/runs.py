@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,6 +47,8 @@ class Runs:
     def __init__(self, rehearsal: Rehearsal, seconds: float, say: Callable[[str], None]) -> None:
         self._rehearsal, self._seconds, self._say = rehearsal, seconds, say
         self._repaired_until: float | None = None
+        self._copies: MendedCopies | None = None
+        """Of the files in the run before; None: nothing of the script may be changed."""
         self.is_interrupted = False
 
     def run(
@@ -59,27 +62,39 @@ class Runs:
             patience: seconds that it may take until its training begins.
         """
         start = self._rehearsal.start if copies is None else lambda: self._rehearsal.start_again(copies)
-        self._repaired_until = None
+        self._repaired_until, self._copies = None, MendedCopies(copies or {}) if repairs else None
         record = self._run(start, 3 * self._seconds, patience=patience)
         if record.ended.failure is not None and hides_cause(record.ended.failure.message):
             record = self._run_on_cpu(record)
-        if record.ended.failure is None or self.is_interrupted or not repairs or is_mendable(record):
-            return record
-        return self._run_copies(record, copies or {})
+        return self._go_past(record, time.monotonic() + 2 * self._seconds)
 
     def _run_on_cpu(self, record: Record) -> Record:
         """The record of a run on the CPU, which names the cause; the given one, of an accelerator, where that run has none."""
         again = self._run(lambda: self._rehearsal.start_again(device="cpu"), 2 * self._seconds)
         return again if again.ended.failure is not None else record
 
-    def _run_copies(self, record: Record, texts: Mapping[str, str]) -> Record:
-        """The record of a copy of the script that goes past the exceptions which ended it; the given one without any."""
-        copies, limit = MendedCopies(texts), time.monotonic() + 2 * self._seconds
+    def _go_past(
+        self, record: Record, until: float, repairs: Sequence[Wanted] = (), seconds: float | None = None
+    ) -> Record:
+        """The record of a copy of the script that goes past the exceptions which ended it; the given one without any.
+
+        Args:
+            repairs: were in force when it was recorded, and are in force in the copy.
+            seconds: of a copy's run, from its first update on; None: as before.
+        """
+        copies = self._copies
         for _ in range(MOST_COPIES):
-            if record.ended.failure is None or is_mendable(record) or not copies.go_past(record.ended.failure):
+            failure, left = record.ended.failure, until - time.monotonic()
+            if copies is None or failure is None or left <= 0 or self.is_interrupted or is_mendable(record):
                 break
-            again = self._run(lambda: self._rehearsal.start_again(copies.texts), limit - time.monotonic())
-            if again.updates < record.updates or again.ended.own_error or again.ended.hindrance or again.ended.status:
+            if not copies.go_past(failure):
+                break
+            start = functools.partial(self._rehearsal.start_again, copies.texts, repairs, seconds=seconds)
+            again = self._run(start, left)
+            ended = again.ended
+            if again.updates < record.updates or ended.own_error or ended.hindrance or ended.status:
+                break
+            if ended.is_cut and not again.updates:  # it did not come as far
                 break
             again.earlier, again.changed = [*record.earlier, record.ended], tuple(copies.changes)
             again.passed = [*record.passed, *(one for one in record.looks if one.is_end)]
@@ -87,12 +102,13 @@ class Runs:
         return record
 
     def run_repaired(self, wanted: Sequence[Wanted]) -> Record | None:
-        """The record of a further run with repairs in force; None where there is no time for it."""
+        """The record of a further run with repairs in force, past what stops it; None where there is no time for it."""
         self._repaired_until = self._repaired_until or time.monotonic() + self._seconds
         if (left := self._repaired_until - time.monotonic()) <= 0 or self.is_interrupted:
             return None
         # A third of what is left trains: there is to be time for what lies behind this fault.
-        return self._run(lambda: self._rehearsal.start_again(repairs=wanted, seconds=left / 3), left)
+        record = self._run(lambda: self._rehearsal.start_again(repairs=wanted, seconds=left / 3), left)
+        return self._go_past(record, self._repaired_until, wanted, left / 3)
 
     def _run(self, start: Callable[[], None], seconds: float, *, patience: float = 0.0) -> Record:
         """The record of a run, which is ended after so many seconds, or later where no training has begun.

@@ -66,6 +66,22 @@ def test_each_line_is_named_and_a_copy_without_them_is_judged(tmp_path: Path) ->
     assert [s["why"] for s in report["stages"] if s["status"] == "failed"] == ["removed-api"]
 
 
+def test_what_stops_a_run_behind_a_repair_is_passed_too(tmp_path: Path) -> None:
+    """The course's second script: a repair, a line in front of the training, one in its log."""
+    text = STOPPED.replace("> 0).long()", "> 0).long() + (inputs.sum(dim=1) > 3).long()")
+    text = text.replace("labels[rows]))\n    model.train()", "labels[rows].clamp(max=1)))\n    model.train()")
+    report = check(tmp_path, text)
+    found = [(f["name"], f["where"]["line"], f["after_repair"]) for f in report["findings"] if f["severity"] != "note"]
+    assert sorted(found) == [
+        ("label-out-of-range", 8, []),
+        ("removed-api", 3, []),
+        ("script-stopped", 20, []),
+        ("script-stopped", 31, ["label-out-of-range"]),
+    ]
+    assert "With label-out-of-range fixed in memory, a copy (line 3: Repository is a stand-in" in report["message"]
+    assert "is judged by itself: learns" in report["message"] and report["verdict"]["shown"] == "broken"
+
+
 def test_what_is_trained_has_no_stand_in(tmp_path: Path) -> None:
     text = STOPPED.replace(
         "from huggingface_hub import Repository, get_full",

@@ -24,6 +24,7 @@ from trainwright.core import (
 )
 from trainwright.core.sheet import PIECES
 from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
+from trainwright.judging.repaired import Repaired
 from trainwright.judging.report import judge_run
 from trainwright.look.results import LookResult
 from trainwright.options import Options
@@ -44,7 +45,8 @@ def judge(monkeypatch: pytest.MonkeyPatch):
     """The report of a record in which the rules find something."""
 
     def judged(record: Record, *findings: Finding, ignore: tuple[str, ...] = ()) -> Report:
-        monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: ([*findings], []))
+        repaired = Repaired([*findings], [], record, ())
+        monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: repaired)
         return judge_run(Report(script="train.py"), record, Options(ignore=ignore))
 
     return judged

@@ -9,7 +9,6 @@ from trainwright.core.finding import (
     Place,
     Proof,
     Severity,
-    proof_by_repair,
 )
 from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, Safety, SetKeyword
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
@@ -25,6 +24,6 @@ __all__ = [
     "RULE_STAGES", "Call", "Diagnosis", "Edit", "Facts", "FactsByKind", "Failure", "Fate", "Finding", "Fix", "LibraryWarning",
     "NamedRows", "Number", "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword",
     "RenameFunction", "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword",
-    "Severity", "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "proof_by_repair",
+    "Severity", "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status",
     "role_of_split", "rule",
 ]  # fmt: skip

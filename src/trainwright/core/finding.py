@@ -102,14 +102,6 @@ class Finding:
         return Stage(int(self.code[2:]) // 100)
 
 
-def proof_by_repair(finding: Finding) -> Proof | None:
-    """The proof given by a repair that removed its finding, for rules that provide no other proof."""
-    if finding.repair is None:
-        return None
-    stage = finding.stage.label
-    return Proof(f"with this change in memory ({finding.repair.does}), the {stage} stage passes")
-
-
 @dataclass(frozen=True, kw_only=True)
 class LibraryWarning:
     """A warning that a library printed, or wrote to its log, while the script ran."""

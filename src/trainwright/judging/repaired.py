@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.judging.looks import judge_looks
@@ -21,16 +22,27 @@ RunAgain = Callable[[Sequence[Wanted]], Record | None]
 """Runs the script with repairs in force; None: there is no time for it."""
 
 
-def judge_repaired(
-    looks: Sequence[LookResult], record: Record, run: RunAgain | None
-) -> tuple[list[Finding], list[str]]:
-    """What the rules find in looks, and behind the faults that further runs have mended; and what failed in rules of ours.
+class Repaired(NamedTuple):
+    """What the rules find in looks, and behind the faults that further runs have mended."""
+
+    findings: list[Finding]
+    own_errors: list[str]
+    """What failed in rules of ours."""
+    record: Record
+    """Of the last run: as the script is, or with proven repairs in force."""
+    names: tuple[str, ...]
+    """The rules of these repairs."""
+
+
+def judge_repaired(looks: Sequence[LookResult], record: Record, run: RunAgain | None) -> Repaired:
+    """Ask the rules about a run's looks, and about those of further runs with the first fault mended, one after the other.
 
     Args:
         looks: at trainings of the record.
         run: None: nothing is repaired.
     """
-    passed, _ = judge_looks(record.passed)
+    passed = judge_looks(record.passed)[0]
+    names: tuple[str, ...] = ()
     found, failed = judge_looks([*record.passed, *looks])
     wanted: list[Wanted] = []
     now, new = record, found
@@ -44,7 +56,7 @@ def judge_repaired(
         of_training = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
         if again is None or not of_training:
             break
-        left = judge_looks(of_training)[0]
+        left = judge_looks(of_training := [*again.passed, *of_training])[0]
         shown = _compare(fault.repair.does, now, again, of_training) if not _holds(left, fault) else ""
         if not shown:
             break
@@ -55,7 +67,8 @@ def judge_repaired(
         names = tuple(dict.fromkeys(one.rule for one in wanted))
         new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
         found, now, looks = [*found, *new], again, of_training
-    return found, failed
+        passed = [*passed, *judge_looks(again.passed)[0]]
+    return Repaired(found, failed, now, names)
 
 
 def is_mendable(record: Record) -> bool:
@@ -86,9 +99,10 @@ def _with_proof(fault: Finding, shown: str) -> Finding:
 
 def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResult]) -> str:
     """What a run with a repair shows, beside the one without; empty: not that the repair mends it."""
-    ended, stopped = after.ended, before.ended.failure
-    if not any(does in one.repaired for one in looks) or ended.own_error or ended.hindrance or ended.status:
+    last, stopped = after.ended, before.ended.failure
+    if not any(does in one.repaired for one in looks) or last.own_error or last.hindrance or last.status:
         return ""
+    ended = (*after.earlier, last)[0]  # copies went past the others
     if ended.failure is not None:
         if stopped is None:
             return ""

@@ -13,7 +13,7 @@ from trainwright.judging.causes import with_known_remedy, with_outcome_explained
 from trainwright.judging.library_warnings import judged, with_warnings
 from trainwright.judging.looks import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.judging.refuted import learns, name_errors, without_refuted
-from trainwright.judging.repaired import RunAgain, judge_repaired
+from trainwright.judging.repaired import Repaired, RunAgain, judge_repaired
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.review.marks import tell_marks
@@ -36,7 +36,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         run_again: runs the script with repairs in force; None: nothing is repaired.
     """
     looks = [one for one in record.looks if one.is_end or options.training in (None, one.training)]
-    mended, failed = judge_repaired(looks, record, run_again if options.repair else None)
+    repaired = judge_repaired(looks, record, run_again if options.repair else None)
     report = replace(
         report,
         versions=record.versions or report.versions,
@@ -56,44 +56,66 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
     # What is seen to learn needs no trial.
     untried = [] if learns(of_run) else dict.fromkeys(one.untried for one in looks if one.untried)
-    left = without_refuted(mended, record, of_copy if learns(of_copy) else of_run)
+    left = without_refuted(repaired.findings, record, of_copy if learns(of_copy) else of_run)
     named = name_errors(left := [f for f in left if not options.ignores(f)])
     report = replace(
         report,
         findings=tuple(left),
         verdict=Verdict(shown=Shown.BROKEN, why=named) if named else of_run,
     )
-    report = with_training(report, looks, record)
+    # What stopped before its training is shown as far as the last run with repairs in force came.
+    shown = record if record.updates else repaired.record
+    report = with_training(report, looks if shown is record else [*looks, *shown.looks], shown)
     if options.training is not None and options.training > len(record.trainings):
         none = f"There is no training {options.training}: {len(record.trainings)} were reached."
         report = replace(report, message=none)
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     is_explained = bool(ends) and any(f.severity == Severity.ERROR for f in report.findings)
-    said = {f.where for f in report.findings} | (_explained(report.findings, record, ends) if is_explained else set())
+    said = {f.where for f in report.findings} | (
+        _explained(report.findings, record, ends) or {ends[0].where} if is_explained else set()
+    )
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
+    behind, of_repaired = _behind_repairs(repaired, left, record) if repaired.names else ([], "")
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
-    copied = "" if of_copy is None else _of_copy(of_copy, record)
+    copied = "" if of_copy is None or of_repaired else _of_copy(of_copy, record)
     report = replace(
         report,
-        findings=with_outcome_explained((*report.findings, *kept), is_of_copy=bool(record.changed)),
+        findings=with_outcome_explained((*report.findings, *behind, *kept), is_of_copy=bool(record.changed)),
         failure=None if is_explained else record.ended.failure,
-        message=" ".join(filter(None, (report.message, copied, *untried))),
+        message=" ".join(filter(None, (report.message, copied, of_repaired, *untried))),
         stages=(*(_with_evaluation(run, sheet) for run in report.stages), _stage(record, of_run)),
-        internal_errors=(*failed, *found.own_errors, *_own_errors(record)),
+        internal_errors=(*repaired.own_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
     return with_diffs(with_warnings(_with_marks(report), judged(record.warnings)))
 
 
+def _behind_repairs(repaired: Repaired, findings: Sequence[Finding], first: Record) -> tuple[list[Finding], str]:
+    """What stops the last run with repairs in force and no finding explains, and how it is judged if the first run made no update."""
+    record, found = repaired.record, review(repaired.record).findings
+    ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
+    said = {f.where for f in findings} | _explained(findings, record, ends)
+    stops = [with_known_remedy(f, ends) for f in found if f.name == STOPPED and f.where not in said]
+    behind = [replace(f, after_repair=repaired.names) for f in stops]
+    if first.updates or not record.updates:
+        return behind, ""
+    of_run = verdict_of(replace(record, earlier=[]), found)
+    is_copy = len(record.changed) > len(first.changed)
+    what = f"a copy ({'; '.join(record.changed)})" if is_copy else "the script"
+    names = " and ".join(filter(None, (", ".join(repaired.names[:-1]), repaired.names[-1])))
+    judged_alone = f"{of_run.shown}; {of_run.why.rstrip('.')}."
+    return behind, f"With {names} fixed in memory, {what} was run again, and is judged by itself: {judged_alone}"
+
+
 def _explained(findings: Sequence[Finding], record: Record, ends: Sequence[Failure]) -> set[Place | None]:
-    """Where the script stopped with what its errors explain: at those ends in whose facts one is found, or else at the first."""
+    """Where the script stopped with what its errors explain: at those ends in whose facts one is found."""
     errors = [(f.name, f.where) for f in findings if f.severity == Severity.ERROR]
     found: set[Place | None] = set()
     for look in (*record.passed, *(one for one in record.looks if one.is_end)):
         failure = failure_in(look.facts.values())
         if failure is not None and any((f.name, f.where) in errors for f in judge_looks([look])[0]):
             found.add(failure.where)
-    return found & {end.where for end in ends} or {ends[0].where}
+    return found & {end.where for end in ends}
 
 
 def tell_unreached(record: Record) -> str:

@@ -18,7 +18,6 @@ from trainwright.core import (
     StageRun,
     Status,
     Verdict,
-    proof_by_repair,
 )
 from trainwright.core.misspelt import misspelt
 from trainwright.frameworks.messages import best
@@ -189,9 +188,9 @@ class Line:
 
 
 def proof(finding: Finding) -> str:
-    """The proof as a sentence; empty if the proof is the repair, which `tried` reports."""
+    """The proof as a sentence; empty without one."""
     shown = finding.proof
-    if shown is None or _proven_by_repair(finding):
+    if shown is None:
         return ""
     if isinstance(shown, Proof):
         return shown.fact
@@ -205,22 +204,11 @@ def _side(losses: Sequence[float]) -> str:
     return ", ".join(number(float(x)) for x in losses)
 
 
-# In the proof of what a further run has shown, which says more.
-FURTHER_RUN = "a further run"
-
-
 def tried(finding: Finding) -> str:
-    """How far the fix was tested: on an edited copy, in memory, or not at all (then empty)."""
+    """How far the fix was tested: on an edited copy, in memory by a further run, or not at all (then empty)."""
     if finding.fix is not None and finding.fix.verified:
         return VERIFIED
-    if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
-        by_run = FURTHER_RUN in getattr(finding.proof, "fact", "")
-        return "fixed in memory" if by_run else f"fixed in memory: the {finding.stage.label} stage now passes"
-    return ""
-
-
-def _proven_by_repair(finding: Finding) -> bool:
-    return finding.repair is not None and finding.proof == proof_by_repair(finding)
+    return "fixed in memory" if finding.fix is not None and finding.fix.tried else ""
 
 
 @dataclass(frozen=True, kw_only=True)

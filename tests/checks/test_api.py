@@ -348,3 +348,35 @@ def test_where_a_process_may_not_fork_it_trains_itself_and_puts_everything_back(
     assert all(torch.equal(a, b) for a, b in zip(before[0].values(), after[0].values())) and before[1] == after[1]
     for owner, kept in zip((torch.nn.functional, torch.Tensor), held):
         assert {n for n, v in vars(owner).items() if kept.get(n) is not v} == set()
+
+
+_TWICE = """
+import sys, warnings
+import jax, sklearn.base, sklearn.metrics, torch
+from test_api import parts
+import trainwright
+from trainwright import runs
+from trainwright.seams.intercept import install
+
+OWNERS = [jax, jax.lax, sklearn.metrics, sklearn.base.BaseEstimator, torch, torch.nn.functional, torch.nn.utils, torch.jit,
+          torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler,
+          torch.optim.lr_scheduler.SequentialLR]
+
+def list_changed():
+    return [f"{one.__name__}.{name}" for one, before in zip(OWNERS, kept) for name, value in vars(one).items()
+            if callable(value) and before.get(name) is not value]
+
+given, runs.may_fork = parts(rate=4.0), lambda: False
+install()
+kept = [dict(vars(one)) for one in OWNERS]
+for _ in range(2):
+    report = trainwright.check(**given)
+    print([finding.name for finding in report.findings], list_changed())
+"""
+
+
+def test_a_check_in_this_process_leaves_the_functions_of_each_framework_as_they_were():
+    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "helpers")]
+    script = f"import sys; sys.path += {paths!r}\n{_TWICE}"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert told.stdout == "['excessive-learning-rate'] []\n" * 2, told.stderr

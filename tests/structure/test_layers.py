@@ -58,22 +58,19 @@ MAY_IMPORT = {
         "frameworks",
         "core",
         "errors",
-        "options",
-        "timing",
     },
     # Questions know only the record.
     "review": {
         "review",
         "rehearsal.record",
         "rehearsal.record_parts",
-        "look.results",
         "rehearsal.told",
         "probes",
         "registry",
         "core",
     },
     # Edits are made from where things were written.
-    "fixes": {"fixes", "seams.source", "registry", "core", "errors"},
+    "fixes": {"fixes", "seams.source", "registry", "core"},
     # What the words of a command name; nothing of the check is loaded for that.
     "start": {"start", "errors"},
     # What is known of an error's text, for errors that nothing explains.
@@ -109,7 +106,7 @@ MAY_IMPORT = {
     "console": set(),
     "timing": set(),
     # A package of its own, beside trainwright: it uses the public API, and what that returns.
-    "trainwright_lm": {"trainwright_lm", "errors", "core.Report", "core.Stage", "core.StageRun", "core.Status"},
+    "trainwright_lm": {"trainwright_lm", "errors", "core.Stage", "core.StageRun", "core.Status"},
 }
 # Who may import whom inside a layer: folders, and the files that lie beside them. Itself, each may.
 _ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch", "adapters.learning"}

@@ -1,10 +1,11 @@
 """Doors: a function of a framework is replaced once, however many watch there."""
 
+import contextlib
 import sys
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from trainwright.seams.listening.doors import calling_frame, watch_classes, watch_door
+from trainwright.seams.listening.doors import calling_frame, put_in, standing, watch_classes, watch_door
 
 
 class Base:
@@ -88,3 +89,30 @@ def test_the_frame_that_called_the_door_is_found_from_the_watcher() -> None:
     watch_door(kind, "step", lambda go_on, self: go_on(self))
     kind().step()
     assert found == [sys._getframe()]
+
+
+def test_what_comes_meanwhile_goes_and_what_stood_before_stays() -> None:
+    kind, original = type("Kind", (Base,), {"step": Base.step}), Base.step
+    below = type("Below", (kind,), {})
+    watch_door(kind, "step", lambda go_on, self: f"stays({go_on(self)})")
+    door = kind.step
+    with contextlib.ExitStack() as run, standing(run):
+        watch_door(kind, "step", lambda go_on, self: f"goes({go_on(self)})")
+        watch_door(below, "step", lambda go_on, self: f"below({go_on(self)})")
+        put_in(kind, "__doc__", "Other.")
+        watch_classes(kind, "step", lambda go_on, self: go_on(self))
+        with standing(None):
+            put_in(kind, "kept", True)
+        assert (kind().step(), below().step()) == ("goes(stays(base))", "below(goes(stays(base)))")
+    assert (kind().step(), below().step()) == ("stays(base)", "stays(base)")
+    assert kind.step is door and door.__wrapped__ is original
+    assert {"step", "__init_subclass__"} & {*vars(below), *vars(kind)} == {"step"}
+    assert (kind.__doc__, kind.kept) == (None, True)  # type: ignore[attr-defined]
+
+
+def test_a_door_that_was_taken_away_passes_its_calls_on() -> None:
+    kind = type("Kind", (Base,), {"step": Base.step})
+    with contextlib.ExitStack() as run, standing(run):
+        watch_door(kind, "step", lambda go_on, self: "watched")
+        held = kind.step
+    assert held(kind()) == "base"

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import BuiltObjects, quiet
 from trainwright.seams.listening.torch_patches import begun_iterators, loader_of
@@ -97,7 +98,7 @@ def _samples(dataset: Any) -> str:
         return ""
     found = []
     with tolerated():  # a row that cannot be read is reported by a later stage
-        for row in sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, HASHED_ROWS))}):
+        for row in evenly(range(rows), HASHED_ROWS):
             seed_everything(row)  # random augmentation is then the same on each rank
             found.append(_hash(reader_of(dataset)(row)))
     return _hash(found)

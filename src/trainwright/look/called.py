@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from trainwright.seams.listening.seen import seen
+from trainwright.tensors.torch.objects import held_by
 
 # Values of a model beyond which copies of weights and gradients take too much time; the share of a GPU's free memory for one.
 MOST_VALUES, SHARE_OF_FREE = 300_000_000, 0.25
@@ -57,8 +58,7 @@ def is_among(one: Any, others: list[Any]) -> bool:
 
 
 def holds(optimizer: Any, model: nn.Module) -> bool:
-    own = {id(p) for p in model.parameters() if p.requires_grad}
-    return any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+    return not held_by(optimizer).isdisjoint(id(p) for p in model.parameters() if p.requires_grad)
 
 
 class LiveOptimizers:
@@ -77,7 +77,7 @@ class LiveOptimizers:
 
     def list_held(self) -> set[int]:
         """The identities of the parameters that they hold."""
-        return {id(p) for o in self.list_live() for group in o.param_groups for p in group["params"]}
+        return held_by(*self.list_live())
 
 
 def has_mode_on_top() -> bool:

@@ -27,6 +27,7 @@ from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
 from trainwright.stages.gradients import STEP
 from trainwright.tensors.items import length
+from trainwright.tensors.torch.objects import held_by
 
 # Steps that take longer are not probed: a probe calls the model a dozen times.
 SLOW_SECONDS = 1.5
@@ -111,10 +112,7 @@ def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> No
     finally:
         for parameter, gradient in kept:
             parameter.grad = gradient
-    stepped = {id(p) for o in passed.optimizers for group in o.param_groups for p in group["params"]}
-    waiting = {
-        id(p) for o in looking.optimizers.list_live() for group in o.param_groups for p in group["params"]
-    } - stepped
+    waiting = looking.optimizers.list_held() - held_by(*passed.optimizers)
     names = {name for name, p in model.named_parameters() if id(p) in waiting} if passed.optimizers else set()
     facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in names))
     passes, at = cleared_between(passed)
@@ -175,7 +173,7 @@ def is_left_known(facts: FactsByKind) -> bool:
 
 
 def _gradients_held(measured: Measured) -> dict[str, Any]:
-    held = {id(p) for group in measured.optimizers[0].param_groups for p in group["params"]}
+    held = held_by(measured.optimizers[0])
     names = {name for name, parameter in measured.model.named_parameters() if id(parameter) in held}
     return {name: gradient for name, gradient in gradients_now(measured.model).items() if name in names}
 

@@ -31,6 +31,7 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.tensors.torch import objects as tensors
+from trainwright.tensors.torch.objects import held_by
 
 # Steps that are kept, of a model with at most so many values.
 MOST_TAPES, MOST_VALUES = 16, 50_000_000
@@ -96,8 +97,7 @@ class Replay:
         size = sum(p.numel() for p in model.parameters())
         groups = torch.distributed
         is_alone = not (groups.is_available() and groups.is_initialized())
-        own = {id(p) for p in model.parameters()}
-        is_held = all(id(p) in own for group in self._optimizer.param_groups for p in group["params"])
+        is_held = held_by(self._optimizer) <= {id(p) for p in model.parameters()}
         if is_held and is_alone and size <= MOST_VALUES:
             self.begin_step(self._optimizer)
         else:

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from trainwright.core import Place
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.readable import Names, read_all
 from trainwright.rehearsal.record import (
     Answers,
@@ -30,6 +32,7 @@ from trainwright.rehearsal.record import (
     Record,
     TrainedLabels,
     Training,
+    Update,
 )
 from trainwright.rehearsal.sampling import Offer, Sampler
 from trainwright.seams.devices.memory_owners import is_device_error, is_out_of_memory
@@ -76,8 +79,8 @@ class Recorder:
         """Whether the training is being ended: its passes have a batch each, and say nothing of the script's own."""
         self.keras_runs = False
         """Whether Keras trains or evaluates just now: on torch, its own tensors are no loop of the script's."""
-        self.on_error: list[Callable[[BaseException | None], None]] = []
-        """Called with what ended the script, if anything did."""
+        self.on_end: list[Callable[[BaseException | None], None]] = []
+        """Called when the script has ended, with the exception that ended it or with None."""
         self.on_finish: list[Callable[[], None]] = []
         """Called after the run, before the record is made."""
         self.on_written: list[Callable[[], None]] = []
@@ -157,13 +160,23 @@ class Recorder:
         last = self.record.trainings[-1] if self.record.trainings else None
         return last if last is not None and last.ends is None else None
 
-    def begin_training(self, training: Training) -> None:
+    def next_training(self, where: Place | None, kind: TrainingKind = TrainingKind.LOOP, **known: Any) -> Training:
+        """The training that is about to begin.
+
+        Args:
+            known: further fields of it.
+        """
+        trainings, updates = self.record.trainings, self.record.updates
+        return Training(number=len(trainings) + 1, kind=kind, begins=updates, where=where, **known)
+
+    def begin_training(self, training: Training) -> Training:
         """Note that a training begins; the one before it has ended."""
         self.end_training()
         self.forget_rows()
         self.record.trainings.append(training)
         for called in self.on_begin:
             called()
+        return training
 
     def forget_rows(self) -> None:
         """A further training has rows of its own."""
@@ -191,9 +204,14 @@ class Recorder:
         for called in self.on_update:
             called()
 
-    def add_loss(self, value: float) -> None:
-        """Note what `backward` was called on."""
-        self.record.losses.append((self.record.updates, value))
+    def add_loss(self, value: float, update: int | None = None) -> None:
+        """Note what `backward` was called on, behind so many updates; None: those made so far."""
+        self.record.losses.append((self.record.updates if update is None else update, value))
+
+    def add_step(self, optimizer: Any, number: int, rate: float, gradient_norm: float | None) -> None:
+        """Note a step of an optimizer, which is that many of all."""
+        made = Update(number=number, optimizer=self.number_of(optimizer), rate=rate, gradient_norm=gradient_norm)
+        self.record.steps.append(made)
 
     def add_number(self, name: str, value: float, source: str) -> None:
         """Note a number that the script reports."""
@@ -310,6 +328,11 @@ class Recorder:
         record.watcher_errors = dict(self._errors)
         record.seconds = self.seconds
         return record
+
+
+def spread(count: int, most: int) -> Integers:
+    """At most `most` of the numbers from 0 to count - 1, evenly spaced."""
+    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
 
 
 def asks_for_rows(argnums: int | Collection[int], args: Sequence[Any], leaves: Callable[[Any], list[Any]]) -> bool:

@@ -208,7 +208,7 @@ def _run_attempts(request: Request, recorder: Recorder, tally: KeptAway, work: W
                 _note_end(error, recorder, tally)
                 recorder.record.redirected, recorder.record.remarks = devices.seen, tuple(devices.remarks)
                 raised = _raised(error) if recorder.record.ended.failure is not None else None
-                for called in recorder.on_error:
+                for called in recorder.on_end:
                     called(raised)
                 # The script's names, or what ended it: its models live in them, until they are probed.
                 return left, error

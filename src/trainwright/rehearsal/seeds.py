@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import wrapt
+
+from trainwright.seams.listening.doors import watch_door
 
 # Seeds are moved by so many for each further run: scripts that count their seeds up do not meet another run's.
 STEP = 7919
@@ -28,18 +29,13 @@ def _move(name: str, by: int, module: Any) -> None:
     owner = functools.reduce(getattr, path, module)
     seed = getattr(owner, last)
     seed(by)
-    setattr(owner, last, _moved(seed, by))
+    watch_door(owner, last, functools.partial(_pass_seed, by))
 
 
-def _moved(function: Callable[..., Any], by: int) -> Callable[..., Any]:
-    """A function whose first argument is a seed, with that seed moved."""
-
-    @functools.wraps(function)
-    def seeded(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], int):
-            args = ((args[0] + STEP * by) % MOST, *args[1:])
-        elif isinstance(kwargs.get("seed"), int):
-            kwargs["seed"] = (kwargs["seed"] + STEP * by) % MOST
-        return function(*args, **kwargs)
-
-    return seeded
+def _pass_seed(by: int, go_on: Any, *args: Any, **kwargs: Any) -> Any:
+    """Pass a call on whose first argument is a seed, with that seed moved."""
+    if args and isinstance(args[0], int):
+        args = ((args[0] + STEP * by) % MOST, *args[1:])
+    elif isinstance(kwargs.get("seed"), int):
+        kwargs["seed"] = (kwargs["seed"] + STEP * by) % MOST
+    return go_on(*args, **kwargs)

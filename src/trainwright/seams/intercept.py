@@ -14,6 +14,7 @@ from typing import Any
 import wrapt
 
 from trainwright.seams.listening import keras_patches, refusals, torch_patches, trainer_patches
+from trainwright.seams.listening.doors import standing
 from trainwright.seams.listening.seen import active, keep_constructions, listener
 from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
@@ -78,7 +79,8 @@ _BEGINS = {
 def _patch(patch: Callable[[Any], None], module: Any) -> None:
     package = module.__name__.partition(".")[0]
     if not shortfall([package]):
-        patch(module)
+        with standing(None):  # a run in this process may be what imports it
+            patch(module)
     elif module.__name__ in _BEGINS:
         owner, name = _BEGINS[module.__name__]
         _refuse(getattr(module, owner), name, package)

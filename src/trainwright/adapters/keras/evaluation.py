@@ -24,7 +24,7 @@ from trainwright.probes.losses import is_one_hot
 from trainwright.probes.metrics import guessed, others
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.places import definition_place
 from trainwright.stages import Counter, EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts, Watcher
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
@@ -237,11 +237,7 @@ def _compiled_metrics(model: Any) -> list[Any]:
 
 def _own_place(metric: Any) -> Place | None:
     """Where the user's class defines its reset, otherwise its update; None for Keras's own."""
-    for method in (type(metric).reset_state, type(metric).update_state):
-        code = getattr(method, "__code__", None)
-        if code is not None and is_users(code.co_filename):
-            return Place(show(code.co_filename), code.co_firstlineno)
-    return None
+    return definition_place(type(metric).reset_state) or definition_place(type(metric).update_state)
 
 
 def _sums(metrics: list[Any]) -> dict[int, float]:

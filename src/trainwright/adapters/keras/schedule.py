@@ -16,6 +16,7 @@ import numpy as np
 from trainwright.adapters.short_runs import WARMED_UP, rate_share, warmup_updates
 from trainwright.core import Failure
 from trainwright.probes.metrics import undone
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
@@ -106,7 +107,7 @@ def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> 
         count.assign(min(update, most))
         return _number(schedule(count))
 
-    updates = sorted({int(u) for u in np.linspace(0, planned - 1, min(planned, _POINTS))})
+    updates = evenly(range(planned), _POINTS)
     try:
         rates = [at(u) for u in updates]
         moves_at = None if _moved(rates) else _first_move(at, rates[0], planned)

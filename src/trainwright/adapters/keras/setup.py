@@ -19,7 +19,7 @@ from trainwright.adapters.keras.words import WORDS
 from trainwright.core import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects
-from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.places import definition_place, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
     call_end,
@@ -181,8 +181,8 @@ def find_places(model: Any, frame: Any, seen: BuiltObjects) -> dict[str, Place]:
         if (code := own_code(model, method)) is not None:
             places[method] = Place(show(code.co_filename), code.co_firstlineno)
     metrics = [m for m in (compiled.given.get("metrics") or ()) if hasattr(m, "__code__")] if compiled else []
-    if metrics and is_users(metrics[0].__code__.co_filename):
-        places["metrics"] = Place(show(metrics[0].__code__.co_filename), metrics[0].__code__.co_firstlineno)
+    if metrics and (defined := definition_place(metrics[0])) is not None:
+        places["metrics"] = defined
     if limits := key_places(file, "max_length", frame.f_lineno):
         places["max_length"] = limits[-1]
     return places | config_place(model, file)

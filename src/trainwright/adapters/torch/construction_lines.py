@@ -13,7 +13,7 @@ from torch import nn
 
 from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction, Loading
-from trainwright.seams.source.places import callers, is_cell, is_users, show
+from trainwright.seams.source.places import callers, definition_place, is_cell, is_users, show
 from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
 
 
@@ -104,8 +104,7 @@ def _at(file: str, line: int, name: str) -> Construction | None:
 
 def _class_place(model: nn.Module) -> Place | None:
     """The constructor of a user's class."""
-    code = getattr(type(model).__init__, "__code__", None)
-    return Place(show(code.co_filename), code.co_firstlineno) if code and is_users(code.co_filename) else None
+    return definition_place(type(model).__init__)
 
 
 def _attribute_place(owner: nn.Module, name: str) -> Place | None:

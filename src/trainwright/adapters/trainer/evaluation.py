@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.metrics import as_many, guessed, numbers, others, undone
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show, user_place
 from trainwright.seams.torch.layers import active_noise
@@ -202,7 +203,7 @@ def _few(data: Any, rows: int) -> Any:
     total = length(data)
     if total is None:
         return _First(data, rows)
-    chosen = sorted({int(i) for i in np.linspace(0, total - 1, min(rows, total))}) if total else []
+    chosen = evenly(range(total), rows)
     return data.select(chosen) if hasattr(data, "select") else torch.utils.data.Subset(data, chosen)
 
 

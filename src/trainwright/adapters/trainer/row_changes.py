@@ -11,6 +11,7 @@ import numpy as np
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.adapters.torch.vocabulary import SAMPLED_ROWS
+from trainwright.probes.splits.values import evenly
 from trainwright.tensors.items import length
 
 _TOKENS = "input_ids"
@@ -70,7 +71,7 @@ def token_rows(data: Any) -> list[list[int]]:
     if not count:
         return []
     with contextlib.suppress(Exception):  # rows that cannot be read are reported by the dataset stage
-        chosen = sorted({int(i) for i in np.linspace(0, count - 1, min(count, SAMPLED_ROWS))})
+        chosen = evenly(range(count), SAMPLED_ROWS)
         first = as_mapping(data[0])
         if _TOKENS not in first or np.ndim(first[_TOKENS]) != 1:
             return []

@@ -19,7 +19,7 @@ from trainwright.adapters.trainer.words import WORDS
 from trainwright.core import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects, Construction
-from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.places import definition_place, is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
     call_line,
@@ -75,9 +75,8 @@ def find_places(trainer: Any, frame: FrameType, seen: BuiltObjects) -> dict[str,
     if isinstance(model, nn.Module) and model in seen.modules:
         places["model"] = seen.modules[model]
         places |= config_place(model, frame.f_code.co_filename)
-    metrics = trainer.compute_metrics
-    if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
-        places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
+    if (metrics := definition_place(trainer.compute_metrics)) is not None:
+        places["metrics"] = metrics
     optimizer = _unwrap(trainer.optimizer)
     if optimizer is not None and optimizer in seen.optimizers:
         places |= optimizer_places(optimizer, seen.optimizers[optimizer])
@@ -190,8 +189,7 @@ def _mode_place(trainer: Any) -> Place | None:
     for code in codes:
         if line := evaluation_line(code):
             return Place(show(code.co_filename), line)
-    own = [k.train.__code__ for k in kinds if is_users(k.train.__code__.co_filename)]
-    return Place(show(own[0].co_filename), own[0].co_firstlineno) if own else None
+    return next((place for kind in kinds if (place := definition_place(kind.train)) is not None), None)
 
 
 def _base_name(node: ast.expr) -> str | None:

@@ -25,7 +25,7 @@ def watch(recorder: Recorder) -> None:
     watch_logging(recorder)
     recorder.on_begin.append(functools.partial(recorder.guard, NameSeeker(recorder.names)))
     found = _Frameworks(recorder)
-    recorder.on_error.append(found.end)
+    recorder.on_end.append(found.end)
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {
         "torch": found.begin_torch,

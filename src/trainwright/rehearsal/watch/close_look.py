@@ -32,42 +32,58 @@ from trainwright.seams.listening.trainer_patches import training_left_by
 from trainwright.stages.gradients import CLEARED, CLIPPED
 
 
-def watch_closely(state: WatchState) -> None:
-    """Look closely at the first updates of each training of torch."""
-    record, watching = state.recorder.record, state.recorder.watching
+class CloseLook:
+    """The look at the first updates of each training of torch, as the watchers call it."""
 
-    def is_cut(number: int) -> bool:
+    def __init__(self, state: WatchState) -> None:
+        self._state, watching = state, state.recorder.watching
+        self._looking = Looking(
+            self._is_cut,
+            self._count_updated,
+            Repairing(LISTENING.repairs, LISTENING.repaired_training),
+            Evaluating(watching, state.is_off),
+        )
+        self._looking.watched = _Watched(state)
+        self.begin_outermost = watching(self._looking.begin_call)
+        self.end_outermost = watching(self._looking.evaluating.end_call)
+        """Around a call of a module from outside; below: around `backward` and an optimizer's step, where a loader is begun, and when
+        a model has answered."""
+        self.begin_backward, self.end_backward = (
+            watching(self._looking.begin_backward),
+            watching(self._looking.end_backward),
+        )
+        self.begin_step = functools.partial(_begin_step, self._looking, watching(self._looking.begin_step))
+        self.end_step = watching(functools.partial(_end_step, state, self._looking))
+        self.begin_loader = watching(functools.partial(_begin_loader, self._looking))
+        self.note_answered = functools.partial(_note_evaluated, self._looking)
+
+    def watch(self) -> None:
+        """Watch what the look alone needs."""
+        recorder, looking = self._state.recorder, self._looking
+        LISTENING.looking = looking
+        _watch_clearing(self._state, looking)
+        _watch_schedules(self._state, recorder.watching(looking.note_schedule))
+        _watch_clipping(self._state, looking)
+        recorder.on_end.append(lambda error: recorder.guard(lambda: _finish(self._state, looking, error)))
+        recorder.on_written.append(recorder.watching(self._look_behind))
+
+    def _is_cut(self, number: int) -> bool:
+        record = self._state.recorder.record
         return record.ended.is_cut or any(one.is_cut for one in record.trainings if number in (0, one.number))
 
-    def count_updated() -> int:
+    def _count_updated(self) -> int:
+        record = self._state.recorder.record
         last = record.trainings[-1] if record.trainings else None
         return last.number - (record.updates <= last.begins) if last is not None else 0
 
-    repairing = Repairing(LISTENING.repairs, LISTENING.repaired_training)
-    looking = Looking(is_cut, count_updated, repairing, Evaluating(watching, state.is_off))
-    LISTENING.looking = looking
-    state.begin_outermost, state.end_outermost = watching(looking.begin_call), watching(looking.evaluating.end_call)
-    state.begin_backward, state.end_backward = watching(looking.begin_backward), watching(looking.end_backward)
-    state.begin_loader = watching(lambda loader, iterator: _begin_loader(looking, loader, iterator))
-    _watch_clearing(state, looking)
-    _watch_schedules(state, watching(looking.note_schedule))
-    _watch_clipping(state, looking)
-    state.begin_step = functools.partial(_begin_step, looking, watching(looking.begin_step))
-    state.end_step = watching(functools.partial(_end_step, state, looking))
-
-    looking.watched = _Watched(state)
-    state.note_answered = functools.partial(_note_evaluated, looking)
-
-    def look_behind() -> None:
-        found = behind_run.try_changes(looking.done, state.recorder.seconds)
+    def _look_behind(self) -> None:
+        record, looking = self._state.recorder.record, self._looking
+        found = behind_run.try_changes(looking.done, self._state.recorder.seconds)
         if (failed := looking.failed) is not None:
             replay = failed.replay if behind_run.is_faithful(failed) else None
             for end in (one for one in record.looks if one.is_end):
                 add_sets(end.facts, failed.sets, replay, is_end=True)
         record.looks = [one if one.is_end else replace(one, **found.get(one.training, {})) for one in record.looks]
-
-    state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: _finish(state, looking, error)))
-    state.recorder.on_written.append(watching(look_behind))
 
 
 def _finish(state: WatchState, looking: Looking, error: BaseException | None) -> None:

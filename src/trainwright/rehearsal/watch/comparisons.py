@@ -3,7 +3,6 @@ loader's batch shows them."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from trainwright.rehearsal.watch.passes import call_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
+from trainwright.seams.listening.doors import watch_door
 
 # Values of what is compared.
 MOST_COMPARED = 200_000
@@ -148,23 +148,25 @@ def watch_comparisons(state: WatchState, meetings: Meetings) -> None:
     """Look at `==` and `-` of tensors."""
     found = Comparisons(state, meetings)
     compare, subtract = state.recorder.watching(found.compare), state.recorder.watching(found.subtract)
-    equal, minus = torch.Tensor.__eq__, torch.Tensor.__sub__
 
-    @functools.wraps(equal)
-    def passed_on_equal(self: Any, other: Any) -> Any:
+    def passed_on_equal(go_on: Any, self: Any, other: Any) -> Any:
         if found.is_wanted(self, other):
             compare(self, other)
-        return equal(self, other)
+        return go_on(self, other)
 
-    @functools.wraps(minus)
-    def passed_on_minus(self: Any, other: Any, **kwargs: Any) -> Any:
-        result = minus(self, other, **kwargs)
+    def passed_on_minus(go_on: Any, self: Any, other: Any, **kwargs: Any) -> Any:
+        result = go_on(self, other, **kwargs)
         if self.is_floating_point() and self.numel() > 1 and found.is_wanted(self, other):
             subtract(self, other, result)
         return result
 
-    torch.Tensor.__eq__ = torch.Tensor.eq = passed_on_equal
-    torch.Tensor.__sub__ = torch.Tensor.sub = passed_on_minus
+    for name, watcher in (
+        ("__eq__", passed_on_equal),
+        ("eq", passed_on_equal),
+        ("__sub__", passed_on_minus),
+        ("sub", passed_on_minus),
+    ):
+        watch_door(torch.Tensor, name, watcher)
 
 
 class LabelsInBatch:

@@ -17,7 +17,7 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Floats
 from trainwright.rehearsal.record_parts import DrawnAgain
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.places import definition_place
 
 # Sets that are followed, rows of each, draws of a row, values of a row, and columns beside the first.
 MOST_SETS, MOST_ROWS, MOST_DRAWS, MOST_VALUES, MOST_COLUMNS = 6, 32, 3, 4_000_000, 3
@@ -164,8 +164,7 @@ def _plane(row: NDArray[Any], axes: tuple[int, ...]) -> tuple[bool, Floats]:
 def _reader(rows: Any) -> Place | None:
     """Where the user's own set reads a row: the set itself, or one that it wraps."""
     while rows is not None:
-        code = getattr(getattr(type(rows), "__getitem__", None), "__code__", None)
-        if code is not None and is_users(code.co_filename):
-            return Place(show(code.co_filename), code.co_firstlineno)
+        if (place := definition_place(getattr(type(rows), "__getitem__", None))) is not None:
+            return place
         rows = getattr(rows, "dataset", None)
     return None

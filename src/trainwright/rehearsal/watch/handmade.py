@@ -92,10 +92,8 @@ class Handmade:
         """The first of these updates begins a training."""
         recorder = self._state.recorder
         if recorder.training is None and not self._state.managed:
-            number, where = len(recorder.record.trainings) + 1, nearest_place(sys._getframe(1))
-            recorder.begin_training(
-                Training(number=number, begins=self._state.update, weights_before=self._weights, where=where)
-            )
+            where = nearest_place(sys._getframe(1))
+            recorder.begin_training(recorder.next_training(where, weights_before=self._weights))
 
 
 class Functional:
@@ -119,9 +117,8 @@ class Functional:
             return  # one within another training
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if self._training is None:
-            number = len(recorder.record.trainings) + 1
-            self._training = Training(number=number, begins=state.update, where=nearest_place(sys._getframe(1)))
-            recorder.begin_training(self._training)
+            where = nearest_place(sys._getframe(1))
+            self._training = recorder.begin_training(recorder.next_training(where))
         if state.due:
             self._weights.add(fingerprint(leaf for n in chosen for leaf in tree_leaves(args[n])))
         given = [leaf for n, one in enumerate(args) if n not in chosen for leaf in tree_leaves(one) if is_plain(leaf)]

@@ -109,9 +109,7 @@ class JaxWatch:
         if function.trains and len(calls) > max(2, min(MOST_CALLS, MOST_BYTES // max(1, size))):
             del calls[1::2]
         if function.trains and self._training is None:
-            number = len(self.recorder.record.trainings) + 1
-            self._training = Training(number=number, begins=update, where=calls[-1].where)
-            self.recorder.begin_training(self._training)
+            self._training = self.recorder.begin_training(self.recorder.next_training(calls[-1].where))
             self._watch_choices(result)
 
     def _watch_choices(self, result: Any) -> None:
@@ -224,14 +222,13 @@ class JaxWatch:
 
         watch_door(self.jax.lax, name, passed_on)
 
-    def compiler(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`jax.jit`."""
+    def watch_compiling(self) -> None:
+        """Watch `jax.jit`, and the functions that it makes."""
 
-        @functools.wraps(original)
-        def passed_on(fun: Any = None, **named: Any) -> Any:
+        def passed_on(go_on: Any, fun: Any = None, **named: Any) -> Any:
             if fun is None:
-                return functools.partial(passed_on, **named)
-            compiled, function = original(fun, **named), self._function_of(fun, trains=False)
+                return functools.partial(passed_on, go_on, **named)
+            compiled, function = go_on(fun, **named), self._function_of(fun, trains=False)
             function.has_static = any("static" in name for name in named)
 
             def called(_: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -240,7 +237,7 @@ class JaxWatch:
 
             return wrapt.FunctionWrapper(compiled, called)  # in all else it is the function
 
-        return passed_on
+        watch_door(self.jax, "jit", passed_on)
 
 
 def _are_labels(rows: Any) -> bool:
@@ -255,5 +252,5 @@ def watch_jax(recorder: Recorder, jax: Any) -> None:
         watch.watch_loop(name)
     watch.watch_gradients("grad")
     watch.watch_gradients("value_and_grad")
-    jax.jit = watch.compiler(jax.jit)
+    watch.watch_compiling()
     recorder.on_finish.append(recorder.watching(watch.finish))

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from trainwright.core import Place
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Pass
-from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
+from trainwright.rehearsal.recorder import MOST_ROWS, Recorder, spread
 from trainwright.rehearsal.watch.keras_losses import Expected, LabelledOutputs, compare
-from trainwright.rehearsal.watch.keras_rows import inputs_of, keys_of, spread
+from trainwright.rehearsal.watch.keras_rows import inputs_of, keys_of
 
 # Seconds in which updates are looked at, and evaluations.
 MOST_SECONDS = 10.0
@@ -143,7 +143,7 @@ class Looks:
         recorder, met, made = self._recorder, Counter[tuple[LabelKind, int]](), None
         model, trains = recorder.number_of(self), loss is not None
         if loss is not None:
-            recorder.record.losses.append((held.update, loss))
+            recorder.add_loss(loss, held.update)
             self.weights.add(weights.tobytes())
         elif meetings:
             passed = Pass(number=0, update=held.update, model=model, is_trained=True, weights=float(weights.sum()))

@@ -17,7 +17,7 @@ from trainwright.rehearsal.watch.keras_fit import is_internal
 from trainwright.rehearsal.watch.keras_loops import Loops, Stepping, is_noisy, norm_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint
-from trainwright.seams.listening.doors import calling_frame, watch_door
+from trainwright.seams.listening.doors import calling_frame, standing, watch_door
 
 _watches: weakref.WeakKeyDictionary[Recorder, list[tuple[KerasWatch, Loops]]] = weakref.WeakKeyDictionary()
 # A metric that compares the answers with labels takes these.
@@ -33,7 +33,7 @@ def watch_keras(recorder: Recorder, keras: Any) -> None:
     _watch_evaluation(watch, model, "predict")
     _watch_files(watch, model)
     _watches.setdefault(recorder, []).append((watch, _watch_loops(watch)))
-    recorder.on_error.append(watch.note_end)
+    recorder.on_end.append(watch.note_end)
     recorder.on_written.append(recorder.watching(watch.look_behind))
 
 
@@ -296,7 +296,8 @@ def _watch_doors(loops: Loops) -> None:
             noted(self, y_true, y_pred)
         return result
 
-    watch_door(loops.watch.keras.Model, "__call__", answer)
+    with standing(loops.watch.calls):
+        watch_door(loops.watch.keras.Model, "__call__", answer)
     watch_door(loops.watch.keras.losses.Loss, "__call__", score)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.core import Place
-from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training, Update
+from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer, weights_of
 
@@ -116,14 +116,7 @@ class Fit:
 
     def _note_update(self) -> None:
         optimizer = self.model.optimizer
-        self.recorder.record.steps.append(
-            Update(
-                number=self.recorder.record.updates,
-                optimizer=self.recorder.number_of(optimizer),
-                rate=rate_of(optimizer),
-                gradient_norm=self.norm,
-            )
-        )
+        self.recorder.add_step(optimizer, self.recorder.record.updates, rate_of(optimizer), self.norm)
 
     def end_epoch(self, epoch: int, logs: Mapping[str, Any] | None) -> None:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""

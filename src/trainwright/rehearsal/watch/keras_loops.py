@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
-from trainwright.rehearsal.record import Pass, Training, Update
+from trainwright.rehearsal.record import Pass, Training
 from trainwright.rehearsal.watch.keras_answers import Question
 from trainwright.rehearsal.watch.keras_fit import rate_of
 from trainwright.rehearsal.watch.keras_losses import expected_by
@@ -106,16 +106,10 @@ class Loops:
         if self.training is not None and self.recorder.training is self.training:
             return
         models = (self.recorder.number_of(model),) if model is not None else ()
-        record = self.recorder.record
         if self.recorder.training is not None:  # a Trainer's or a fit's: their steps are theirs
             return
-        self.training = Training(
-            number=len(record.trainings) + 1,
-            begins=record.updates,
-            models=models,
-            where=user_place(frame),
-        )
-        self.recorder.begin_training(self.training)
+        begins = self.recorder.next_training(user_place(frame), models=models)
+        self.training = self.recorder.begin_training(begins)
 
     def stepped(self, known: Stepping, gradients: Sequence[Any] | None = None, count: int = 1) -> None:
         """It has stepped."""
@@ -126,14 +120,8 @@ class Loops:
             self.recorder.end_update()
         updates = self.last_update = self.recorder.record.updates
         if self.recorder.is_due(updates):
-            self.recorder.record.steps.append(
-                Update(
-                    number=updates,
-                    optimizer=self.recorder.number_of(known.optimizer),
-                    rate=rate_of(known.optimizer),
-                    gradient_norm=None if gradients is None else norm_of(gradients),
-                )
-            )
+            norm = None if gradients is None else norm_of(gradients)
+            self.recorder.add_step(known.optimizer, updates, rate_of(known.optimizer), norm)
 
     # Batches
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
-from trainwright.rehearsal.watch.keras_rows import spread
+from trainwright.rehearsal.recorder import spread
 from trainwright.stages import IGNORED_LABEL
 
 _CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
 from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
-from trainwright.rehearsal.recorder import MOST_INPUTS
+from trainwright.rehearsal.recorder import MOST_INPUTS, spread
 
 # Of a stream, at most so many batches, rows and bytes are read, and for so many seconds.
 MOST_BATCHES, MOST_STREAM_ROWS, MOST_BYTES, MOST_SECONDS = 200, 4096, 100_000_000, 4.0
@@ -40,12 +40,6 @@ class SetRows:
     @property
     def count(self) -> int:
         return count_rows([self.y if self.y is not None else self.x]) or 0
-
-
-def spread(count: int, most: int) -> Integers:
-    """At most `most` of the numbers from 0 to count - 1, evenly spaced."""
-    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most)
-    return chosen.astype(np.int64)
 
 
 def array_of(value: Any) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Mapping
@@ -17,15 +18,16 @@ from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, t
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.listening import LISTENING
-from trainwright.rehearsal.record import KeptWeights, Loaded, Pass, Training
-from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder
+from trainwright.rehearsal.record import KeptWeights, Loaded, Pass
+from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder, spread
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
-from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream, spread
+from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, values_of, weights_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
+from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import user_frame, user_place
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ class KerasWatch:
         self.stored = StoredRows(recorder)
         self.error: BaseException | None = None
         """What ended the script."""
+        self.calls = contextlib.ExitStack()
+        """Takes the door away that stands at calls of models."""
+        take_away(self.calls.close)
 
     @functools.cached_property
     def looks(self) -> FitLooks:
@@ -77,10 +82,7 @@ class KerasWatch:
 
     def look_behind(self) -> None:
         """Look at each `fit`, once the record was written."""
-        model: Any = self.keras.Model
-        inherited = next(vars(kind)["__call__"] for kind in model.__mro__[1:] if "__call__" in vars(kind))
-        if getattr(vars(model).get("__call__"), "__wrapped__", None) is inherited:
-            del model.__call__  # ours: what looks at a step replaces the one that is inherited
+        self.calls.close()  # what looks at a step replaces the one that is inherited
         record, looks = self.recorder.record, self.looks.look(self.error)
         told, has_end = {one.training for one in looks}, any(one.is_end for one in looks)
         record.looks = [one for one in record.looks if not (has_end if one.is_end else one.training in told)] + looks
@@ -92,14 +94,7 @@ class KerasWatch:
         recorder = self.recorder
         where, data = user_place(frame), self._data_of(given)
         number = recorder.number_of(model)
-        record = recorder.record
-        training = Training(
-            number=len(record.trainings) + 1,
-            kind=TrainingKind.FIT,
-            begins=record.updates,
-            models=(number,),
-            where=where,
-        )
+        training = recorder.next_training(where, TrainingKind.FIT, models=(number,))
         repairing = None
         if not self.fits and (user := user_frame(frame)) is not None:
             begin = functools.partial(self.looks.begin_fit, model, given, data, user, training.number)

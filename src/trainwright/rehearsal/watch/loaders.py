@@ -130,7 +130,7 @@ def watch_loaders(watch: TorchWatch, module: Any) -> None:
         begin(self, loader)
         go_on(self, loader, *args, **kwargs)
         if not state.is_off():
-            state.begin_loader(loader, self)
+            watch.close.begin_loader(loader, self)
 
     def passed_on_reset(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         begin(self)

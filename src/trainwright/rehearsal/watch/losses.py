@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -11,12 +12,13 @@ import torch
 
 from trainwright.rehearsal.record import PairSource
 from trainwright.rehearsal.watch.broken import BrokenRows
+from trainwright.rehearsal.watch.close_look import CloseLook
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
-from trainwright.seams.listening.doors import watch_door
+from trainwright.seams.listening.doors import put_in, standing, watch_door
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS
 
@@ -69,39 +71,34 @@ class Losses:
             for many in by_device.values()
             for (update, _), value in zip(many, torch.stack([v for _, v in many]).tolist())
         ]
-        self._state.recorder.record.losses += sorted(read, key=lambda one: one[0])
+        for update, value in sorted(read, key=lambda one: one[0]):
+            self._state.recorder.add_loss(value, update)
 
 
 def watch_losses(state: WatchState, meetings: Meetings) -> None:
     """Look at each call of a loss function."""
     functional = torch.nn.functional
-    forms = {name: form for name, form in LOSS_FORMS.items() if form is not None}
-    originals = {name: getattr(functional, name) for name in forms}
-    watched = {name: _watched(state, meetings, function, forms[name]) for name, function in originals.items()}
-    for name, function in watched.items():
-        setattr(functional, name, function)
-    _spare_scripting(functional, originals, watched)
+    meet = state.recorder.watching(functools.partial(_meet, state, meetings))
 
-
-def _watched(state: WatchState, meetings: Meetings, original: Callable[..., Any], form: str) -> Callable[..., Any]:
-    meet = state.recorder.watching(functools.partial(_meet, state, meetings, form))
-
-    @functools.wraps(original)
-    def passed_on(*args: Any, **kwargs: Any) -> Any:
+    def passed_on(form: str, go_on: Any, *args: Any, **kwargs: Any) -> Any:
         if state.is_off() or state.in_loss or state.in_backward:
-            result = original(*args, **kwargs)
+            result = go_on(*args, **kwargs)
             if state.in_gradient is not None and len(args) > 1:
                 state.in_gradient.append((form, *args[:2], result, state.module))
             return result
         state.in_loss += 1
         try:
-            result = original(*args, **kwargs)
+            result = go_on(*args, **kwargs)
         finally:
             state.in_loss -= 1
-        meet(result, *args, **kwargs)
+        meet(form, result, *args, **kwargs)
         return result
 
-    return passed_on
+    forms = {name: form for name, form in LOSS_FORMS.items() if form is not None}
+    originals = {name: getattr(functional, name) for name in forms}
+    for name, form in forms.items():
+        watch_door(functional, name, functools.partial(passed_on, form))
+    _spare_scripting(functional, originals)
 
 
 def _meet(state: WatchState, meetings: Meetings, form: str, result: Any, *args: Any, **kwargs: Any) -> None:
@@ -174,28 +171,23 @@ def _meet_smoothed(
     _meet(state, meetings, "classes", result, rows, of_rows, **words)
 
 
-def _spare_scripting(functional: Any, originals: dict[str, Any], watched: dict[str, Any]) -> None:
+def _spare_scripting(functional: Any, originals: dict[str, Any]) -> None:
     """TorchScript compiles functions from their source, and so must find torch's own; names of classes it looks up in the
     frame that calls it."""
-    script = torch.jit.script
 
-    @functools.wraps(script)
-    def passed_on(*args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) <= _FRAMES_UP_AT:
-            kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
-        for name, function in originals.items():
-            setattr(functional, name, function)
-        try:
-            return script(*args, **kwargs)
-        finally:
-            for name, function in watched.items():
-                setattr(functional, name, function)
+            kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 2  # the door's frame, and this one
+        with contextlib.ExitStack() as scripting, standing(scripting):
+            for name, original in originals.items():
+                put_in(functional, name, original)
+            return go_on(*args, **kwargs)
 
-    torch.jit.script = passed_on
+    watch_door(torch.jit, "script", passed_on)
 
 
 def watch_backward(
-    state: WatchState, losses: Losses, meetings: Meetings, begin_backward: Callable[[list[Any]], None]
+    state: WatchState, close: CloseLook, losses: Losses, meetings: Meetings, begin_backward: Callable[[list[Any]], None]
 ) -> None:
     """Look at what `backward` and `torch.autograd.grad` are called on."""
     begin = state.recorder.watching(functools.partial(_begin_backward, losses, meetings))
@@ -209,7 +201,7 @@ def watch_backward(
         begin_backward(tensors)
         if is_backward:
             begin(tensors)
-            state.begin_backward()
+            close.begin_backward()
         else:
             settle(tensors)
         state.in_backward = True
@@ -218,7 +210,7 @@ def watch_backward(
         finally:
             state.in_backward = False
         if is_backward:
-            state.end_backward()
+            close.end_backward()
         return result
 
     for owner, name in ((torch.Tensor, "backward"), (torch.autograd, "backward"), (torch.autograd, "grad")):

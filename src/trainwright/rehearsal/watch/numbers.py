@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import logging
 import re
@@ -11,6 +10,7 @@ from typing import Any
 
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.doors import watch_door
 
 _NUMBER = re.compile(
     r"(?<![\w.@])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE
@@ -126,16 +126,14 @@ def _name_of(words: list[str]) -> str:
 def watch_logging(recorder: Recorder) -> None:
     """Read the numbers of what is logged. No handler is added: the root logger's first one decides what `basicConfig` does. A
     filter has returned before the handlers are called, which find the callers that they find without us."""
-    original = logging.Logger.filter
     reader = Tee(recorder, io.StringIO())
     read = recorder.watching(logging.LogRecord.getMessage)
 
-    @functools.wraps(original)
-    def passed_on(self: Any, record: Any) -> Any:
-        passed = original(self, record)
+    def passed_on(go_on: Any, self: Any, record: Any) -> Any:
+        passed = go_on(self, record)
         if passed and record.levelno >= logging.INFO and not recorder.busy:
             for line in (read(record) or "").split("\n"):
                 reader.read(line)
         return passed
 
-    logging.Logger.filter = passed_on  # type: ignore[method-assign]
+    watch_door(logging.Logger, "filter", passed_on)

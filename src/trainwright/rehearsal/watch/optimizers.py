@@ -8,12 +8,14 @@ from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from trainwright.rehearsal.record import Training, Update
+from trainwright.rehearsal.watch.close_look import CloseLook
 from trainwright.rehearsal.watch.meetings import Meetings
 from trainwright.rehearsal.watch.parameters import LOOKED_AT, Parameters
 from trainwright.rehearsal.watch.samples import fingerprint
 from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
+from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import nearest_place
+from trainwright.tensors.torch.objects import held_by
 
 
 class Optimizers:
@@ -42,7 +44,7 @@ class Optimizers:
         if optimizer not in self._known or self._ended(optimizer):
             self._begin_training(optimizer)
         if self._meetings.pending:
-            self._meetings.leave(_held(optimizer))
+            self._meetings.leave(held_by(optimizer))
         self._look(optimizer)
 
     def end(self, optimizer: Any) -> None:
@@ -67,14 +69,8 @@ class Optimizers:
         due = self._state.due
         norm = self._parameters.before_step(optimizer, due)
         if due:
-            self._state.recorder.record.steps.append(
-                Update(
-                    number=number,
-                    optimizer=self._state.recorder.number_of(optimizer),
-                    rate=max((float(group.get("lr", 0.0)) for group in optimizer.param_groups), default=0.0),
-                    gradient_norm=norm,
-                )
-            )
+            rate = max((float(group.get("lr", 0.0)) for group in optimizer.param_groups), default=0.0)
+            self._state.recorder.add_step(optimizer, number, rate, norm)
 
     def _ended(self, optimizer: Any) -> bool:
         """Whether the training that it belongs to has ended."""
@@ -84,7 +80,7 @@ class Optimizers:
     def _begin_training(self, optimizer: Any) -> None:
         """A new optimizer begins a training, unless several step in turn: then they have one training between them."""
         state, trainings = self._state, self._state.recorder.record.trainings
-        held = _held(optimizer)
+        held = held_by(optimizer)
         is_new = optimizer not in self._known
         state.held |= held
         for model in state.models_with(held):
@@ -97,7 +93,7 @@ class Optimizers:
             if all(one.is_loop for one in trainings[first:]):
                 del trainings[first + 1 :]
                 trainings[first].ends = trainings[first].weights_after = None
-                also = {model.number for held_by in self._known for model in state.models_with(_held(held_by))}
+                also = {model.number for one in self._known for model in state.models_with(held_by(one))}
                 trainings[first].models = tuple(sorted({*trainings[first].models, *also}))
                 for other, place_in in list(self._known.items()):
                     self._known[other] = min(place_in, first)
@@ -105,15 +101,9 @@ class Optimizers:
         self.end_training()
         found = list({m.number: m for m in state.models_with(held)}.values())
         self._weighed = [m.ref for m in found], weakref.ref(optimizer)
-        state.recorder.begin_training(
-            Training(
-                number=len(trainings) + 1,
-                begins=state.update,
-                weights_before=self._weigh(),
-                models=tuple(m.number for m in found),
-                where=nearest_place(sys._getframe(1)),
-            )
-        )
+        where, models = nearest_place(sys._getframe(1)), tuple(m.number for m in found)
+        known = state.recorder.next_training(where, models=models, weights_before=self._weigh())
+        state.recorder.begin_training(known)
         self._known[optimizer] = len(trainings) - 1
 
     _weighed: tuple[list[weakref.ref[Any]], weakref.ref[Any]] | None = None
@@ -137,11 +127,7 @@ class Optimizers:
             self._state.recorder.end_training(self._weigh())
 
 
-def _held(optimizer: Any) -> set[int]:
-    return {id(p) for group in optimizer.param_groups for p in group["params"]}
-
-
-def watch_optimizers(state: WatchState, optimizers: Optimizers) -> None:
+def watch_optimizers(state: WatchState, close: CloseLook, optimizers: Optimizers) -> None:
     """Look at each step of an optimizer."""
     begin, end = state.recorder.watching(optimizers.begin), state.recorder.watching(optimizers.end)
 
@@ -149,7 +135,7 @@ def watch_optimizers(state: WatchState, optimizers: Optimizers) -> None:
         if state.is_off():
             return None
         begin(optimizer)
-        return state.begin_step(optimizer, args, kwargs)
+        return close.begin_step(optimizer, args, kwargs)
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not state.is_off():
@@ -157,7 +143,7 @@ def watch_optimizers(state: WatchState, optimizers: Optimizers) -> None:
             end(optimizer)
             if is_outermost:  # what it calls may end the run: no watcher's own
                 state.recorder.end_update()
-            state.end_step(optimizer)
+            close.end_step(optimizer)
 
-    register_optimizer_step_pre_hook(before)
-    register_optimizer_step_post_hook(after)
+    take_away(register_optimizer_step_pre_hook(before).remove)
+    take_away(register_optimizer_step_post_hook(after).remove)

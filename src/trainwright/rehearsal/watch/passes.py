@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Pass
+from trainwright.rehearsal.watch.close_look import CloseLook
 from trainwright.rehearsal.watch.state import (
     HeldTensor,
     LoaderBatch,
@@ -19,61 +20,53 @@ from trainwright.rehearsal.watch.state import (
     tensors_in,
     weights_fingerprint,
 )
+from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
+# Is given a call, its arguments and its tensors.
+AfterCall = Callable[[OuterCall, Any, Any, list[tuple[str, Any]]], None]
 # Passes that are kept.
 MOST_PASSES = 20_000
 
 
-def watch_calls(state: WatchState) -> None:
-    """Look at each call of a model from outside."""
-    original = torch.nn.Module.__call__
+def watch_calls(
+    state: WatchState, close: CloseLook, look_for_update: Callable[[], None], after_call: AfterCall
+) -> None:
+    """Look at each call of a model from outside.
+
+    Args:
+        look_for_update: called before a model answers: an update may have been made by hand.
+        after_call: called when it has answered.
+    """
     begin = state.recorder.watching(functools.partial(begin_call, state))
-    end = state.recorder.watching(functools.partial(end_call, state))
+    end = state.recorder.watching(functools.partial(end_call, state, after_call))
     is_passed_over = state.recorder.watching(state.is_passed_over)
 
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_passed_over(self, args):
-            state.depth, state.has_passed = 1, True
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                state.depth = 0
-        call = begin(self, args, kwargs)
-        if call is None:
-            return original(self, *args, **kwargs)
-        state.depth, state.current, state.has_passed = 1, call, False
-        try:
-            result = original(self, *args, **kwargs)
-        finally:
-            state.depth, state.current = 0, None
-        end(call, result, args, kwargs)
-        return result
-
-    torch.nn.Module.__call__ = _from_outside(state, original, passed_on)
-
-
-def _from_outside(state: WatchState, original: Callable[..., Any], watched: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls of modules: those from outside of any other are watched, and the look is told of them."""
-
-    @functools.wraps(original)
-    def passed_on(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def passed_on(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or state.depth or state.in_backward or state.is_off():
-            result = original(self, *args, **kwargs)
+            result = go_on(self, *args, **kwargs)
             if state.in_gradient is not None:  # the outermost is the last to answer
                 state.module = self
             return result
-        state.look_for_update()
-        state.begin_outermost(self, args, kwargs)
+        look_for_update()
+        close.begin_outermost(self, args, kwargs)
         result = None
         try:
-            result = watched(self, *args, **kwargs)
+            is_over = bool(is_passed_over(self, args))
+            call = None if is_over else begin(self, args, kwargs)
+            if is_over or call is not None:
+                state.depth, state.current, state.has_passed = 1, call, is_over
+            try:
+                result = go_on(self, *args, **kwargs)
+            finally:
+                state.depth, state.current = 0, None
+            if call is not None:
+                end(call, result, args, kwargs)
         finally:
-            state.end_outermost(args, kwargs, result)
+            close.end_outermost(args, kwargs, result)
         return result
 
-    return passed_on
+    watch_door(torch.nn.Module, "__call__", passed_on)
 
 
 def begin_call(state: WatchState, module: Any, args: Any, kwargs: Any) -> OuterCall | None:
@@ -114,7 +107,7 @@ def _root(state: WatchState, call: OuterCall, tensors: list[tuple[str, Any]]) ->
     return None
 
 
-def end_call(state: WatchState, call: OuterCall, result: Any, args: Any, kwargs: Any) -> None:
+def end_call(state: WatchState, after_call: AfterCall, call: OuterCall, result: Any, args: Any, kwargs: Any) -> None:
     """Note what the model answered."""
     results = tensors_in((result,), {})
     call.outputs = [(name, HeldTensor.of(t)) for name, t in results if t.dim() or len(results) == 1]
@@ -127,7 +120,7 @@ def end_call(state: WatchState, call: OuterCall, result: Any, args: Any, kwargs:
     if not call.grads and call.made is None and not torch.is_grad_enabled():
         pass_of(state, call)
     state.remember(call)
-    state.after_call(call, args, kwargs, results)
+    after_call(call, args, kwargs, results)
 
 
 def pass_of(state: WatchState, call: OuterCall, labelled: bool = False) -> Pass | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Floats, Integers
 from trainwright.rehearsal.record_parts import RawRows
-from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.recorder import Recorder, spread
 from trainwright.rehearsal.watch.broken import scope_of
 
 # Rows and numbers a row that are kept of a set; sets that are read; numbers that text is hashed into.
@@ -49,7 +49,7 @@ class RawTables:
         if number in self._seen or len(self._seen) >= MOST_SETS or size < FEWEST_ROWS:
             return
         self._seen.add(number)
-        chosen: Integers = np.unique(np.linspace(0, size - 1, min(size, MOST_ROWS)).astype(np.int64))
+        chosen = spread(size, MOST_ROWS)
         columns: dict[str, Floats] = {}
         groups: dict[str, Integers] = {}
         scope = {**tables, **dict(scope_of(sys._getframe(1)))}
@@ -150,8 +150,7 @@ def _columns(table: dict[str, Any], places: Integers) -> Iterator[tuple[str, Flo
         if values.dtype.kind in "biuf":
             flat = values.reshape(len(values), -1).astype(np.float32)
             if flat.shape[1] > MOST_COLUMNS:
-                spread = np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], MOST_OF_ARRAY)).astype(np.int64)
-                flat = flat[:, spread]
+                flat = flat[:, spread(flat.shape[1], MOST_OF_ARRAY)]
                 if flat.shape[1] < OF_TEXT:
                     flat = np.pad(flat, ((0, 0), (0, OF_TEXT - flat.shape[1])))
                 yield name, flat

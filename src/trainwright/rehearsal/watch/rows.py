@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, LabelKind
-from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder
+from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder, spread
 from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
@@ -44,8 +44,7 @@ def _read(call: OuterCall) -> tuple[Integers | None, Floats | None]:
             continue
         flat = tensor.reshape(call.rows, -1)
         if flat.shape[1] > OF_KEY:
-            chosen = np.linspace(0, flat.shape[1] - 1, OF_KEY).astype(np.int64)
-            flat = flat[:, chosen.tolist()]
+            flat = flat[:, spread(flat.shape[1], OF_KEY).tolist()]
         arrays.append((flat.float() if flat.is_floating_point() else flat.long()).cpu().numpy())
     if not arrays:
         return None, None

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
-from trainwright.rehearsal.recorder import MOST_ROWS, Recorder
+from trainwright.rehearsal.recorder import MOST_ROWS, Recorder, spread
 from trainwright.rehearsal.watch.guessing import Guesses
-from trainwright.seams.listening.doors import watch_door
+from trainwright.seams.listening.doors import put_in, watch_door
 
 # Functions whose second argument is the choice of a class, a score of yes, or a number.
 _METRICS = {
@@ -81,7 +81,7 @@ def _watch_metric(
     watch_door(module, name, passed_on, also=(sys.modules[original.__module__], scoring))
     for scorer in getattr(scoring, "_SCORERS", {}).values():  # what `scoring="accuracy"` names
         if scorer._score_func is original:
-            scorer._score_func = getattr(module, name)
+            put_in(scorer, "_score_func", getattr(module, name))
 
 
 def _keep(
@@ -128,7 +128,7 @@ def _note(recorder: Recorder, name: str, form: str, fitted: set[int], result: An
     ):
         return
     made = recorder.record.passes[-1] if recorder.record.passes else None
-    at = np.linspace(0, len(labels) - 1, min(len(labels), MOST_ROWS)).astype(np.int64)
+    at = spread(len(labels), MOST_ROWS)
     output, values = _read(form, labels[at], guesses[at])
     if output is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,20 +233,6 @@ class WatchState:
         """Whether a Trainer's training is under way, which says itself when it begins and ends."""
         self.tables: dict[str, Any] = {}
         """What a trainer was given, before it left out columns."""
-        self.after_call: Callable[[OuterCall, Any, Any, list[tuple[str, Any]]], None] = lambda *_: None
-        """Called when a model has answered (`torch.py`), and below (`close_look.py`)."""
-        self.note_answered: Callable[[OuterCall], None] = lambda _: None
-        self.begin_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
-        self.end_outermost: Callable[[Any, Any, Any], None] = lambda *_: None
-        """Called around a call of a module from outside; below: around `backward` and an optimizer's step, and where a loader is
-        begun (`close_look.py`)."""
-        self.begin_step: Callable[[Any, Any, Any], Any] = lambda *_: None
-        self.end_step: Callable[[Any], None] = lambda _: None
-        self.begin_backward: Callable[[], None] = lambda: None
-        self.end_backward: Callable[[], None] = lambda: None
-        self.begin_loader: Callable[[Any, Any], None] = lambda *_: None
-        self.look_for_update: Callable[[], None] = lambda: None
-        """Called before a model answers: an update may have been made by hand (`torch.py`)."""
         self.reads_ahead = False
         """Whether a loader draws a batch before the one in front of it was used, as Accelerate's and workers do."""
         self.is_paused = False

@@ -9,7 +9,7 @@ from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
-from trainwright.rehearsal.watch.close_look import watch_closely
+from trainwright.rehearsal.watch.close_look import CloseLook
 from trainwright.rehearsal.watch.comparisons import LabelsInBatch, watch_comparisons
 from trainwright.rehearsal.watch.files import watch_files
 from trainwright.rehearsal.watch.generated import Generating
@@ -42,15 +42,15 @@ class TorchWatch:
         self.functional = Functional(self.state, self.meetings, lambda: self.optimizers.has_stepped)
         self._changed = recorder.watching(self.handmade.has_changed)
         self._changed_before = recorder.watching(self.handmade.begin_backward)
-        self.state.look_for_update = self._look_for_update
-        self.state.after_call = self._after_call
+        self.close = CloseLook(self.state)
 
-    def _after_call(self, call: OuterCall, args: Any, kwargs: Any, results: list[tuple[str, Any]]) -> None:
+    def after_call(self, call: OuterCall, args: Any, kwargs: Any, results: list[tuple[str, Any]]) -> None:
+        """A model has answered."""
         if call.grads and call.is_training:
             self.parameters.name_model(call.model)
         self.evaluated.wait(call)
         self.generating.note(call)
-        self.state.note_answered(call)
+        self.close.note_answered(call)
         if call.root is None:
             self.probes.note(call, args, kwargs)
 
@@ -61,7 +61,8 @@ class TorchWatch:
             if self._changed_before(roots):
                 self._count_update()
 
-    def _look_for_update(self) -> None:
+    def look_for_update(self) -> None:
+        """An update may have been made by hand."""
         if not self.optimizers.has_stepped and self._changed():
             self._count_update()
 
@@ -74,22 +75,16 @@ class TorchWatch:
         recorder = self.state.recorder
         self.optimizers.end_training()
         self.state.managed = True
-        training = Training(
-            number=len(recorder.record.trainings) + 1,
-            kind=kind,
-            begins=self.state.update,
-            planned=planned,
-            weights_before=weights_fingerprint(model) if model is not None else None,
-            models=(recorder.number_of(holder_of(unwrapped(model))),) if model is not None else (),
-            where=where,
-        )
-        recorder.begin_training(training)
-        return training
+        training = recorder.next_training(where, kind, planned=planned)
+        if model is not None:
+            training.weights_before = weights_fingerprint(model)
+            training.models = (recorder.number_of(holder_of(unwrapped(model))),)
+        return recorder.begin_training(training)
 
     def finish(self) -> None:
         """Write what waits, and probe the models."""
         recorder, record = self.state.recorder, self.state.recorder.record
-        self._look_for_update()
+        self.look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
         ends += [
             self.functional.finish,
@@ -111,13 +106,13 @@ class TorchWatch:
 def watch_torch(recorder: Recorder) -> TorchWatch:
     """Watch torch, which has been imported."""
     made = TorchWatch(recorder)
-    watch_calls(made.state)
+    watch_calls(made.state, made.close, made.look_for_update, made.after_call)
     watch_losses(made.state, made.meetings)
-    watch_backward(made.state, made.losses, made.meetings, made.begin_backward)
+    watch_backward(made.state, made.close, made.losses, made.meetings, made.begin_backward)
     watch_scaling(made.state)
     watch_comparisons(made.state, made.meetings)
-    watch_optimizers(made.state, made.optimizers)
+    watch_optimizers(made.state, made.close, made.optimizers)
     watch_files(made.state)
     watch_functional(made.state, made.functional)
-    watch_closely(made.state)
+    made.close.watch()
     return made

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
 # By the function that stands in a framework's place: the way through it, which begins at the outermost watcher.
 _ways: dict[Any, list[Callable[..., Any]]] = {}
+# When what comes now is taken away again; None: it stays.
+_until: contextlib.ExitStack | None = None
+
+
+@contextlib.contextmanager
+def standing(until: contextlib.ExitStack | None) -> Iterator[None]:
+    """Let what comes while the context lasts, watchers and values put in, stand until something closes; None: for ever."""
+    global _until
+    before, _until = _until, until
+    try:
+        yield
+    finally:
+        _until = before
+
+
+def take_away(undo: Callable[[], object]) -> None:
+    """Call this when what comes now is taken away."""
+    if _until is not None:
+        _until.callback(undo)
+
+
+def put_in(owner: Any, name: str, value: Any) -> None:
+    """Put a value in the place of an attribute of a class, a module or an object."""
+    own = vars(owner)
+    take_away(
+        functools.partial(setattr, owner, name, own[name]) if name in own else functools.partial(delattr, owner, name)
+    )
+    setattr(owner, name, value)
 
 
 def watch_door(owner: Any, name: str, watcher: Callable[..., Any], also: Iterable[Any] = ()) -> None:
@@ -20,6 +49,7 @@ def watch_door(owner: Any, name: str, watcher: Callable[..., Any], also: Iterabl
         also: further owners, which may know the same function under the same name.
     """
     way = _ways.get(vars(owner).get(name)) or _open_door(owner, name, also)
+    take_away(functools.partial(way.__setitem__, 0, way[0]))
     way[0] = functools.partial(watcher, way[0])
 
 
@@ -41,7 +71,7 @@ def watch_classes(base: Any, name: str, watcher: Callable[..., Any]) -> None:
         waiting += kind.__subclasses__()
         if name in vars(kind):
             watch_door(kind, name, watcher)
-    base.__init_subclass__ = classmethod(begin)
+    put_in(base, "__init_subclass__", classmethod(begin))
 
 
 def calling_frame() -> FrameType:
@@ -59,10 +89,10 @@ def _open_door(owner: Any, name: str, also: Iterable[Any]) -> list[Callable[...,
     way = [original]
     door = functools.wraps(original)(_make_door(way))
     _ways[door] = way
-    setattr(owner, name, door)
-    for one in also:
+    take_away(functools.partial(_ways.pop, door))
+    for one in (owner, *also):
         if getattr(one, name, None) is original:
-            setattr(one, name, door)
+            put_in(one, name, door)
     return way
 
 

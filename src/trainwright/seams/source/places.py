@@ -149,9 +149,14 @@ def place_of(frame: FrameType) -> Place:
     return Place(show(frame.f_code.co_filename), frame.f_lineno)
 
 
-def user_frame(frame: FrameType | None = None) -> FrameType | None:
+def definition_place(function: Any) -> Place | None:
+    """Where a function of the user's begins; None for others' and for what has no code."""
+    code = getattr(function, "__code__", None)
+    return Place(show(code.co_filename), code.co_firstlineno) if code and is_users(code.co_filename) else None
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
     """The nearest user frame on the stack, up to where Trainwright called into the pipeline."""
-    frame = frame or sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):

@@ -123,8 +123,13 @@ def set_weight_decay(optimizer: Any, value: float) -> None:
             group["weight_decay"] = value
 
 
+def held_by(*optimizers: Any) -> set[int]:
+    """The parameters of optimizers, by `id`."""
+    return {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+
+
 def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
+    held = held_by(optimizer) if optimizer is not None else set()
     new = []
     for name, parameter in model.named_parameters():
         if (names is None or name in names) and parameter.is_floating_point():
@@ -141,7 +146,7 @@ def hold_parameters(optimizer: Any, model: nn.Module) -> None:
     names = {id(p) for p in own}
     for group in optimizer.param_groups:
         group["params"] = [p for p in group["params"] if id(p) in names]
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    held = held_by(optimizer)
     optimizer.param_groups[0]["params"] += [p for p in own if id(p) not in held]
 
 

@@ -30,6 +30,8 @@ from trainwright.adapters.keras.input.sources import (
 POOLED = 8
 # Up to this many rows selected from a stream are kept in memory, as one batch.
 MOST_GATHERED = 512
+# Rows of other data that are gathered to be shuffled.
+MOST_SHUFFLED = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,13 +341,13 @@ class FitData:
         batches = None if rows is None else rows // size
         return self._with(replace(source, kind="rows", elements=begin, rows=rows, batches=batches, at=None))
 
-    def shuffled_rows(self, most: int = 50_000) -> FitData:
+    def shuffled_rows(self) -> FitData:
         """The same rows in a fixed random order; for data that are read in order, only the first rows."""
         if isinstance(self.source, Arrays):
             order = list(range(self.source.rows or 0))
             random.Random(0).shuffle(order)
             return self._with(self.source.chosen(order))
-        arrays = self.gathered(most)
+        arrays = self.gathered(MOST_SHUFFLED)
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
 
     def gathered(self, most: int) -> FitData:

@@ -14,22 +14,19 @@ from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.sources import Arrays
 from trainwright.frameworks.label_names import AMONG_INPUTS
 from trainwright.probes.splits.labels import is_one_hot
+from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages import CENSUS_LABELS, SAMPLED_ITEMS, Split
 from trainwright.timing import now
 
 # Targets such as images are counted over this many values.
 MOST_TARGET_VALUES = 4_000_000
-# As much is read of data that form their own batches.
-MOST_STREAM_BYTES = 256 * 2**20
+# As much is read of data that form their own batches, and for so long.
+MOST_STREAM_BYTES, MOST_STREAM_SECONDS = 256 * 2**20, 6.0
 
 
-def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
-    """Read a set: all rows of arrays, the first rows of other data.
-
-    Args:
-        seconds: time limit for reading batches of other data.
-    """
+def read_set(data: FitData) -> Split:
+    """Read a set: all rows of arrays, the first rows of other data."""
     if isinstance(data.source, Arrays):
         return _read_arrays(data, data.source)
     read: list[FitBatch] = []
@@ -38,7 +35,7 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
         for batch in data.elements():
             read.append(batch)
             rows, size = rows + batch.rows, size + sum(np.asarray(a).nbytes for a in batch.view().values())
-            if rows >= CENSUS_LABELS or size > MOST_STREAM_BYTES or now() - started > seconds:
+            if rows >= CENSUS_LABELS or size > MOST_STREAM_BYTES or now() - started > MOST_STREAM_SECONDS:
                 break
         else:
             ended, data.seen_batches = True, len(read)
@@ -98,7 +95,7 @@ def _sample(columns: Mapping[str, Any], rows: int) -> dict[str, Any]:
     size = sum(c[:1].nbytes for c in columns.values() if isinstance(c, np.ndarray)) or 1
     count = min(rows, SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // size))
     shortest = min((len(c) for c in columns.values()), default=0)
-    chosen = sorted({int(i) for i in np.linspace(0, shortest - 1, count)}) if shortest else []
+    chosen = evenly(range(shortest), count)
     return {"items": [{n: c[i] for n, c in columns.items()} for i in chosen], "indices": chosen}
 
 

@@ -17,7 +17,7 @@ from trainwright.adapters.trainer import evaluation
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.adapters.trainer.repairs import find_tokenizer
 from trainwright.adapters.trainer.row_changes import changes_of_rows, token_rows
-from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
+from trainwright.adapters.trainer.setup import measure_setup, rate_is_written
 from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.facts import change
@@ -88,7 +88,7 @@ class TrainerTraining(LoopTraining):
         return {"trainer": self.trainer}
 
     def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
-        return setup_facts(self.trainer, self._frame, seen())
+        return measure_setup(self.trainer, self._frame, seen())
 
     def is_rate_written(self, optimizers: Sequence[Any]) -> bool:
         return super().is_rate_written(optimizers) if self.had_optimizer else rate_is_written(self.trainer, seen())
@@ -181,7 +181,7 @@ class TrainerTraining(LoopTraining):
         return None
 
     def measure_early_setup(self, loader: Any) -> SetupFacts:
-        return setup_facts(self.trainer, self._frame, seen())
+        return measure_setup(self.trainer, self._frame, seen())
 
     def measure_rank(self, frame: FrameType, position: Position) -> RankFacts:
         return trainer_rank(self.trainer, position)

@@ -12,12 +12,10 @@ from typing import Any
 import transformers
 from torch import nn
 
-from trainwright.adapters.torch.idle_settings import idle_settings
-from trainwright.adapters.torch.memory import planned
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
+from trainwright.adapters.torch.setup import setup_facts
 from trainwright.adapters.trainer.words import WORDS
 from trainwright.core import Place
-from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
@@ -29,7 +27,7 @@ from trainwright.seams.source.written import (
     keyword_places,
     names_of,
 )
-from trainwright.stages import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.stages import Argument, OverriddenMethod, SetupFacts
 
 # The report's names for the parts of a Trainer, by argument name.
 _ROLES = {
@@ -110,33 +108,6 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             if owner == "trainer" and (line := call_line(code, called, receiver)):
                 places[name] = Place(show(code.co_filename), line)
     return places
-
-
-def ineffective_freezes(model: nn.Module, seen: BuiltObjects) -> tuple[IneffectiveFreeze, ...]:
-    """Assignments that look as if they froze parameters, although these still require a gradient."""
-    found: dict[tuple[str, Place], list[Any]] = {}
-    for reference, attribute, place in seen.misspelt:
-        if (owner := reference()) is not None:
-            found.setdefault((attribute, place), []).append(owner)
-    names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
-    modules = {id(m) for m in model.modules()}
-    result = []
-    for (attribute, place), owners in found.items():
-        layers = [o for o in owners if isinstance(o, nn.Module) and id(o) in modules]
-        below = [p for layer in layers for p in layer.parameters()] + [o for o in owners if id(o) in names]
-        trainable = tuple(dict.fromkeys(names[id(p)] for p in below if id(p) in names))
-        if trainable:
-            result.append(
-                IneffectiveFreeze(
-                    attribute=attribute,
-                    on_modules=bool(layers),
-                    kind=type(owners[0]).__name__,
-                    objects=len(layers) or len(owners),
-                    parameters=trainable,
-                    where=place,
-                )
-            )
-    return tuple(result)
 
 
 def rate_is_written(trainer: Any, seen: BuiltObjects) -> bool:
@@ -261,14 +232,18 @@ def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
     return call
 
 
-def setup_facts(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFacts:
+def measure_setup(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFacts:
     """The arguments, places and devices of a Trainer that trains."""
     args = trainer.args
-    model = trainer.model
     built = seen.constructions.get(id(args))
     mixed = "bf16" if args.bf16 else "fp16" if args.fp16 and args.device.type != "cpu" else "fp32"
-    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
-    return SetupFacts(
+    return setup_facts(
+        trainer.model,
+        [trainer.optimizer] if trainer.optimizer is not None else [],
+        seen,
+        called=[trainer.model],
+        device=args.device.type,
+        optimizer_name=str(getattr(args.optim, "value", args.optim)),
         framework="transformers",
         words=WORDS,
         automatic_steps=True,
@@ -276,21 +251,8 @@ def setup_facts(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFact
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
         places=find_places(trainer, frame, seen),
         overrides=tuple(overridden_methods(trainer)),
-        model_class=type(model).__name__,
-        loads_checkpoint=model in seen.loadings,
-        idle=() if model in seen.loadings else idle_settings([model]),
-        trained_before=any(p in seen.trained_earlier for p in model.parameters()),
-        unmatched_checkpoints=tuple(seen.unmatched.values()),
-        parameters=sum(n for n, _ in counts),
-        trainable_parameters=sum(n for n, needed in counts if needed),
-        planned_memory=planned(model, trainer.optimizer, str(getattr(args.optim, "value", args.optim))),
-        frozen_at=seen.freezing_lines(),
-        ineffective_freezes=ineffective_freezes(model, seen),
-        device=args.device.type,
-        accelerators=accelerators(args.device.type),
         precision=mixed,
         batch_size=args.train_batch_size,
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
-        ranks=seen.ranks,
     )

@@ -13,7 +13,7 @@ from torch import nn
 
 from trainwright.adapters.process_fingerprint import loop_rank
 from trainwright.adapters.torch.failed_call import CallOutside
-from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
+from trainwright.adapters.torch.loaders import keywords_of, loader_places
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.torch.setup import setup_facts
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
@@ -54,8 +54,7 @@ class LoopTraining:
 
     def find_tokenizer(self, scope: Mapping[str, Any]) -> Any:
         """The training's tokenizer, or one in the script's scope."""
-        found = (v for v in scope.values() if callable(v) and has_attributes(v, "pad_token_id", "decode"))
-        return next(found, None)
+        return next((value for value in scope.values() if is_tokenizer(value)), None)
 
     def list_owners(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The objects that may still hold a part of the step's graph, by their names."""
@@ -89,12 +88,8 @@ class LoopTraining:
         """Whether the script gave the learning rates."""
         return all(is_rate_written(one, seen()) for one in optimizers)
 
-    def find_row_changes(self, items: Any, view: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of the batch's facts: what the framework has changed between the set's rows and the model.
-
-        Args:
-            items: the collator of the batches, which keeps their items; None: it is not watched.
-        """
+    def find_row_changes(self) -> dict[str, Any]:
+        """Fields of the batch's facts: what the framework has changed between the set's rows and the model."""
         return {}
 
     # Its further course
@@ -159,6 +154,11 @@ class LoopTraining:
     def complete_called(self, facts: FactsByKind, setup: SetupFacts, call: CallOutside | None) -> FactsByKind:
         """The facts of a call that raised and was made again, with what is known of its training; None: there is none."""
         return facts | {SetupFacts: call.known(setup) if call is not None else setup}
+
+
+def is_tokenizer(value: Any) -> bool:
+    """Whether an object of the script makes token ids of texts."""
+    return callable(value) and has_attributes(value, "pad_token_id", "decode")
 
 
 def _accelerator_of(values: Iterable[Any]) -> Any:

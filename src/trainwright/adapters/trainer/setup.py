@@ -1,20 +1,22 @@
-"""A Hugging Face Trainer's hyperparameters, and the user's lines where each of its parts was written."""
+"""A Hugging Face Trainer's hyperparameters, what it changes of rows, and the user's lines where each of its parts was written."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 import transformers
 from torch import nn
 
+from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
 from trainwright.adapters.torch.setup import setup_facts
-from trainwright.adapters.trainer.words import WORDS
+from trainwright.adapters.torch.words import TRAINER
 from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import is_users, place_of, show
@@ -28,6 +30,7 @@ from trainwright.seams.source.written import (
     names_of,
 )
 from trainwright.stages import Argument, OverriddenMethod, SetupFacts
+from trainwright.tensors.items import length
 
 # The report's names for the parts of a Trainer, by argument name.
 _ROLES = {
@@ -245,7 +248,7 @@ def measure_setup(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFa
         device=args.device.type,
         optimizer_name=str(getattr(args.optim, "value", args.optim)),
         framework="transformers",
-        words=WORDS,
+        words=TRAINER,
         automatic_steps=True,
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
@@ -256,3 +259,30 @@ def measure_setup(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFa
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
     )
+
+
+def changes_of_rows(trainer: Any) -> dict[str, Any]:
+    """What a Trainer changes of rows on their way into a batch, as fields of BatchFacts."""
+    collator = trainer.data_collator
+    return {
+        "dropped_columns": dropped_columns(trainer),
+        "collator": getattr(collator, "__name__", type(collator).__name__),
+    }
+
+
+def dropped_columns(trainer: Any) -> tuple[str, ...]:
+    """Columns that the Trainer removes because the model's forward does not name them."""
+    if not trainer.args.remove_unused_columns:
+        return ()
+    with contextlib.suppress(Exception):  # rows that cannot be read are reported by the dataset stage
+        data = trainer.train_dataset
+        columns = getattr(data, "column_names", None) or tuple(_first_row(data) or ())
+        trainer._set_signature_columns_if_needed()
+        return tuple(c for c in columns if c not in trainer._signature_columns)
+    return ()
+
+
+def _first_row(data: Any) -> Mapping[str, Any] | None:
+    """The first row of a map-style set whose rows are mappings; others lose no columns."""
+    row = data[0] if length(data) else None
+    return as_mapping(row) if hasattr(row, "keys") else None

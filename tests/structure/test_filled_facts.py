@@ -28,8 +28,20 @@ _TORCH = (
     "adapters/learning.py",
     "adapters/script_end/raised.py",
 )
+_OF_KERAS = {"of_keras.py", "repairs_of_keras.py"}
+_OF_TRAINER, _OF_LIGHTNING = {"of_trainer.py", "trainer_batches.py"}, {"of_lightning.py"}
+_OF_LOOPS = {"of_loop.py", "evaluation.py", "counting.py"}  # of whose facts a Trainer has its own
+_LOOK = {path.name for path in (ROOT / "look").glob("*.py")} - _OF_KERAS - _OF_TRAINER - _OF_LIGHTNING
+
+
+def _look(files: set[str]) -> tuple[str, ...]:
+    return tuple(f"look/{name}" for name in sorted(files))
+
+
 FILES = {
-    "torch": ("look", "adapters/trainer", *_TORCH),
+    "loop": (*_look(_LOOK), *_TORCH),
+    "lightning": (*_look(_LOOK | _OF_LIGHTNING), *_TORCH),
+    "trainer": (*_look(_LOOK - _OF_LOOPS | _OF_TRAINER), "adapters/trainer", *_TORCH),
     "keras": (
         "adapters/keras",
         "adapters/data",
@@ -45,8 +57,9 @@ FILES = {
 for _module in pkgutil.iter_modules(stages.__path__):
     importlib.import_module(f"{stages.__name__}.{_module.name}")
 
-ALL = ("torch", "keras")
-TORCH, KERAS = ("torch",), ("keras",)
+ALL = tuple(FILES)
+TORCH, KERAS = ("loop", "lightning", "trainer"), ("keras",)
+LOOPS, TRAINER = ("loop", "lightning"), ("trainer",)
 # Reason, kinds, fields. OPEN: the field would mean something there, and nobody has filled it in yet.
 OPEN = "open: it would apply"
 NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
@@ -55,7 +68,19 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         OverfitFacts.predicted_classes OverfitFacts.batch_classes OverfitFacts.diverged OverfitFacts.slow
         WarningFacts.heard"""),
     ("made of the short runs that both share", TORCH, "OverfitFacts.floor"),
-    ("columns that a Trainer drops", KERAS, "BatchFacts.dropped_columns"),
+    ("columns that a Trainer drops", (*LOOPS, *KERAS), "BatchFacts.dropped_columns"),
+    ("a class of the framework's that the script derives its trainer from", LOOPS, "SetupFacts.overrides"),
+    ("the script's own statements make the steps", ("loop",), "SetupFacts.automatic_steps"),
+    ("asked of the Trainer behind the run: its evaluation, its function of metrics, its steps on any batch", LOOPS, """
+        EvaluationFacts.active_noise EvaluationFacts.batch_keys EvaluationFacts.best_greater EvaluationFacts.best_metric
+        EvaluationFacts.continuous_labels EvaluationFacts.guesses EvaluationFacts.ignored_share
+        EvaluationFacts.keeps_predictions EvaluationFacts.label_values EvaluationFacts.loss_keys
+        EvaluationFacts.memory_bytes EvaluationFacts.metrics_named EvaluationFacts.metrics_when
+        EvaluationFacts.needs_all_rows EvaluationFacts.present EvaluationFacts.repeatable EvaluationFacts.returned
+        EvaluationFacts.set_name EvaluationFacts.set_names EvaluationFacts.training_mode ForwardFacts.memory"""),
+    ("an evaluation that the script's statements make, watched as it runs", TRAINER, """
+        EvaluationFacts.comparisons EvaluationFacts.counters EvaluationFacts.evaluated_at EvaluationFacts.in_loop
+        EvaluationFacts.quotients"""),
     ("of Keras's own batches: targets, weights and inputs by name, layers built by the first call", TORCH, """
         BatchFacts.weightless_rows BatchFacts.all_weightless BatchFacts.text_inputs
         BatchFacts.first_layer BatchFacts.unmasked_zeros BatchFacts.target_keys BatchFacts.targets_wanted_by
@@ -100,6 +125,7 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
         EvaluationFacts.memory_bytes"""),
     (OPEN, TORCH, "BatchFacts.evaluation_tensors"),
+    (OPEN, LOOPS, "GradientFacts.anomaly GradientFacts.anomaly_at LossFacts.padding_label_change"),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
         SetupFacts.idle OptimizerFacts.state_bytes ForwardFacts.works_at_rows GradientFacts.update_growth

@@ -10,8 +10,7 @@ import pytest
 
 import trainwright
 from trainwright.adapters.keras.words import WORDS as KERAS
-from trainwright.adapters.torch.words import LIGHTNING, LOOP, WITH_ACCELERATE
-from trainwright.adapters.trainer.words import WORDS as TRAINER
+from trainwright.adapters.torch.words import LIGHTNING, LOOP, TRAINER, WITH_ACCELERATE
 from trainwright.stages import Words
 
 ROOT = Path(trainwright.__file__).parent

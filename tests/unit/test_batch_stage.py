@@ -6,8 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainwright.adapters.torch.batches import other_padding_labels, several_batches_facts, token_facts
-from trainwright.adapters.torch.vocabulary import kept_share
+from trainwright.adapters.torch.batches import (
+    RecordingCollator,
+    other_padding_labels,
+    several_batches_facts,
+    token_facts,
+)
+from trainwright.adapters.torch.collation import collator_facts
+from trainwright.adapters.torch.vocabulary import kept_share, vocabulary_facts
 from trainwright.probes.batches import measure_images, measure_label_count, measure_label_mask
 from trainwright.stages import real_positions
 
@@ -182,3 +188,46 @@ def test_all_tokens_are_kept_when_rows_come_back_as_they_were(rows) -> None:
     total = sum(map(len, rows))
     assert kept_share(rows, rows) == (1.0 if total else 0.0)
     assert kept_share(rows, [[9] * len(r) for r in rows]) == 0.0
+
+
+def test_a_collator_that_makes_the_mask_is_told_from_one_that_passes_it_on() -> None:
+    def collate(items):
+        return {name: torch.tensor([item[name] for item in items]) for name in items[0]}
+
+    recorder = RecordingCollator(collate)
+    batch = recorder([{"input_ids": [3, 4], "attention_mask": [1, 1]}, {"input_ids": [3, 0], "attention_mask": [1, 0]}])
+    facts = collator_facts(recorder, batch)
+    assert facts["collator"] == "collate" and facts["item_columns"] == ("input_ids", "attention_mask")
+    assert facts["collator_masks"] is False
+    assert collator_facts(recorder, {**batch, "attention_mask": torch.ones(2, 2)})["collator_masks"] is True
+
+
+class Speller:
+    """A tokenizer whose words are numbers, after a sign of its own."""
+
+    all_special_ids, name_or_path = (99,), "speller"
+
+    def __init__(self, shift: int = 0) -> None:
+        self.shift = shift
+
+    def __call__(self, text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+        ids = [int(word) + self.shift for word in text.split() if word.isdigit()]
+        return {"input_ids": [99, *ids] if add_special_tokens else ids}
+
+    def decode(self, ids, clean_up_tokenization_spaces: bool = False) -> str:
+        return " ".join(map(str, ids))
+
+
+def test_token_ids_are_a_tokenizers_own_if_they_survive_decoding() -> None:
+    items = [{"input_ids": [99, *range(20), 7], "attention_mask": [1] * 21 + [0]} for _ in range(100)]
+    own = vocabulary_facts(items, Speller(), "", None)
+    other = vocabulary_facts(items, Speller(shift=50), "", None)
+    assert own is not None and other is not None
+    assert (own.rows, own.kept_share, own.framed, own.first_share) == (64, 1.0, True, 1.0)
+    assert other.kept_share == 0.0
+    assert own.sample == "99 " + " ".join(map(str, range(20)))  # nothing that the mask hides
+
+
+def test_rows_without_token_ids_have_no_vocabulary() -> None:
+    assert vocabulary_facts([{"pixels": [1, 2]}], Speller(), "", None) is None
+    assert vocabulary_facts([], Speller(), "", None) is None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainwright.adapters.trainer.words import WORDS
+from trainwright.adapters.torch.words import TRAINER
 from trainwright.core import Failure, Finding, Outcome, Place, Trial
 from trainwright.rules.forward.activations import (
     bounded_regression_output,
@@ -40,7 +40,7 @@ from trainwright.stages import (
     TensorFacts,
 )
 
-SETUP = SetupFacts(words=WORDS, places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
+SETUP = SetupFacts(words=TRAINER, places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
 BATCH = BatchFacts(rows=16)
 LINE = Place("train.py", 7)
 BETTER = Outcome(changed="it", before=(2.0, 2.1, 2.2), after=(1.0, 1.0, 1.1))

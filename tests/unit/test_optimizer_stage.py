@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.optimizer import update_growth
-from trainwright.adapters.torch.schedule import continue_rates, length_of
+from trainwright.adapters.torch.optimizer import continue_rates, length_of, update_growth
 from trainwright.seams.torch.state import ModelState, OptimizerState
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset, WeightedRandomSampler
 
-from trainwright.adapters.torch.sampler import sampler_weights
+from trainwright.adapters.torch.loaders import sampler_weights
 from trainwright.probes.splits.census import measure_split
 from trainwright.stages import Split
 

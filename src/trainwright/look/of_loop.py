@@ -13,10 +13,9 @@ from torch import nn
 
 from trainwright.adapters.process_fingerprint import loop_rank
 from trainwright.adapters.torch.failed_call import CallOutside
-from trainwright.adapters.torch.idle_settings import idle_settings
-from trainwright.adapters.torch.loader_lines import keywords_of, loader_places
-from trainwright.adapters.torch.memory import planned
+from trainwright.adapters.torch.loaders import keywords_of, loader_places
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
+from trainwright.adapters.torch.setup import setup_facts
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
 from trainwright.core import FactsByKind, Failure, Place
 from trainwright.look.repairs import Repairing
@@ -24,7 +23,6 @@ from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.state import Look, Sets, Trainings
 from trainwright.look.trainer_batches import TrainerSteps
-from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.failures.blame import frames_of
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.loops.found_loops import has_attributes
@@ -56,8 +54,7 @@ class LoopTraining:
 
     def find_tokenizer(self, scope: Mapping[str, Any]) -> Any:
         """The training's tokenizer, or one in the script's scope."""
-        found = (v for v in scope.values() if callable(v) and has_attributes(v, "pad_token_id", "decode"))
-        return next(found, None)
+        return next((value for value in scope.values() if is_tokenizer(value)), None)
 
     def list_owners(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The objects that may still hold a part of the step's graph, by their names."""
@@ -71,42 +68,28 @@ class LoopTraining:
 
     def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
         """The parts, places and devices of a training whose first update was made."""
-        model, found, accelerator = look.model, seen(), _accelerator_of(look.scope.values())
-        counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
-        device = next((p.device.type for p in model.parameters()), "cpu")
+        accelerator = _accelerator_of(look.scope.values())
         precision = getattr(accelerator, "mixed_precision", None)
-        return SetupFacts(
+        return setup_facts(
+            look.model,
+            optimizers,
+            seen(),
+            called=look.roots,
             framework="torch" if accelerator is None else "accelerate",
             words=LOOP if accelerator is None else WITH_ACCELERATE,
             call="training loop",
             places=_find_places(look, optimizers, schedules),
-            model_class=type(look.roots[0]).__name__ if look.roots else "",
-            loads_checkpoint=any(m in found.loadings for m in model.modules()),
-            idle=idle_settings(m for m in look.roots if m not in found.loadings),
-            trained_before=any(p in found.trained_earlier for p in model.parameters()),
-            unmatched_checkpoints=tuple(found.unmatched.values()),
-            parameters=sum(n for n, _ in counts),
-            trainable_parameters=sum(n for n, needed in counts if needed),
-            planned_memory=planned(model, next(iter(optimizers), None)),
-            frozen_at=found.freezing_lines(),
-            device=device,
-            accelerators=accelerators(device),
             precision=precision if precision in ("bf16", "fp16") else "bf16" if is_autocast_on("cpu") else "fp32",
             batch_size=look.loader.batch_size or 0 if look.loader is not None else 0,
             accumulation=look.draws,
-            ranks=found.ranks,
         )
 
     def is_rate_written(self, optimizers: Sequence[Any]) -> bool:
         """Whether the script gave the learning rates."""
         return all(is_rate_written(one, seen()) for one in optimizers)
 
-    def find_row_changes(self, items: Any, view: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of the batch's facts: what the framework has changed between the set's rows and the model.
-
-        Args:
-            items: the collator of the batches, which keeps their items; None: it is not watched.
-        """
+    def find_row_changes(self) -> dict[str, Any]:
+        """Fields of the batch's facts: what the framework has changed between the set's rows and the model."""
         return {}
 
     # Its further course
@@ -171,6 +154,11 @@ class LoopTraining:
     def complete_called(self, facts: FactsByKind, setup: SetupFacts, call: CallOutside | None) -> FactsByKind:
         """The facts of a call that raised and was made again, with what is known of its training; None: there is none."""
         return facts | {SetupFacts: call.known(setup) if call is not None else setup}
+
+
+def is_tokenizer(value: Any) -> bool:
+    """Whether an object of the script makes token ids of texts."""
+    return callable(value) and has_attributes(value, "pad_token_id", "decode")
 
 
 def _accelerator_of(values: Iterable[Any]) -> Any:

@@ -11,13 +11,11 @@ from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.process_fingerprint import trainer_rank
 from trainwright.adapters.torch.called_model import accepted_names
 from trainwright.adapters.torch.failed_call import CallOutside
-from trainwright.adapters.torch.schedule import continue_rates
-from trainwright.adapters.torch.vocabulary import vocabulary_facts
+from trainwright.adapters.torch.optimizer import continue_rates
 from trainwright.adapters.trainer import evaluation
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.adapters.trainer.repairs import find_tokenizer
-from trainwright.adapters.trainer.row_changes import changes_of_rows, token_rows
-from trainwright.adapters.trainer.setup import rate_is_written, setup_facts
+from trainwright.adapters.trainer.setup import changes_of_rows, measure_setup, rate_is_written
 from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.facts import change
@@ -88,13 +86,13 @@ class TrainerTraining(LoopTraining):
         return {"trainer": self.trainer}
 
     def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
-        return setup_facts(self.trainer, self._frame, seen())
+        return measure_setup(self.trainer, self._frame, seen())
 
     def is_rate_written(self, optimizers: Sequence[Any]) -> bool:
         return super().is_rate_written(optimizers) if self.had_optimizer else rate_is_written(self.trainer, seen())
 
-    def find_row_changes(self, items: Any, view: Mapping[str, Any]) -> dict[str, Any]:
-        return changes_of_rows(self.trainer, items, view)
+    def find_row_changes(self) -> dict[str, Any]:
+        return changes_of_rows(self.trainer)
 
     def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
         planned: int = self.trainer.state.max_steps
@@ -150,8 +148,6 @@ class TrainerTraining(LoopTraining):
         """With its last weights, then with its first ones."""
         trainer, facts = self.trainer, look.facts
         tokenizer = find_tokenizer(trainer, look.sets.scope if look.sets is not None else {})
-        if tokenizer is not None and (tokens := token_rows(trainer.train_dataset)):
-            change(facts, BatchFacts, vocabulary_facts=vocabulary_facts(tokens, tokenizer, trainer.model))
         learner = TrainerLearner(trainer)
         change(facts, LossFacts, padding_label_change=change_padding(learner, tokenizer))
         facts[EvaluationFacts] = evaluation.measure(trainer)
@@ -181,7 +177,7 @@ class TrainerTraining(LoopTraining):
         return None
 
     def measure_early_setup(self, loader: Any) -> SetupFacts:
-        return setup_facts(self.trainer, self._frame, seen())
+        return measure_setup(self.trainer, self._frame, seen())
 
     def measure_rank(self, frame: FrameType, position: Position) -> RankFacts:
         return trainer_rank(self.trainer, position)

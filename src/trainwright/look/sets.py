@@ -17,12 +17,12 @@ from torch.utils.data import DataLoader, default_collate
 from trainwright.adapters.data.measured_sets import ReadSets, measure_sets
 from trainwright.adapters.data.odd_rows import MOST_ROWS, try_rows_of
 from trainwright.adapters.data.reading import as_mapping, read_split
-from trainwright.adapters.torch.loader_lines import loader_places
-from trainwright.adapters.torch.sampler import is_shuffling, sampler_weights
+from trainwright.adapters.torch.loaders import is_shuffling, loader_places, sampler_weights
+from trainwright.adapters.torch.vocabulary import checkpoint_of, vocabulary_facts
 from trainwright.core import Facts, Place
 from trainwright.frameworks.label_names import USUAL
 from trainwright.look.facts import change
-from trainwright.look.of_loop import LoopTraining
+from trainwright.look.of_loop import LoopTraining, is_tokenizer
 from trainwright.look.replay import Replay
 from trainwright.look.row_form import find_cut, find_mispaired, is_equal, names_of_items, rename_columns
 from trainwright.look.sliced_rows import LoaderlessPass, Sliced, find_arrays, find_evaluated, set_of
@@ -34,7 +34,7 @@ from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.loops.found_loops import has_attributes
 from trainwright.seams.state.snapshot import RandomState
-from trainwright.stages import DatasetFacts, OddRowFacts, SetupFacts, Split, SplitFacts
+from trainwright.stages import BatchFacts, DatasetFacts, OddRowFacts, SetupFacts, Split, SplitFacts
 from trainwright.tensors.items import length, reader_of
 
 # For reading the items of one set; for steps on its extreme rows; and for all that is read and measured of a training's sets.
@@ -62,8 +62,9 @@ def note_sets(look: Look, looking: Trainings) -> None:
         given, placed = _give_rows(sliced), {str(number): name for number, name in enumerate(sliced.columns)}
     if given is None:
         return
+    checkpoint = checkpoint_of(look.roots[0]) if look.roots else ""
     if (own := kind.form_sets(look.scope)) is not None:
-        look.sets = replace(own, given=given, placed=placed)
+        look.sets = replace(own, given=given, placed=placed, checkpoint=checkpoint)
         return
     labels, loader = view.get(key) if key else None, given.loader
     look.sets = Sets(
@@ -72,6 +73,7 @@ def note_sets(look: Look, looking: Trainings) -> None:
         label_names=USUAL if key is None else (key,) if placed and not given.is_mapping else (key, *USUAL),
         scope=list_data(look.scope),
         tokenizer=measured.tokenizer,
+        checkpoint=checkpoint,
         batch_size=getattr(loader, "batch_size", None) or 0,
         drops_last=bool(getattr(loader, "drop_last", False)),
         places=setup.places if isinstance(setup := look.facts.get(SetupFacts), SetupFacts) else {},
@@ -107,7 +109,7 @@ def _is_data(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.grad_fn is None
     is_part = isinstance(value, (nn.Module, DataLoader)) or has_attributes(type(value), "__next__")
-    return not is_part and (has_attributes(type(value), "__len__") or has_attributes(value, "pad_token_id", "decode"))
+    return not is_part and (has_attributes(type(value), "__len__") or is_tokenizer(value))
 
 
 def add_sets(
@@ -177,6 +179,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
         drops_last=sets.drops_last,
         label_place=sets.kind.place_labels(labelled.column) if (labelled := found.train.labels) is not None else None,
     )
+    _add_vocabulary(facts, sets, train)
     if isinstance(setup := facts.get(SetupFacts), SetupFacts):
         change(facts, SetupFacts, places={**sets.places, **places, **setup.places})
     data = given.data if given is not None else sets.data if sets.kind.is_asked_again else None
@@ -184,6 +187,16 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
         size = sets.batch_size or MOST_ROWS
         reading, bad = try_rows_of(data, found.train, steps.of_items, ROW_SECONDS, size)
         facts[OddRowFacts] = OddRowFacts(readings={"train": reading}, bad=tuple(bad))
+
+
+def _add_vocabulary(facts: dict[type[Facts], Facts], sets: Sets, train: Split) -> None:
+    """Whether the rows' tokens are the tokenizer's; of several in a loop, it is not known which has made them."""
+    several = sum(is_tokenizer(value) for value in sets.scope.values()) > 1
+    batch = facts.get(BatchFacts)
+    if sets.tokenizer is None or not isinstance(batch, BatchFacts) or (several and not sets.kind.is_asked_again):
+        return
+    found = vocabulary_facts(train.items, sets.tokenizer, sets.checkpoint, batch.vocabulary)
+    change(facts, BatchFacts, vocabulary_facts=found)
 
 
 def _find_evaluated(sets: Sets) -> LoaderlessPass | None:

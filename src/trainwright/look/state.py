@@ -96,6 +96,8 @@ class Sets:
     """The columns that the model takes; None: all but the labels."""
     scope: Mapping[str, Any]
     tokenizer: Any
+    checkpoint: str = ""
+    """What the model was loaded from; empty: unknown."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """The training's lines, by their roles."""
     batch_size: int = 0

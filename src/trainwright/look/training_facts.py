@@ -8,9 +8,8 @@ from typing import Any
 
 from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.torch.called_model import accepted_names, rows_of
-from trainwright.adapters.torch.collation import item_facts
-from trainwright.adapters.torch.optimizer import optimizer_facts, peak_rates
-from trainwright.adapters.torch.schedule import length_of
+from trainwright.adapters.torch.collation import collator_facts
+from trainwright.adapters.torch.optimizer import length_of, optimizer_facts, peak_rates
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
 from trainwright.look.state import Look, Trainings
@@ -81,8 +80,7 @@ def _measure_batch(look: Look, looking: Trainings) -> None:
         accepts_any=takes_any,
         images=image_facts(view),
         **token_facts(view, key, look.model, tokenizer),
-        **(item_facts(look.items) if look.items is not None else {}),
-        **looking.kind.find_row_changes(look.items, view),
+        **{**(collator_facts(look.items, view) if look.items is not None else {}), **looking.kind.find_row_changes()},
     )
 
 
@@ -128,7 +126,7 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     peak = max([*rates, *(peak_rates(first) if first is not None else ())], default=0.0)
     planned = looking.kind.count_planned(look.updates, is_ended=is_ended)
     if planned and look.batches:
-        change(facts, SetupFacts, epochs=planned * look.draws / look.batches)
+        change(facts, SetupFacts, epochs=planned * look.draws / look.batches, planned_updates=planned)
     has_schedule = bool(optimizer.schedule_kind)
     if has_schedule and planned and look.updates == len(rates):
         rates = looking.kind.continue_rates(rates, planned)

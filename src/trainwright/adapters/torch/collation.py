@@ -7,6 +7,8 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.seams.failures.blame import tolerated
@@ -14,13 +16,21 @@ from trainwright.seams.torch.stacking import lengths_of, watching_stacks
 from trainwright.tensors.items import length
 
 
-def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
-    """The keys of the rows that reached the collator, and the lengths of those that are lists."""
+def collator_facts(recorder: RecordingCollator, batch: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The collator's name, and of the rows that reached it the keys, and the lengths of those that are lists.
+
+    Args:
+        batch: what it has made of them.
+    """
+    collator = recorder.collator
+    facts: dict[str, Any] = {"collator": getattr(collator, "__name__", type(collator).__name__)}
     if not recorder.items:
-        return {}
+        return facts
     items = [as_mapping(i) for i in recorder.items]
     lists = [k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)]
     return {
+        **facts,
+        "collator_masks": batch is not None and _makes_mask(recorder, batch),
         "item_columns": tuple(items[0]),
         "item_lengths": {k: tuple(length(i[k]) or 0 for i in items) for k in lists},
         "item_shapes": {k: tuple(sorted({_shape(i[k]) for i in items})) for k in lists},
@@ -73,3 +83,19 @@ def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
     with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
         recorder.collator(list(recorder.items))
     return found[-1] if found else ()
+
+
+def _makes_mask(recorder: RecordingCollator, batch: Mapping[str, Any]) -> bool:
+    """Whether the collator created the batch's attention mask: its rows have none, or another one."""
+    mask: Any = batch.get("attention_mask")
+    if not hasattr(mask, "tolist") or np.ndim(mask) != 2:
+        return False
+    own = [as_mapping(i).get("attention_mask") for i in recorder.items]
+    if any(m is None or np.ndim(m) != 1 for m in own):
+        return True
+    return any(_trimmed(m) != _trimmed(row) for m, row in zip(own, mask.tolist()))
+
+
+def _trimmed(mask: Any) -> str:
+    """A mask without zeros at its ends."""
+    return "".join("1" if m else "0" for m in np.asarray(mask)).strip("0")

@@ -13,8 +13,8 @@ from torch import nn
 
 from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
 from trainwright.adapters.torch.called_model import CalledModel, accepted_names, left_as_it_was
-from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts, stacked_lengths
-from trainwright.adapters.torch.loader_lines import loader_places
+from trainwright.adapters.torch.collation import collates_equal_rows, collator_facts, forms_without, stacked_lengths
+from trainwright.adapters.torch.loaders import loader_places
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
 from trainwright.adapters.torch.words import TORCH
@@ -173,15 +173,12 @@ class BatchOutside:
 
     def measure(self) -> tuple[Facts, ...]:
         """Form it again."""
-        facts = item_facts(self.recorder)
-        collator = self.recorder.collator
-        name = getattr(collator, "__name__", type(collator).__name__)
+        facts = collator_facts(self.recorder)
         failure = self._failure()
         if failure is None:
-            return (BatchFacts(collator=name, rows=len(self.recorder.items), **facts),)
+            return (BatchFacts(rows=len(self.recorder.items), **facts),)
         batch = BatchFacts(
             failure=failure,
-            collator=name,
             equal_rows_collate=collates_equal_rows(self.recorder),
             forms_without=forms_without(self.recorder),
             stacked_lengths=stacked_lengths(self.recorder),

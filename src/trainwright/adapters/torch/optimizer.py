@@ -1,8 +1,10 @@
-"""Facts about a torch optimizer: its groups and its first update."""
+"""Facts about a torch optimizer, its groups and its first update, and about its schedule."""
 
 from __future__ import annotations
 
+import copy
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +12,14 @@ import torch
 
 from trainwright.adapters.torch.memory import size_of
 from trainwright.core import Place
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.written import call_node, key_places, keyword_places
 from trainwright.stages import GroupFacts, OptimizerFacts
 
 _GROWTH_STEPS = 3
+# The attributes in which schedules store their length: OneCycleLR, CosineAnnealingLR, LinearLR and PolynomialLR.
+_LENGTHS = ("total_steps", "T_max", "total_iters")
 
 
 def optimizer_facts(
@@ -149,3 +154,33 @@ def _is_rate_set_later(optimizer: Any, stepped: Sequence[Any]) -> bool:
     groups, given = optimizer.param_groups, getattr(optimizer, "defaults", {}).get("lr")
     rates = stepped or [g["lr"] for g in groups]
     return given is not None and not any("initial_lr" in g for g in groups) and given not in rates
+
+
+def length_of(schedule: Any) -> int | None:
+    """A schedule's number of steps, if it says so."""
+    lambdas = getattr(schedule, "lr_lambdas", None)
+    if lambdas:
+        found = getattr(lambdas[0], "keywords", {}).get("num_training_steps")
+    elif milestones := getattr(schedule, "milestones", None):
+        found = max(milestones)
+    else:
+        found = next((v for n in _LENGTHS if (v := getattr(schedule, n, None)) is not None), None)
+    return int(found) if isinstance(found, (int, float)) else None
+
+
+def continue_rates(schedule: Any, count: int) -> list[float]:
+    """The highest rates of so many further updates, by a copy of a schedule on another optimizer; fewer where it raises, none of
+    one that follows a metric."""
+    rates: list[float] = []
+    if {k.__name__ for k in type(schedule).__mro__} & {"ReduceLROnPlateau", "GreedyLR"}:
+        return rates
+    with tolerated(), warnings.catch_warnings():  # the script's own schedule
+        warnings.simplefilter("ignore")
+        groups = [{**group, "params": [torch.zeros(1)]} for group in schedule.optimizer.param_groups]
+        made = torch.optim.SGD(groups, lr=1.0)
+        made.defaults |= getattr(schedule.optimizer, "defaults", {})  # polynomial decay reads its rate there
+        copied = copy.deepcopy(schedule, {id(schedule.optimizer): made})
+        for _ in range(count):
+            rates.append(max(float(group["lr"]) for group in made.param_groups))
+            copied.step()
+    return rates

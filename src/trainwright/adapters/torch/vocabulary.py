@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from trainwright.stages import VocabularyFacts
@@ -16,18 +17,37 @@ LONGEST_ROW = 256
 # With fewer tokens than this, a share of them says little.
 FEWEST_TOKENS = 50
 FULL_VOCABULARY = 0.5
+_TOKENS = "input_ids"
 
 
-def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
-    """Compare the rows with their decoded and re-encoded form; None if there are too few or it fails."""
+def vocabulary_facts(
+    items: Sequence[Mapping[str, Any]], tokenizer: Any, checkpoint: str, size: int | None
+) -> VocabularyFacts | None:
+    """Compare token ids of evenly spaced items with their decoded and re-encoded form; None if there are too few or it fails.
+
+    Args:
+        checkpoint: what the model was loaded from; empty: unknown.
+        size: rows of the model's input embedding.
+    """
     with contextlib.suppress(Exception):  # ids outside a vocabulary, and custom tokenizers, raise several kinds
-        return _measure(rows, tokenizer, model)
+        return _measure(_token_rows(items), tokenizer, checkpoint, size)
     return None
 
 
-def _measure(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
+def _token_rows(items: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Token ids, without those that the mask hides; empty if the items have none."""
+    chosen = np.unique(np.linspace(0, len(items) - 1, min(len(items), SAMPLED_ROWS)).astype(int))
+    rows = [(np.asarray(items[i].get(_TOKENS)), items[i].get("attention_mask")) for i in chosen]
+    if any(tokens.ndim != 1 for tokens, _ in rows):
+        return []
+    return [(tokens if mask is None else tokens[np.asarray(mask) != 0]).tolist() for tokens, mask in rows]
+
+
+def _measure(
+    rows: Sequence[Sequence[int]], tokenizer: Any, checkpoint: str, size: int | None
+) -> VocabularyFacts | None:
     special = set(tokenizer.all_special_ids)
-    heads = [list(r[:LONGEST_ROW]) for r in rows[:SAMPLED_ROWS]]
+    heads = [list(r[:LONGEST_ROW]) for r in rows]
     plain = [[i for i in row if i not in special] for row in heads]
     if sum(len(r) for r in plain) < FEWEST_TOKENS:
         return None
@@ -35,7 +55,7 @@ def _measure(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> Vocab
     firsts = Counter(row[0] for row in heads if row)
     first, count = firsts.most_common(1)[0]
     own_start = tokenizer("a")["input_ids"]
-    checkpoint, own = checkpoints_own(tokenizer, model)
+    checkpoint, own = checkpoints_own(tokenizer, checkpoint, size)
     by_own = kept_share(plain, [_round_trip(own, r) for r in plain]) if own is not None else None
     return VocabularyFacts(
         rows=len(heads),
@@ -62,18 +82,21 @@ def _round_trip(tokenizer: Any, ids: Sequence[int]) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def checkpoints_own(tokenizer: Any, model: Any) -> tuple[str, Any]:
+def checkpoint_of(model: Any) -> str:
+    """What a model was loaded from; empty: unknown."""
+    return str(getattr(getattr(model, "config", None), "_name_or_path", "") or "")
+
+
+def checkpoints_own(tokenizer: Any, path: str, size: int | None) -> tuple[str, Any]:
     """A model's checkpoint and the tokenizer in it, if it is another than the given one; reads only local files."""
-    path = str(getattr(getattr(model, "config", None), "_name_or_path", "") or "")
     if not path or path == str(getattr(tokenizer, "name_or_path", "")):
         return "", None
     with contextlib.suppress(Exception):  # a checkpoint without a tokenizer raises several kinds of errors
         from transformers import AutoTokenizer
 
         own = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        rows = int(model.get_input_embeddings().weight.shape[0])
         # From a checkpoint without a vocabulary, the library may build an empty tokenizer.
-        return path, own if len(own) >= rows * FULL_VOCABULARY else None
+        return path, own if size is not None and len(own) >= size * FULL_VOCABULARY else None
     return path, None
 
 

@@ -1,23 +1,23 @@
-"""A Hugging Face Trainer's hyperparameters, and the user's lines where each of its parts was written."""
+"""A Hugging Face Trainer's hyperparameters, what it changes of rows, and the user's lines where each of its parts was written."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 import transformers
 from torch import nn
 
-from trainwright.adapters.torch.idle_settings import idle_settings
-from trainwright.adapters.torch.memory import planned
+from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
-from trainwright.adapters.trainer.words import WORDS
+from trainwright.adapters.torch.setup import setup_facts
+from trainwright.adapters.torch.words import TRAINER
 from trainwright.core import Place
-from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import definition_place, is_users, place_of, show
 from trainwright.seams.source.written import (
@@ -29,7 +29,8 @@ from trainwright.seams.source.written import (
     keyword_places,
     names_of,
 )
-from trainwright.stages import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.stages import Argument, OverriddenMethod, SetupFacts
+from trainwright.tensors.items import length
 
 # The report's names for the parts of a Trainer, by argument name.
 _ROLES = {
@@ -109,33 +110,6 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             if owner == "trainer" and (line := call_line(code, called, receiver)):
                 places[name] = Place(show(code.co_filename), line)
     return places
-
-
-def ineffective_freezes(model: nn.Module, seen: BuiltObjects) -> tuple[IneffectiveFreeze, ...]:
-    """Assignments that look as if they froze parameters, although these still require a gradient."""
-    found: dict[tuple[str, Place], list[Any]] = {}
-    for reference, attribute, place in seen.misspelt:
-        if (owner := reference()) is not None:
-            found.setdefault((attribute, place), []).append(owner)
-    names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
-    modules = {id(m) for m in model.modules()}
-    result = []
-    for (attribute, place), owners in found.items():
-        layers = [o for o in owners if isinstance(o, nn.Module) and id(o) in modules]
-        below = [p for layer in layers for p in layer.parameters()] + [o for o in owners if id(o) in names]
-        trainable = tuple(dict.fromkeys(names[id(p)] for p in below if id(p) in names))
-        if trainable:
-            result.append(
-                IneffectiveFreeze(
-                    attribute=attribute,
-                    on_modules=bool(layers),
-                    kind=type(owners[0]).__name__,
-                    objects=len(layers) or len(owners),
-                    parameters=trainable,
-                    where=place,
-                )
-            )
-    return tuple(result)
 
 
 def rate_is_written(trainer: Any, seen: BuiltObjects) -> bool:
@@ -259,36 +233,54 @@ def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
     return call
 
 
-def setup_facts(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFacts:
+def measure_setup(trainer: Any, frame: FrameType, seen: BuiltObjects) -> SetupFacts:
     """The arguments, places and devices of a Trainer that trains."""
     args = trainer.args
-    model = trainer.model
     built = seen.constructions.get(id(args))
     mixed = "bf16" if args.bf16 else "fp16" if args.fp16 and args.device.type != "cpu" else "fp32"
-    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
-    return SetupFacts(
+    return setup_facts(
+        trainer.model,
+        [trainer.optimizer] if trainer.optimizer is not None else [],
+        seen,
+        called=[trainer.model],
+        device=args.device.type,
+        optimizer_name=str(getattr(args.optim, "value", args.optim)),
         framework="transformers",
-        words=WORDS,
+        words=TRAINER,
         automatic_steps=True,
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),
         places=find_places(trainer, frame, seen),
         overrides=tuple(overridden_methods(trainer)),
-        model_class=type(model).__name__,
-        loads_checkpoint=model in seen.loadings,
-        idle=() if model in seen.loadings else idle_settings([model]),
-        trained_before=any(p in seen.trained_earlier for p in model.parameters()),
-        unmatched_checkpoints=tuple(seen.unmatched.values()),
-        parameters=sum(n for n, _ in counts),
-        trainable_parameters=sum(n for n, needed in counts if needed),
-        planned_memory=planned(model, trainer.optimizer, str(getattr(args.optim, "value", args.optim))),
-        frozen_at=seen.freezing_lines(),
-        ineffective_freezes=ineffective_freezes(model, seen),
-        device=args.device.type,
-        accelerators=accelerators(args.device.type),
         precision=mixed,
         batch_size=args.train_batch_size,
         accumulation=args.gradient_accumulation_steps,
         epochs=args.num_train_epochs,
-        ranks=seen.ranks,
     )
+
+
+def changes_of_rows(trainer: Any) -> dict[str, Any]:
+    """What a Trainer changes of rows on their way into a batch, as fields of BatchFacts."""
+    collator = trainer.data_collator
+    return {
+        "dropped_columns": dropped_columns(trainer),
+        "collator": getattr(collator, "__name__", type(collator).__name__),
+    }
+
+
+def dropped_columns(trainer: Any) -> tuple[str, ...]:
+    """Columns that the Trainer removes because the model's forward does not name them."""
+    if not trainer.args.remove_unused_columns:
+        return ()
+    with contextlib.suppress(Exception):  # rows that cannot be read are reported by the dataset stage
+        data = trainer.train_dataset
+        columns = getattr(data, "column_names", None) or tuple(_first_row(data) or ())
+        trainer._set_signature_columns_if_needed()
+        return tuple(c for c in columns if c not in trainer._signature_columns)
+    return ()
+
+
+def _first_row(data: Any) -> Mapping[str, Any] | None:
+    """The first row of a map-style set whose rows are mappings; others lose no columns."""
+    row = data[0] if length(data) else None
+    return as_mapping(row) if hasattr(row, "keys") else None

@@ -1,4 +1,4 @@
-"""What a loader's sampler draws rows by."""
+"""A DataLoader: the user's lines that built it and its parts, and what its sampler draws rows by."""
 
 from __future__ import annotations
 
@@ -7,8 +7,43 @@ from typing import Any
 import numpy as np
 from torch.utils.data import IterableDataset, WeightedRandomSampler
 
+from trainwright.core import Place
 from trainwright.probes.splits.two_sets import values_of
+from trainwright.seams.listening.seen import BuiltObjects, Construction
+from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.stages import MOST_CLASSES, Split, SplitFacts
+
+# The report's names for the parts of a DataLoader, by argument name.
+_LOADER_ROLES = {"dataset": "train_dataset", "collate_fn": "collator"}
+
+
+def keywords_of(built: Construction) -> dict[str, Place]:
+    """The lines of the keyword arguments of a call that built something."""
+    written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
+    return {k: place for k, (place, _) in written.items()}
+
+
+def loader_places(loader: Any, seen: BuiltObjects) -> dict[str, Place]:
+    """The lines where a loader, its data set and its collate function were written."""
+    places: dict[str, Place] = {}
+    code = getattr(loader.collate_fn, "__code__", None)
+    if code is not None and is_users(code.co_filename):
+        places["collator"] = Place(show(code.co_filename), code.co_firstlineno)
+    built = seen.loaders.get(id(loader.dataset))
+    if built is None:
+        return places
+    places["loader"] = built.place
+    for name, place in keywords_of(built).items():
+        places.setdefault(_LOADER_ROLES.get(name, name), place)
+    call = call_node(built.frame_file, built.line, built.name, end=built.end)
+    first = call.args[0] if call is not None and call.args else None
+    name = getattr(first, "id", "")
+    if name and (made := assignment_place(built.frame_file, name, built.line)):
+        places |= {"train_dataset_made": made, "train_dataset": made}
+    places.setdefault("train_dataset", built.place)
+    places.setdefault("collator", built.place)
+    return places
 
 
 def sampler_of(loader: Any) -> Any:

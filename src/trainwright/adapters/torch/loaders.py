@@ -10,7 +10,7 @@ from torch.utils.data import IterableDataset, WeightedRandomSampler
 from trainwright.core import Place
 from trainwright.probes.splits.two_sets import values_of
 from trainwright.seams.listening.seen import BuiltObjects, Construction
-from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.places import definition_place
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.stages import MOST_CLASSES, Split, SplitFacts
 
@@ -27,9 +27,8 @@ def keywords_of(built: Construction) -> dict[str, Place]:
 def loader_places(loader: Any, seen: BuiltObjects) -> dict[str, Place]:
     """The lines where a loader, its data set and its collate function were written."""
     places: dict[str, Place] = {}
-    code = getattr(loader.collate_fn, "__code__", None)
-    if code is not None and is_users(code.co_filename):
-        places["collator"] = Place(show(code.co_filename), code.co_firstlineno)
+    if (collator := definition_place(loader.collate_fn)) is not None:
+        places["collator"] = collator
     built = seen.loaders.get(id(loader.dataset))
     if built is None:
         return places

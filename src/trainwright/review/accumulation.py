@@ -33,8 +33,7 @@ def unapplied(record: Record) -> Sequence[float]:
 
     What is of another size, like the score of a saliency map, is no window's.
     """
-    ended = record.ended
-    is_cut = ended.is_cut or ended.failure is not None or any(training.is_cut for training in record.trainings)
+    is_cut = record.is_cut or record.ended.failure is not None
     size, windows = batches_of(record), windows_of(record)
     left, before = windows.get(record.updates, []), windows.get(record.updates - 1, [])
     if is_cut or len(record.trainings) > 1 or not left or len(left) >= size or len(before) != size:

@@ -72,7 +72,7 @@ def _is_of_same_rows(one: Answers, other: Answers) -> bool:
 def parts_behind(record: Record, training: Training | None = None) -> list[Part]:
     """The sets and outputs that are not learned, though another one is."""
     last = training or (record.trainings[-1] if record.trainings else None)
-    made = updates_of(record) if last is None else (record.updates if last.ends is None else last.ends) - last.begins
+    made = updates_of(record) if last is None else record.updates_in(last)
     if not had_its_chance(record, training) or mixes_rows(record) or made < FEWEST_UPDATES:
         return []
     held = held_out_rows(record, last)
@@ -109,5 +109,5 @@ def _best(rows: AnsweredRows) -> Score:
 
 def still_trainings(record: Record) -> list[Training]:
     """The trainings that make no update, or whose updates leave the weights as they were."""
-    made = [(one, (record.updates if one.ends is None else one.ends) - one.begins) for one in record.trainings]
+    made = [(one, record.updates_in(one)) for one in record.trainings]
     return [one for one, n in made if n == 0 == one.planned or (one.has_moved is False and n >= FEWEST_STILL)]

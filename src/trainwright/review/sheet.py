@@ -80,7 +80,7 @@ def _trainings(record: Record) -> tuple[Row, ...]:
             number=training.number,
             kind=training.kind,
             begins=training.begins,
-            updates=(record.updates if training.ends is None else training.ends) - training.begins,
+            updates=record.updates_in(training),
             planned=training.planned,
             shown=str(verdict.shown),
             why=verdict.why,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.core import Place
-from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training, Update
+from trainwright.rehearsal.record import Pass, Training, Update
+from trainwright.rehearsal.record_parts import Best, KeptWeights
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer, weights_of
 

@@ -11,7 +11,8 @@ import torch
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.record import Best, Training
+from trainwright.rehearsal.record import Training
+from trainwright.rehearsal.record_parts import Best
 from trainwright.rehearsal.watch.samples import is_plain, plain
 from trainwright.rehearsal.watch.state import weights_fingerprint
 from trainwright.rehearsal.watch.torch import TorchWatch

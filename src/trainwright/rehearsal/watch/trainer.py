@@ -11,7 +11,8 @@ from transformers.trainer_callback import TrainerCallback
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.record import Best, Training
+from trainwright.rehearsal.record import Training
+from trainwright.rehearsal.record_parts import Best
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.losses import watch_smoothing
 from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint

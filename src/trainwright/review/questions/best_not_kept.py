@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Best, Record
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_parts import Best
 from trainwright.review.numbers import Series, direction_of, series_of
 
 # Of the range of the number: what is kept is worse by more. By any of the script's held-out numbers, or of the monitored one.

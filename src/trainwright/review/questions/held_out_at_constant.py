@@ -29,7 +29,6 @@ from trainwright.review.rows import (
     trained_rows,
     updates_of,
 )
-from trainwright.review.trials import updates_in
 
 # Rows, held out and of training: nothing was wrong on 139 sound scripts.
 FEWEST_HELD_OUT, FEWEST_TRAINED = 30, 100
@@ -84,7 +83,7 @@ def _numbered(record: Record, rows: AnsweredRows) -> str:
 
 def rows_at_constant(record: Record, training: Training | None = None) -> AnsweredRows | None:
     """The rows on which a run, or one training, that had its chance is no better than a constant answer; None: none such."""
-    made = updates_of(record) if training is None else updates_in(record, training)
+    made = updates_of(record) if training is None else record.updates_in(training)
     one = one_batch(record)  # learned by heart on purpose, it asks nothing of other rows
     if not had_its_chance(record, training) or made < FEWEST_UPDATES or (one is not None and one.is_chosen):
         return None

@@ -145,7 +145,7 @@ def _multiplied(record: Record, since: int) -> Finding | None:
                 f"its own {one.name} is {size * size} times what backward was called on, with {size} batches per update: "
                 f"it is multiplied by {size} before it was divided by {size}",
                 {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
-                next((training.where for training in record.trainings if training.where), None),
+                record.where,
                 f"{len(one.values)} reported values, each beside the losses of the same update",
                 f"report the loss as it is before the division, and the mean of all {size} batches",
             )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, LabelKind, Record
 from trainwright.review.accumulation import batches_of, unapplied
 from trainwright.review.one_batch import FEWEST_UPDATES, one_batch
@@ -32,8 +32,7 @@ VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
 @rule("TW1004", Severity.WARNING)
 def partial_data(record: Record) -> Iterator[Finding]:
     """Rows that are not drawn, one class only, one batch only, or one class at a time."""
-    where = next((t.where for t in record.trainings if t.where), None)
-    checks = (_few_rows(record), _same_batch(record, where), _one_class(record, where), _one_at_a_time(record, where))
+    checks = (_few_rows(record), _same_batch(record), _one_class(record), _one_at_a_time(record))
     found = next((one for one in checks if one is not None), None)
     if found is not None:
         yield found
@@ -43,7 +42,7 @@ def partial_data(record: Record) -> Iterator[Finding]:
             message=f"the gradients of the last {len(left)} of {len(record.losses):,} batches are never applied: each update "
             f"takes {batches_of(record)}, and the last window is incomplete",
             measured={"unapplied": len(left), "batches_per_update": batches_of(record)},
-            where=where,
+            where=record.where,
             proof=Proof(f"backward was called {len(left)} more times behind the last of {record.updates:,} updates"),
             fix=Fix(does="step also at the last batch of the last epoch, or drop the batches that fill no window"),
         )
@@ -77,7 +76,7 @@ def _expected(drawn: Drawn) -> float:
     return times[1] * (times[1] - 1) / (2 * (times[2] + 1))
 
 
-def _same_batch(record: Record, where: Place | None) -> Finding | None:
+def _same_batch(record: Record) -> Finding | None:
     one = one_batch(record)
     if one is None:
         return None
@@ -86,7 +85,7 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
         severity=Severity.NOTE if one.is_chosen else Severity.WARNING,
         message=held + (", and no other batch was asked for: one batch is learned by heart" if one.is_chosen else ""),
         measured={"rows": one.rows, "set": one.drawn.size, "updates": one.updates},
-        where=one.drawn.where or where,
+        where=one.drawn.where or record.where,
         proof=Proof("the rows that the model received, update by update"),
         fix=Fix(
             does="to train on the set, loop over its loader; as a test whether one batch can be learned, leave it"
@@ -96,7 +95,7 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
     )
 
 
-def _one_class(record: Record, where: Place | None) -> Finding | None:
+def _one_class(record: Record) -> Finding | None:
     evaluated = {one.output for one in record.answers if not one.trains}
     for output, labels in record.trained_labels.items():
         if output not in evaluated and not labels.classes.keys() - {0}:
@@ -114,14 +113,14 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
             return Finding(
                 message=f"all {total:,} labels that were trained on are the same: {which}",
                 measured={"labels": total, "classes": 1},
-                where=where,
+                where=record.where,
                 proof=Proof("the labels given to the loss in all updates"),
                 fix=Fix(does="look at what makes, masks or casts the labels on their way to the loss"),
             )
     return None
 
 
-def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
+def _one_at_a_time(record: Record) -> Finding | None:
     for output, labels in record.trained_labels.items():
         if output.kind != LabelKind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES:
             continue
@@ -142,7 +141,7 @@ def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
                 message=f"the updates see nearly one class at a time: two rows of an update differ in class with a "
                 f"probability of {inside:.2f}, any two rows with {whole:.2f}",
                 measured={"variety_in_update": inside, "variety": whole, "updates": len(big)},
-                where=where,
+                where=record.where,
                 proof=Proof(f"the labels of {len(big):,} updates"),
                 fix=Fix(does="shuffle the training rows: shuffle=True, or a random order for each epoch"),
             )

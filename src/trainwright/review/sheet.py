@@ -11,8 +11,7 @@ from trainwright.core import Finding, Shown
 from trainwright.core.guess import Guess
 from trainwright.core.sheet import OWN, TRAININGS, Curve, Row, Sheet
 from trainwright.rehearsal.record import Record, Training
-from trainwright.review.numbers import TYPED, Series, own_score, series_of_training
-from trainwright.review.questions.best_not_kept import FEWEST_VALUES, WORSE_SHARE, regret_of
+from trainwright.review.numbers import FEWEST_VALUES, TYPED, WORSE_SHARE, Series, own_score, series_of_training
 from trainwright.review.raw import profiles
 from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
@@ -159,7 +158,7 @@ def _own(record: Record, series: Series, kept: int | None) -> Row:
 def _is_worse(series: Series, update: int) -> bool:
     """Whether the number is clearly worse at an update than at its best."""
     is_known = update in series.updates and len(series.values) >= FEWEST_VALUES
-    return is_known and regret_of(series, series.updates.index(update)) > WORSE_SHARE
+    return is_known and series.regret_at(series.updates.index(update)) > WORSE_SHARE
 
 
 def _curves(record: Record, own: Sequence[Series]) -> tuple[Curve, ...]:

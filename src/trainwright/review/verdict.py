@@ -10,14 +10,9 @@ from dataclasses import replace
 
 from trainwright.core import Finding, Severity, Shown, Verdict
 from trainwright.rehearsal.record import Record, Training
+from trainwright.review.drawn import OneBatch, one_batch
 from trainwright.review.numbers import Series, own_score, series_of_training
-from trainwright.review.one_batch import OneBatch, one_batch
-from trainwright.review.parts import parts_behind, still_trainings
-from trainwright.review.questions.held_out_at_constant import (
-    FEWEST_TRAINED,
-    rows_at_constant,
-    tell_rare,
-)
+from trainwright.review.parts import FEWEST_TRAINED, parts_behind, rows_at_constant, still_trainings, tell_rare
 from trainwright.review.rows import (
     AnsweredRows,
     evaluated_rows,

@@ -14,16 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, LabelKind, Record
-from trainwright.review.accumulation import batches_of, unapplied
-from trainwright.review.one_batch import FEWEST_UPDATES, one_batch
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, LabelKind, Record
+from trainwright.review.drawn import FEWEST_UPDATES, leaves_rows_out, one_batch
+from trainwright.review.losses import batches_of, unapplied
 from trainwright.review.rows import trained_rows
 
-# A set of so many rows, drawn from for so many passes, of which less than this share was ever drawn: none of 236 scripts
-# was wrong by row numbers.
-FEWEST_ROWS, PASSES, DRAWN_SHARE = 50, 1.5, 0.6
-# Of the rows never drawn, at most this share is explained by drawing at random (a sampler that balances classes).
-BY_CHANCE = 0.25
 FEWEST_LABELS = 50
 # Variety (1 - sum of squared shares) of the classes within an update, of that of all.
 VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
@@ -60,20 +55,6 @@ def _few_rows(record: Record) -> Finding | None:
                 fix=Fix(does="let the loader draw from the whole set, or cut the set down openly"),
             )
     return None
-
-
-def leaves_rows_out(drawn: Drawn) -> bool:
-    """Whether training leaves out rows of a set, and not by chance."""
-    total, distinct = sum(drawn.draws.values()), len(drawn.draws)
-    if not drawn.trains or drawn.size <= FEWEST_ROWS or total < PASSES * drawn.size:
-        return False
-    return distinct < DRAWN_SHARE * drawn.size and _expected(drawn) < BY_CHANCE * (drawn.size - distinct)
-
-
-def _expected(drawn: Drawn) -> float:
-    """How many rows are not drawn by chance alone, estimated from those drawn once and twice (Chao)."""
-    times = Counter(drawn.draws.values())
-    return times[1] * (times[1] - 1) / (2 * (times[2] + 1))
 
 
 def _same_batch(record: Record) -> Finding | None:

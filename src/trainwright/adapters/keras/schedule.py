@@ -56,7 +56,7 @@ def rate_of(optimizer: Any) -> float:
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     rate = version().rate(inner)
     if not is_schedule(rate):
-        return _number(rate)
+        return _number(rate() if callable(rate) else rate)
     count, dtype = inner.iterations, version().asks_with(inner)
     return _number(rate(count if tensors.dtype_name(count) == dtype else keras.ops.cast(count, dtype)))
 

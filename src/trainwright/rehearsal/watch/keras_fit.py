@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.schedule import rate_of
 from trainwright.core import Place
 from trainwright.rehearsal.record import Pass, Training, Update
 from trainwright.rehearsal.record_parts import Best, KeptWeights
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, weights_of
+from trainwright.tensors.keras.objects import rate_of
 
 if TYPE_CHECKING:
     from trainwright.look.repairs_of_keras import RepairedFit

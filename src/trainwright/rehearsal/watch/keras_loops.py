@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
-from trainwright.adapters.keras.schedule import rate_of
 from trainwright.rehearsal.record import Pass, Training, Update
 from trainwright.rehearsal.watch.keras_answers import Question
 from trainwright.rehearsal.watch.keras_losses import expected_by
@@ -21,6 +20,7 @@ from trainwright.rehearsal.watch.keras_rows import SetRows, array_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of
 from trainwright.seams.source.places import user_place
+from trainwright.tensors.keras.objects import rate_of
 from trainwright.tensors.keras.which_keras import use_version_of
 
 # Batches of one training, or of one evaluation, that are kept to ask the model about: the last ones.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from trainwright.adapters.base import EvaluatedBatch
-from trainwright.adapters.data.odd_rows import Items, RowStep, Step
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.learning import ForwardPass, Judged, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
@@ -167,10 +167,6 @@ class TrainerSteps:
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
-
-    def on(self, data: Any) -> Step:
-        """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
 
     def of_items(self, items: Sequence[Any]) -> RowStep | None:
         """A step on items of a set, which are read as they are asked for; None where they make no batch."""

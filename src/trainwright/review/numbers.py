@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainwright.rehearsal.record import Record, Training
-from trainwright.review.trials import span_of
+from trainwright.review.sweeps import span_of
 
 # Names that say which way is better; losses and errors first, as in "loss_score".
 _LOWER = re.compile(

@@ -17,7 +17,7 @@ from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
 from trainwright.review.sheet_pieces import layer, pieces, rows_drawn
 from trainwright.review.sheet_samples import confused_rows, generated, samples
-from trainwright.review.trials import without_cut_trials
+from trainwright.review.sweeps import without_cut_trials
 from trainwright.review.verdict import chosen_trial, verdicts
 
 # Points of a curve: what a line of a terminal holds.

@@ -23,7 +23,7 @@ from trainwright.review.rows import (
 )
 from trainwright.review.scores import FEWEST_ROWS
 from trainwright.review.sheet_answers import first_scores
-from trainwright.review.trials import whole_trials, without_cut_trials
+from trainwright.review.sweeps import whole_trials, without_cut_trials
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
 ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15

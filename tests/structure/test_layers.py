@@ -91,7 +91,7 @@ MAY_IMPORT = {
         "fixes",
         "options",
         "rehearsal.record",
-        "look.judging",
+        "look.asking",
         "look.results",
         "review",
         "frameworks",

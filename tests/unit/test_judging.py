@@ -6,7 +6,7 @@ import pytest
 
 from trainwright.core import Failure, Finding, Outcome, Repair, Rule, Seam, Severity, Trial, rule
 from trainwright.core.rule import RuleError
-from trainwright.look.judging import judge_facts
+from trainwright.look.asking import judge_facts
 from trainwright.stages import BatchFacts, DatasetFacts, ForwardFacts, OverfitFacts, SetupFacts, SplitFacts
 
 SLOWER = Repair("learning rate x 0.1", Seam.OPTIMIZER, lambda call: call)
@@ -56,7 +56,7 @@ def unexplained(overfit: OverfitFacts) -> Iterator[Finding]:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch):
     def judged(*rules: Rule, is_end: bool = False, answer: Outcome = BETTER, **facts):
-        monkeypatch.setattr("trainwright.look.judging.load_rules", lambda: rules)
+        monkeypatch.setattr("trainwright.look.asking.load_rules", lambda: rules)
         found: list[Finding] = []
         failed = judge_facts(
             {**ALL, **{type(f): f for f in facts.values()}}, lambda *asked: answer, found, is_end=is_end

@@ -67,6 +67,13 @@ def test_a_schedule_is_judged_by_the_plan_that_the_run_had() -> None:
     assert left(found, record)
 
 
+def test_a_training_without_an_update_has_no_plan() -> None:
+    record = classifier()
+    none = Training(number=1, kind="loop", begins=0, ends=0)
+    record.trainings = [none, Training(number=2, kind="loop", begins=0, ends=record.updates, planned=50_280)]
+    assert not left(finding("schedule-in-wrong-unit", "TW608", measured={"planned_updates": record.updates}), record)
+
+
 def test_a_training_that_learns_refutes_a_probe_that_reads_nothing() -> None:
     unread = finding("misaligned-labels", "TW105", is_by_probe=True)
     assert not left(unread, classifier())

@@ -34,7 +34,7 @@ def _read(name: str) -> tuple[KnownMessage, ...]:
 
 
 # The more specific ones first: a loss that is NaN does not decrease either.
-COMPLAINTS, QUESTIONS = _read("complaints.md"), _read("questions.md")
+COMPLAINTS, QUESTIONS = _read("complaints.md"), _read("asked.md")
 
 
 def complaint_of(text: str) -> KnownMessage | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trainwright.core import RULE_STAGES, Facts, Finding, ProfilePoint, Report, Severity, Stage, StageRun, Status
 from trainwright.core.report import WARNED
-from trainwright.look.judging import judge_facts
+from trainwright.look.asking import judge_facts
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record
 from trainwright.stages import DatasetFacts, LearningFacts, LossFacts, OverfitFacts, SetupFacts, Station

@@ -42,8 +42,7 @@ class RunEvidence:
     @property
     def is_whole(self) -> bool:
         """Whether it came to its end, its whole plan done."""
-        is_cut = self.record.ended.is_cut or any(training.is_cut for training in self.record.trainings)
-        return self.went_on and not is_cut
+        return self.went_on and not self.record.is_cut
 
     @property
     def trains(self) -> bool:
@@ -68,7 +67,7 @@ class RunEvidence:
     def has_another_plan(self, finding: Finding) -> bool:
         """Whether the run makes another number of updates than a finding about a plan says."""
         said = finding.measured.get("planned_updates")
-        plans = [one.planned or (one.ends or self.record.updates) - one.begins for one in self.record.trainings]
+        plans = [one.planned or self.record.updates_in(one) for one in self.record.trainings]
         known = [plan for plan in plans if plan]
         if not isinstance(said, int) or not known:
             return False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.judging.looks import judge_looks
-from trainwright.look.judging import MOST_REPAIRS, first_fault
+from trainwright.look.asking import MOST_REPAIRS, first_fault
 from trainwright.look.results import LookResult, Wanted
 from trainwright.rehearsal.record import Record
 from trainwright.review.review import review

@@ -200,12 +200,11 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
             if record.updates
             else Status.SKIPPED
         )
-        cut = any(training.is_cut for training in record.trainings)
         further = (
             "then the time was over"
             if ended.is_cut
             else "cut short, then the script to its end"
-            if cut
+            if record.is_cut
             else "the script to its end"
         )
         changed = len(record.changed)

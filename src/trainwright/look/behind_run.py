@@ -10,8 +10,8 @@ from trainwright.adapters import short_runs
 from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.core import Repair
+from trainwright.look.asking import judge_facts
 from trainwright.look.facts import change
-from trainwright.look.judging import judge_facts
 from trainwright.look.replay import OFFERED, Replay
 from trainwright.look.sets import add_sets
 from trainwright.look.state import Look

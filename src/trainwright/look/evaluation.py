@@ -21,8 +21,9 @@ from trainwright.look.counting import Tallies
 from trainwright.look.observers import Leaving, original
 from trainwright.seams.source.places import user_frame, user_place
 from trainwright.seams.torch.loss import LOSSES
-from trainwright.seams.torch.marks import Mark, ModelCall, comparison_of, largest_of, scores_for, tensors_in
+from trainwright.seams.torch.marks import Mark, ModelCall, comparison_of, largest_of, scores_for
 from trainwright.stages import Comparison, EvaluationFacts
+from trainwright.tensors.torch.objects import tensors_in
 from trainwright.tensors.torch.transforms import within_transform
 
 # Passes that are watched: three begin where two have ended. Calls of each, and comparisons of all.

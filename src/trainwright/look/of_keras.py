@@ -25,7 +25,7 @@ from trainwright.adapters.keras.training import FitCall
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import FactsByKind, Finding, Repair
-from trainwright.look.judging import first_fault, judge_facts
+from trainwright.look.asking import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult
 from trainwright.look.trials import Trials

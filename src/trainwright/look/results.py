@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trainwright.core import Facts, Outcome, Repair, Rule, Trial
-from trainwright.look.judging import ask_rule
+from trainwright.look.asking import ask_rule
 from trainwright.registry import load_rules
 
 # Trainings of a script that are looked at.

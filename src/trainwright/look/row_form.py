@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import Mispaired, Split
 from trainwright.tensors.torch import objects as tensors
@@ -141,7 +140,7 @@ def find_mispaired(
 
 def _list_orders_of_scores(record: StepRecord, targets: np.ndarray) -> Iterator[list[int]]:
     """The orders in which losses with these targets get the rows of the model's output."""
-    outputs = [tensors.to_numpy(t) for t in tensors_in([record.output]) if t.dim()]
+    outputs = [tensors.to_numpy(t) for t in tensors.tensors_in([record.output]) if t.dim()]
     for kept in record.kept_losses:
         if _is_same(tensors.to_numpy(kept.targets), targets):
             yield from _list_orders(tensors.to_numpy(kept.scores), outputs)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from trainwright.adapters.data.odd_rows import Items, RowStep, Step
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.called_model import rows_of
 from trainwright.core import Repair, Seam
@@ -32,10 +32,6 @@ class RowSteps:
         self._replay, self._names, self._collate = replay, names, collate
         self._works: bool | None = None
         self._tape = _clean(replay.tapes[0]) if replay is not None else None
-
-    def on(self, data: Any) -> Step:
-        """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
 
     def of_items(self, items: Sequence[Any]) -> RowStep | None:
         """A step on items of a set, which are read as they are asked for."""

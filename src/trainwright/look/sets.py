@@ -6,7 +6,7 @@ gives other rows than in the run, or whose rows come too slowly, is not read: th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader, default_collate
 
 from trainwright.adapters.data.measured_sets import ReadSets, measure_sets
-from trainwright.adapters.data.odd_rows import MOST_ROWS, try_rows_of
+from trainwright.adapters.data.odd_rows import MOST_ROWS, Items, RowStep, Step, try_rows_of
 from trainwright.adapters.data.reading import as_mapping, read_split
 from trainwright.adapters.torch.loaders import is_shuffling, loader_places, sampler_weights
 from trainwright.adapters.torch.vocabulary import checkpoint_of, vocabulary_facts
@@ -161,7 +161,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
             scope=sets.scope,
             tokenizer=sets.tokenizer,
             batch_size=sets.batch_size,
-            step_on=lambda one: steps.on(read_by[one.name]),
+            step_on=lambda one: _steps_on(read_by[one.name], steps.of_items),
         )
     )
     if sets.sliced is not None and sets.watched is not None:
@@ -197,6 +197,11 @@ def _add_vocabulary(facts: dict[type[Facts], Facts], sets: Sets, train: Split) -
         return
     found = vocabulary_facts(train.items, sets.tokenizer, sets.checkpoint, batch.vocabulary)
     change(facts, BatchFacts, vocabulary_facts=found)
+
+
+def _steps_on(data: Any, step: Callable[[Items], RowStep | None]) -> Step:
+    """Steps on rows of a set."""
+    return lambda rows: step(Items(data, rows)) if data is not None else None
 
 
 def _find_evaluated(sets: Sets) -> LoaderlessPass | None:

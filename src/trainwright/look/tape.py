@@ -16,7 +16,7 @@ import torch
 
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.seams.torch.loss import LOSSES
-from trainwright.seams.torch.marks import tensors_in
+from trainwright.tensors.torch.objects import tensors_in
 
 # A step of more calls is a computation of the script's own; batches of more values would take too much memory.
 MOST_CALLS, MOST_KEPT_VALUES = 256, 4_000_000

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from trainwright.adapters.base import EvaluatedBatch
-from trainwright.adapters.data.odd_rows import Items, RowStep, Step
+from trainwright.adapters.data.odd_rows import RowStep
 from trainwright.adapters.learning import ForwardPass, Judged, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
@@ -31,6 +31,7 @@ from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
+from trainwright.tensors.torch.objects import tensors_in
 from trainwright.timing import now
 
 # Seconds for reading batches, and for all that is asked of one Trainer.
@@ -120,7 +121,7 @@ def _calls_of(look: EvaluatedBatch) -> Judged:
 
 def _count_rows(values: Any) -> int:
     """How many rows the tensors of a batch have; 0 unless all have one first axis, and it is that of rows."""
-    found = [t for t in _tensors(values) if t.dim()]
+    found = [t for t in tensors_in(values) if t.dim()]
     rows = len(found[0]) if found else 0
     return 0 if any(len(t) != rows or t.layout != torch.strided for t in found) else rows
 
@@ -130,20 +131,10 @@ def _take_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
     started, taken, filled = now(), list[Any](), 0
     for item in items:
         taken.append(item)
-        filled += sum(t.numel() * t.element_size() for t in _tensors(item))
+        filled += sum(t.numel() * t.element_size() for t in tensors_in(item))
         if len(taken) >= most or filled > MOST_BYTES or now() - started > seconds:
             break
     return taken
-
-
-def _tensors(values: Any) -> list[torch.Tensor]:
-    if isinstance(values, torch.Tensor):
-        return [values]
-    if isinstance(values, Mapping):
-        values = list(values.values())
-    if isinstance(values, (list, tuple)):
-        return [t for v in values for t in _tensors(v)]
-    return []
 
 
 @contextlib.contextmanager
@@ -176,10 +167,6 @@ class TrainerSteps:
 
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
-
-    def on(self, data: Any) -> Step:
-        """Steps on rows of a set."""
-        return lambda rows: self.of_items(Items(data, rows)) if data is not None else None
 
     def of_items(self, items: Sequence[Any]) -> RowStep | None:
         """A step on items of a set, which are read as they are asked for; None where they make no batch."""

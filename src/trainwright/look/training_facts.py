@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
-from trainwright.adapters.torch.called_model import accepted_names, rows_of
+from trainwright.adapters.torch.batches import batch_facts, several_batches_facts
 from trainwright.adapters.torch.collation import collator_facts
 from trainwright.adapters.torch.optimizer import length_of, optimizer_facts, peak_rates
 from trainwright.look.facts import change
@@ -68,20 +67,10 @@ def _measure_batch(look: Look, looking: Trainings) -> None:
     if measured is None or not look.inputs:
         return
     view, key = measured.view, measured.key
-    names, takes_any = accepted_names(look.roots[0])
-    tokenizer = looking.kind.find_tokenizer(look.scope)
-    measured.tokenizer = tokenizer
-    look.facts[BatchFacts] = BatchFacts(
-        rows=rows_of(view),
-        tensors={name: tensors.facts(value) for name, value in view.items() if tensors.is_tensor(value)},
-        others={name: type(value).__name__ for name, value in view.items() if not tensors.is_tensor(value)},
-        label_key=key,
-        accepts=names,
-        accepts_any=takes_any,
-        images=image_facts(view),
-        **token_facts(view, key, look.model, tokenizer),
-        **{**(collator_facts(look.items, view) if look.items is not None else {}), **looking.kind.find_row_changes()},
-    )
+    measured.tokenizer = looking.kind.find_tokenizer(look.scope)
+    formed = collator_facts(look.items, view) if look.items is not None else {}
+    further = {**formed, **looking.kind.find_row_changes()}
+    look.facts[BatchFacts] = batch_facts(view, key, look.roots[0], look.model, measured.tokenizer, **further)
 
 
 def add_further_batches(look: Look) -> None:

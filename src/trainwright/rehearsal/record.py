@@ -17,12 +17,15 @@ from trainwright.core.sample import SamplePart, Span
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record_parts import (
+    Best,
     Broken,
     DrawnAgain,
     Ended,
     Generated,
     Imported,
     InputProbe,
+    KeptWeights,
+    Loaded,
     RawRows,
     Rewritten,
 )
@@ -169,38 +172,6 @@ class Number:
 
 
 @dataclass(kw_only=True)
-class KeptWeights:
-    """Weights that were saved to a file or copied."""
-
-    update: int
-    weights: float
-    """Their fingerprint."""
-    how: str
-    """`saved` or `copied`."""
-    path: str = ""
-    tensors: int = 0
-    where: Place | None = None
-
-
-@dataclass(kw_only=True)
-class Loaded:
-    """Weights that were put into a model."""
-
-    update: int
-    model: int
-    before: float
-    """The fingerprint of the model's weights before it, and below after it."""
-    after: float
-    missing: int
-    """Tensors of the model for which there were none."""
-    tensors: int
-    where: Place | None = None
-    taken: int | None = None
-    """After how many updates `state_dict` gave them, if they are no copy: the model's own weights, trained on since."""
-    taken_at: Place | None = None
-
-
-@dataclass(kw_only=True)
 class Parameter:
     """A tensor of weights, from the first to the last update of its optimizer."""
 
@@ -282,19 +253,6 @@ class Training:
     def is_loop(self) -> bool:
         """Whether it is made by a loop of the script's or of a package's, not by a framework's own."""
         return self.kind == TrainingKind.LOOP
-
-
-@dataclass(kw_only=True)
-class Best:
-    """What a callback kept as best, by its monitored number."""
-
-    name: str
-    higher_is_better: bool | None
-    """As the callback was told; None: not said."""
-    values: tuple[float, ...]
-    """The number at each look."""
-    kept: int | None
-    """The index in `values` of the weights that the model has at the end, or that a callback holds as best; None: no such."""
 
 
 @dataclass(kw_only=True)
@@ -397,3 +355,17 @@ class Record(Facts):
     remarks: tuple[str, ...] = ()
     """Sentences on its devices and on the processes that it trains with."""
     watcher_errors: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it, or a training in it, was ended early because its time was over."""
+        return self.ended.is_cut or any(training.is_cut for training in self.trainings)
+
+    @property
+    def where(self) -> Place | None:
+        """The line of its first training of which one is known."""
+        return next((training.where for training in self.trainings if training.where is not None), None)
+
+    def updates_in(self, training: Training) -> int:
+        """How many updates a training has made."""
+        return (self.updates if training.ends is None else training.ends) - training.begins

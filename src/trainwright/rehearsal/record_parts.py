@@ -134,3 +134,48 @@ class InputProbe:
     effect: float
     """Mean change of the answers, as a share of their mean size."""
     rows: int
+
+
+@dataclass(kw_only=True)
+class KeptWeights:
+    """Weights that were saved to a file or copied."""
+
+    update: int
+    weights: float
+    """Their fingerprint."""
+    how: str
+    """`saved` or `copied`."""
+    path: str = ""
+    tensors: int = 0
+    where: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """Weights that were put into a model."""
+
+    update: int
+    model: int
+    before: float
+    """The fingerprint of the model's weights before it, and below after it."""
+    after: float
+    missing: int
+    """Tensors of the model for which there were none."""
+    tensors: int
+    where: Place | None = None
+    taken: int | None = None
+    """After how many updates `state_dict` gave them, if they are no copy: the model's own weights, trained on since."""
+    taken_at: Place | None = None
+
+
+@dataclass(kw_only=True)
+class Best:
+    """What a callback kept as best, by its monitored number."""
+
+    name: str
+    higher_is_better: bool | None
+    """As the callback was told; None: not said."""
+    values: tuple[float, ...]
+    """The number at each look."""
+    kept: int | None
+    """The index in `values` of the weights that the model has at the end, or that a callback holds as best; None: no such."""

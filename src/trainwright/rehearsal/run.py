@@ -268,7 +268,7 @@ def _note_exit(error: SystemExit, recorder: Recorder) -> None:
     elif is_answer or not _is_behind_training(error, recorder):
         exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
         ended.failure = failure_told(caught) if caught is not None and is_answer else exit_
-    elif any(training.is_cut for training in record.trainings):
+    elif record.is_cut:
         ended.hindrance = f"{_BEHIND_CUT} {failure_told(error)}"
     else:
         ended.exit = failure_told(error)
@@ -310,7 +310,7 @@ def _raised(error: BaseException | None) -> BaseException | None:
 
 def _may_come_of_cut(error: BaseException, record: Record) -> bool:
     """Whether an exception tells of something that a training which is cut short leaves shorter, empty or unmade."""
-    if not any(training.is_cut for training in record.trainings):
+    if not record.is_cut:
         return False
     says_so = any(isinstance(error, kinds) and words.search(str(error)) for kinds, words in _SAYS_SHORT)
     return isinstance(error, _LEFT_SHORT) or says_so

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.probes.ridge import ridge, squared_distances
+from trainwright.probes.ridge import ridge, squared_distances, standardised
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, Record
 from trainwright.review.rows import AnsweredRows, had_its_chance, mixes_rows
 from trainwright.review.scores import errors_of
@@ -107,8 +107,8 @@ def left_out_scores(output: Output, rows: Floats, labels: NDArray[Any]) -> list[
     ]
 
 
-def standardised(rows: Floats) -> Floats | None:
-    """Each column with a mean of 0 and a deviation of 1; None: all are constant."""
+def prepare_columns(rows: Floats) -> Floats | None:
+    """Each column with a mean of 0 and a deviation of 1; many are projected to fewer; None: all are constant."""
     prepared = _prepare(rows, rows[:1])
     return None if prepared is None else prepared[0]
 
@@ -163,7 +163,7 @@ def _prepare(train: Floats, test: Floats) -> tuple[Floats, Floats] | None:
     live = deviation > 1e-8
     if not live.any():
         return None
-    both = np.clip((both[:, live] - mean[live]) / deviation[live], -10, 10)
+    both = standardised(both[:, live], mean[live], deviation[live])
     if both.shape[1] > MOST_COLUMNS:
         generator = np.random.default_rng(0)  # its own: no state of the script's
         both = both @ generator.standard_normal((both.shape[1], MOST_COLUMNS)) / np.sqrt(MOST_COLUMNS)

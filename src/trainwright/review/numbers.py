@@ -6,8 +6,10 @@ import math
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from trainwright.rehearsal.record import Record, Training
-from trainwright.review.trials import span_of
+from trainwright.review.sweeps import span_of
 
 # Names that say which way is better; losses and errors first, as in "loss_score".
 _LOWER = re.compile(
@@ -29,6 +31,8 @@ _ACCURACY = re.compile(r"acc")
 _OTHER_ACCURACY = re.compile(r"balanced|top|exact|seq|per class|accum|accel|macro|sentence|line|joint")
 # Numbers of these sources are values; printed ones are read from text, in which "± 0.04" looks like a score.
 TYPED = frozenset({"logged", "history", "returned"})
+# What is kept is worse than the best, by more of the range of a number of which so many values are known.
+WORSE_SHARE, FEWEST_VALUES = 0.15, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +80,11 @@ class Series:
     def is_accuracy(self) -> bool:
         """Whether it is the share of rows that are right."""
         return bool(_ACCURACY.search(self.words)) and not _OTHER_ACCURACY.search(self.words)
+
+    def regret_at(self, index: int) -> float:
+        """By which share of its range it is worse there than at its best."""
+        values = np.array(self.values) * self.direction
+        return float((values.max() - values[index]) / max(float(np.ptp(values)), 1e-300))
 
     @property
     def told(self) -> str:

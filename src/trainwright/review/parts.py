@@ -1,14 +1,18 @@
-"""The parts of a training that are judged one by one: each set that was evaluated, each output, each training."""
+"""What a training leaves unlearned, or unmoved: all that it was asked, or one of its parts (a set, an output, a training of several)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainwright.rehearsal.record import Answers, PairSource, Record, Training
+import numpy as np
+
+from trainwright.rehearsal.record import Answers, LabelKind, PairSource, Record, Training
+from trainwright.review.drawn import one_batch
 from trainwright.review.rows import (
     SHORTLY,
     AnsweredRows,
+    evaluated_rows,
     had_its_chance,
     held_out_rows,
     mixes_rows,
@@ -23,8 +27,10 @@ BEHIND, UNSURE, AHEAD = 0.1, 0.2, 0.5
 FEWEST_HELD_OUT, FEWEST_TRAINED, FEWEST_UPDATES = 30, 100, 100
 # A correlation from which answers are right but for their scale.
 IN_ORDER = 0.8
-# Updates of a training whose weights stand still.
-FEWEST_STILL = 10
+# Rows of a sample whose label is not the usual one: fewer have no clear standard error.
+FEWEST_RARE = 10
+# Of fewer updates, neither can be asked what was learned nor whether weights moved.
+FEWEST_ASKED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +78,7 @@ def _is_of_same_rows(one: Answers, other: Answers) -> bool:
 def parts_behind(record: Record, training: Training | None = None) -> list[Part]:
     """The sets and outputs that are not learned, though another one is."""
     last = training or (record.trainings[-1] if record.trainings else None)
-    made = updates_of(record) if last is None else (record.updates if last.ends is None else last.ends) - last.begins
+    made = updates_of(record) if last is None else record.updates_in(last)
     if not had_its_chance(record, training) or mixes_rows(record) or made < FEWEST_UPDATES:
         return []
     held = held_out_rows(record, last)
@@ -109,5 +115,40 @@ def _best(rows: AnsweredRows) -> Score:
 
 def still_trainings(record: Record) -> list[Training]:
     """The trainings that make no update, or whose updates leave the weights as they were."""
-    made = [(one, (record.updates if one.ends is None else one.ends) - one.begins) for one in record.trainings]
-    return [one for one, n in made if n == 0 == one.planned or (one.has_moved is False and n >= FEWEST_STILL)]
+    made = [(one, record.updates_in(one)) for one in record.trainings]
+    return [one for one, n in made if n == 0 == one.planned or (one.has_moved is False and n >= FEWEST_ASKED)]
+
+
+def rows_at_constant(record: Record, training: Training | None = None) -> AnsweredRows | None:
+    """The rows on which a run, or one training, that had its chance is no better than a constant answer; None: none such."""
+    made = updates_of(record) if training is None else record.updates_in(training)
+    one = one_batch(record)  # learned by heart on purpose, it asks nothing of other rows
+    if not had_its_chance(record, training) or made < FEWEST_ASKED or (one is not None and one.is_chosen):
+        return None
+    last = training or (record.trainings[-1] if record.trainings else None)
+    held = held_out_rows(record, training)
+    if held:
+        if any(one.learned for one in held):
+            return None
+        flat = [
+            one for one in held if one.at_constant and one.trained is not None and one.source != PairSource.DIFFERENCE
+        ]
+        return next((one for one in flat if len(one.labels) >= FEWEST_HELD_OUT and not tell_rare(one)), None)
+    if evaluated_rows(record, last):
+        return None
+    trained = trained_rows(record, training)
+    trained = [one for one in trained if training is not None or one.output.kind == LabelKind.CLASSES]
+    if any(one.learned for one in trained):
+        return None
+    return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
+
+
+def tell_rare(rows: AnsweredRows) -> str:
+    """That these are a sample of rows of which too few have another label than most, in words; empty: they are not."""
+    if rows.are_whole or not rows.output.is_single:
+        return ""
+    rare = len(rows.labels) - int(np.unique(rows.labels, return_counts=True)[1].max())
+    told = (
+        f"{rows.named} were kept of {sum(one.total for one in rows.calls):,}, of which only {rare} have another label"
+    )
+    return f"{told} than the rest: too few to tell" if rare < FEWEST_RARE else ""

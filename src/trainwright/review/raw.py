@@ -23,7 +23,7 @@ from trainwright.review.learner import (
     ROOM_SHARE,
     SHRINKS_ROWS,
     left_out_scores,
-    standardised,
+    prepare_columns,
 )
 from trainwright.review.rows import AnsweredRows, evaluated_rows, mixes_rows, trained_rows
 from trainwright.review.scores import errors_of
@@ -170,7 +170,7 @@ def _best(output: Output, tables: list[Floats], labels: NDArray[Any]) -> Floats:
 
 def _beside(table: Floats, other: Floats) -> Floats:
     """Both, with the same weight: the wider one does not drown the other."""
-    both = [one / np.sqrt(one.shape[1]) for one in map(standardised, (table, other)) if one is not None]
+    both = [one / np.sqrt(one.shape[1]) for one in map(prepare_columns, (table, other)) if one is not None]
     joined: Floats = np.concatenate(both, 1) if both else table
     return joined
 
@@ -231,7 +231,7 @@ def _carriers(
 
 def _arrived(received: Floats, columns: list[Floats]) -> list[float]:
     """How much of each column a ridge regression on the received rows tells, each row left out."""
-    rows = standardised(received)
+    rows = prepare_columns(received)
     if rows is None or not columns:
         return [0.0] * len(columns)
     centred = [values - values.mean(0) for values in columns]

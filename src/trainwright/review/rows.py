@@ -212,7 +212,7 @@ def had_its_chance(record: Record, training: Training | None = None) -> bool:
         return True
     if last is None or not last.planned:
         return False
-    return (last.ends if last.ends is not None else record.updates) - last.begins >= CHANCE * last.planned
+    return record.updates_in(last) >= CHANCE * last.planned
 
 
 def trained_models(record: Record) -> set[int]:
@@ -238,7 +238,7 @@ def tell_updates(record: Record, training: Training | None = None) -> str:
         training = record.trainings[0]
     if training is None:
         return f"{updates_of(record):,} updates"
-    made = (training.ends if training.ends is not None else record.updates) - training.begins
+    made = record.updates_in(training)
     planned = f" of {training.planned:,} planned" if training.planned and training.planned > made else ""
     return f"{made:,}{planned} updates"
 

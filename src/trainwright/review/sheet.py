@@ -11,14 +11,13 @@ from trainwright.core import Finding, Shown
 from trainwright.core.guess import Guess
 from trainwright.core.sheet import OWN, TRAININGS, Curve, Row, Sheet
 from trainwright.rehearsal.record import Record, Training
-from trainwright.review.numbers import TYPED, Series, own_score, series_of_training
-from trainwright.review.questions.best_not_kept import FEWEST_VALUES, WORSE_SHARE, regret_of
+from trainwright.review.numbers import FEWEST_VALUES, TYPED, WORSE_SHARE, Series, own_score, series_of_training
 from trainwright.review.raw import profiles
 from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
 from trainwright.review.sheet_pieces import layer, pieces, rows_drawn
 from trainwright.review.sheet_samples import confused_rows, generated, samples
-from trainwright.review.trials import without_cut_trials
+from trainwright.review.sweeps import without_cut_trials
 from trainwright.review.verdict import chosen_trial, verdicts
 
 # Points of a curve: what a line of a terminal holds.
@@ -80,7 +79,7 @@ def _trainings(record: Record) -> tuple[Row, ...]:
             number=training.number,
             kind=training.kind,
             begins=training.begins,
-            updates=(record.updates if training.ends is None else training.ends) - training.begins,
+            updates=record.updates_in(training),
             planned=training.planned,
             shown=str(verdict.shown),
             why=verdict.why,
@@ -159,7 +158,7 @@ def _own(record: Record, series: Series, kept: int | None) -> Row:
 def _is_worse(series: Series, update: int) -> bool:
     """Whether the number is clearly worse at an update than at its best."""
     is_known = update in series.updates and len(series.values) >= FEWEST_VALUES
-    return is_known and regret_of(series, series.updates.index(update)) > WORSE_SHARE
+    return is_known and series.regret_at(series.updates.index(update)) > WORSE_SHARE
 
 
 def _curves(record: Record, own: Sequence[Series]) -> tuple[Curve, ...]:

@@ -15,14 +15,23 @@ FEWEST_ROWS = 10
 MOST_COUNTED = 30.0
 # Deviations between the means of two sets, ratio of their deviations, and ratio of a column's deviation to the others' in the
 # median, that stand out: rows of one source are far below.
-OTHER_SCALED = "another scale than in training"
 FAR, OTHER_SCALE, UNSCALED = 3.0, 3.0, 1000.0
 
 
 def columns(record: Record) -> tuple[Row, ...]:
     """The model's inputs in training and on held-out rows; one by one if they are few."""
+    return tuple(row for trained, other in _pairs(record) for row in ((trained, other) if other.rows else (trained,)))
+
+
+def scaled_otherwise(record: Record) -> list[tuple[Row, Row]]:
+    """The inputs that have another scale on held-out rows than in training: their rows of both."""
+    return [pair for pair in _pairs(record) if _is_scaled_otherwise(*pair)]
+
+
+def _pairs(record: Record) -> list[tuple[Row, Row]]:
+    """Each input in training and on held-out rows."""
     if not record.trained_rows:
-        return ()
+        return []
     training = max((rows[0] for rows in record.trained_rows.values()), key=len).astype(np.float64)
     held = [
         one.inputs.astype(np.float64)
@@ -34,11 +43,10 @@ def columns(record: Record) -> tuple[Row, ...]:
     width, counts = training.shape[1], (len(training), len(others))
     if width > MOST_COLUMNS:
         name = f"{width:,} counts of tokens" if _are_counts(training) else f"all {width:,} columns"
-        return tuple(_both(name, training, others, counts, 0.0))
+        return [_both(name, training, others, counts, 0.0)]
     spreads = [spread for i in range(width) if (spread := _spread(training[:, i])[1]) > 0]
     usual = float(np.median(spreads or [0.0]))
-    every = (_both(f"column {i + 1}", training[:, i], others[:, i], counts, usual) for i in range(width))
-    return tuple(column for both in every for column in both)
+    return [_both(f"column {i + 1}", training[:, i], others[:, i], counts, usual) for i in range(width)]
 
 
 def _are_counts(rows: Floats) -> bool:
@@ -49,22 +57,30 @@ def _are_counts(rows: Floats) -> bool:
     return bool(np.allclose(counts, np.round(counts), atol=1e-3))
 
 
-def _both(name: str, training: Floats, held: Floats, counts: tuple[int, int], usual: float) -> list[Row]:
+def _both(name: str, training: Floats, held: Floats, counts: tuple[int, int], usual: float) -> tuple[Row, Row]:
     trained, other = _column(name, TRAINING, training, counts[0]), _column(name, HELD_OUT, held, counts[1])
-    mean, spread = _spread(training)
-    other_mean, other_spread = _spread(held)
     if trained.missing:
         trained.mark = "missing values"
-    elif spread == 0 and counts[0] >= FEWEST_ROWS:
+    elif not trained.deviation and trained.rows >= FEWEST_ROWS:
         trained.mark = "always the same"
-    elif usual and spread > UNSCALED * usual:
+    elif usual and trained.deviation > UNSCALED * usual:
         trained.mark = "a far larger scale than the others"
     if other.missing and not trained.missing:
         other.mark = "missing values"
-    elif spread > 0 and min(counts) >= FEWEST_ROWS:
-        is_scaled = other_spread > OTHER_SCALE * spread or other_spread * OTHER_SCALE < spread
-        other.mark = OTHER_SCALED if is_scaled or abs(other_mean - mean) > FAR * spread else ""
-    return [trained, other] if counts[1] else [trained]
+    elif _is_scaled_otherwise(trained, other):
+        other.mark = "another scale than in training"
+    return trained, other
+
+
+def _is_scaled_otherwise(trained: Row, other: Row) -> bool:
+    """Whether a column has another scale on held-out rows, which lack no values that training has."""
+    if not trained.deviation or other.deviation is None or min(trained.rows, other.rows) < FEWEST_ROWS:
+        return False
+    if other.missing and not trained.missing:
+        return False
+    ratio = other.deviation / trained.deviation
+    is_scaled = ratio > OTHER_SCALE or ratio * OTHER_SCALE < 1
+    return bool(is_scaled or abs(other.mean - trained.mean) > FAR * trained.deviation)
 
 
 def _spread(values: Floats) -> tuple[float, float]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from trainwright.core.sheet import DRAWN, EITHER, HELD_OUT, PIECES, TRAINING, WEIGHTS, Row
-from trainwright.rehearsal.record import Best, Drawn, KeptWeights, Loaded, Parameter, Pass, Record
-from trainwright.review.questions.partial_data import leaves_rows_out
+from trainwright.rehearsal.record import Drawn, Parameter, Pass, Record
+from trainwright.rehearsal.record_parts import Best, KeptWeights, Loaded
+from trainwright.review.drawn import leaves_rows_out
 
 # Steps of an optimizer before weights that never moved, or have no gradient, stand out: a warm-up may begin at a rate of 0.
 LEAST_STEPS = 10

@@ -10,14 +10,9 @@ from dataclasses import replace
 
 from trainwright.core import Finding, Severity, Shown, Verdict
 from trainwright.rehearsal.record import Record, Training
+from trainwright.review.drawn import OneBatch, one_batch
 from trainwright.review.numbers import Series, own_score, series_of_training
-from trainwright.review.one_batch import OneBatch, one_batch
-from trainwright.review.parts import parts_behind, still_trainings
-from trainwright.review.questions.held_out_at_constant import (
-    FEWEST_TRAINED,
-    rows_at_constant,
-    tell_rare,
-)
+from trainwright.review.parts import FEWEST_TRAINED, parts_behind, rows_at_constant, still_trainings, tell_rare
 from trainwright.review.rows import (
     AnsweredRows,
     evaluated_rows,
@@ -28,7 +23,7 @@ from trainwright.review.rows import (
 )
 from trainwright.review.scores import FEWEST_ROWS
 from trainwright.review.sheet_answers import first_scores
-from trainwright.review.trials import whole_trials, without_cut_trials
+from trainwright.review.sweeps import whole_trials, without_cut_trials
 
 # A script's own number is clearly above guessing from here on: an accuracy this much above the largest class, a ranking, an R2.
 ABOVE_LARGEST, OWN_AUC, OWN_R2 = 0.15, 0.65, 0.15

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.schedule import DryRun, is_schedule, rate_of
+from trainwright.adapters.keras.schedule import DryRun
 from trainwright.core import Failure, Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import show
@@ -79,7 +79,7 @@ def is_rate_given(optimizer: Any, seen: BuiltObjects) -> bool:
     default = inspect.signature(type(inner).__init__).parameters.get("learning_rate")
     if default is None or not isinstance(default.default, float):
         return True
-    return abs(rate_of(inner) - default.default) > 1e-6 * default.default  # set on the object afterwards
+    return abs(tensors.rate_of(inner) - default.default) > 1e-6 * default.default  # set on the object afterwards
 
 
 def optimizer_places(optimizer: Any, seen: BuiltObjects) -> dict[str, Place]:
@@ -97,7 +97,7 @@ def optimizer_places(optimizer: Any, seen: BuiltObjects) -> dict[str, Place]:
 def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
     """The line that made the schedule passed to the optimizer."""
     call = _call(built)
-    if call is None or not is_schedule(version().rate(optimizer)):
+    if call is None or not tensors.is_schedule(version().rate(optimizer)):
         return None
     by_name = (k.value for k in call.keywords if k.arg == "learning_rate")
     value = next(by_name, call.args[0] if call.args else None)

@@ -52,21 +52,6 @@ class DryRun:
     failure: Failure | None = None
 
 
-def rate_of(optimizer: Any) -> float:
-    """The rate of the next update."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = version().rate(inner)
-    if not is_schedule(rate):
-        return _number(rate)
-    count, dtype = inner.iterations, version().asks_with(inner)
-    return _number(rate(count if tensors.dtype_name(count) == dtype else keras.ops.cast(count, dtype)))
-
-
-def is_schedule(rate: Any) -> bool:
-    """Whether an optimizer's rate is a schedule."""
-    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
-
-
 def setting_callback(callbacks: Sequence[Any]) -> Any:
     """The callback that sets the rate as a function of the epoch; None if there is none."""
     kind = keras.callbacks.LearningRateScheduler
@@ -84,10 +69,10 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     rate = version().rate(inner)
     try:
-        now = rate_of(optimizer)
+        now = tensors.rate_of(optimizer)
     except Exception as error:  # a schedule of the user's own raised, which is a finding
         return DryRun(kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error))
-    if is_schedule(rate):
+    if tensors.is_schedule(rate):
         return _of_schedule(rate, now, planned, version().asks_with(inner))
     setting = setting_callback(callbacks)
     if setting is None or not planned or not 0 < len(epochs) <= MOST_EPOCHS:
@@ -105,7 +90,7 @@ def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> 
 
     def at(update: int) -> float:
         count.assign(min(update, most))
-        return _number(schedule(count))
+        return tensors.number_of(schedule(count))
 
     updates = evenly(range(planned), _POINTS)
     try:
@@ -134,7 +119,7 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
         try:
             for epoch in epochs:
                 setting.on_epoch_begin(epoch)
-                rates.append(_number(stand_in.learning_rate))
+                rates.append(tensors.number_of(stand_in.learning_rate))
         except Exception as error:  # the user's function raised or returned no rate, which is a finding
             return DryRun(kind=kind, now=rate, peak=rate, steps=len(epochs), failure=failure_of(error))
     firsts = [round(i * planned / len(epochs)) for i in range(len(epochs) + 1)]
@@ -186,7 +171,3 @@ def _length(schedule: Any) -> int | None:
         return None
     warmup = getattr(schedule, "warmup_steps", 0) if getattr(schedule, "warmup_target", None) is not None else 0
     return int(steps + warmup)
-
-
-def _number(rate: Any) -> float:
-    return float(tensors.to_numpy(keras.ops.convert_to_tensor(rate)))

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 import wrapt
 
+from trainwright.adapters.torch.called_model import accepted_names, rows_of
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.probes.batches import equal_inputs, measure_images, measure_label_count, measure_label_mask
 from trainwright.seams.failures.blame import passed_on
-from trainwright.stages import IGNORED_LABEL, EqualInputs, ImageFacts, LabelMaskFacts, real_positions
-from trainwright.tensors.torch.objects import to_numpy
+from trainwright.stages import IGNORED_LABEL, BatchFacts, EqualInputs, ImageFacts, LabelMaskFacts, real_positions
+from trainwright.tensors.torch import objects as tensors
 
 POOLED = 8
 _NUMBERS = (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.bool, torch.uint8, torch.int8, torch.int16,
@@ -40,6 +41,30 @@ class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
     def __call__(self, items: list[Any]) -> Any:
         self._self_items = list(items)
         return passed_on(self.__wrapped__, items)
+
+
+def batch_facts(
+    batch: Mapping[str, Any], label_key: str | None, called: Any, model: Any, tokenizer: Any, **further: Any
+) -> BatchFacts:
+    """The facts of one batch.
+
+    Args:
+        called: the module that it is given to.
+        model: the model that has the tokens' configuration.
+        further: facts of how the batch was formed.
+    """
+    names, takes_any = accepted_names(called)
+    return BatchFacts(
+        rows=rows_of(batch),
+        tensors={name: tensors.facts(value) for name, value in batch.items() if tensors.is_tensor(value)},
+        others={name: type(value).__name__ for name, value in batch.items() if not tensors.is_tensor(value)},
+        label_key=label_key,
+        accepts=names,
+        accepts_any=takes_any,
+        images=image_facts(batch),
+        **token_facts(batch, label_key, model, tokenizer),
+        **further,
+    )
 
 
 def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:
@@ -91,10 +116,10 @@ def several_batches_facts(
 def _equal_inputs(batches: Sequence[Mapping[str, Any]], label_key: str | None) -> EqualInputs | None:
     if not label_key or not all(isinstance(b.get(label_key), torch.Tensor) and b[label_key].dim() for b in batches):
         return None
-    tensors = [{k: v for k, v in b.items() if isinstance(v, torch.Tensor)} for b in batches]
-    if not all(_is_plain(t) for b in tensors for t in b.values()):
+    held = [{k: v for k, v in b.items() if isinstance(v, torch.Tensor)} for b in batches]
+    if not all(_is_plain(t) for b in held for t in b.values()):
         return None
-    rows = [{k: to_numpy(v) for k, v in b.items()} for b in tensors]
+    rows = [{k: tensors.to_numpy(v) for k, v in b.items()} for b in held]
     return equal_inputs([({k: v for k, v in b.items() if k != label_key}, b[label_key]) for b in rows])
 
 

@@ -15,7 +15,6 @@ from torch import nn
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
-from trainwright.seams.torch.marks import tensors_in
 from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Trace, TracedResult
 from trainwright.tensors.torch import objects as tensors
@@ -69,7 +68,7 @@ class CalledModel:
 
     def all_answers(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:
         """Every tensor in the output: scores, the loss if there is one, and anything else."""
-        return [tensors.to_numpy(t) for t in tensors_in(self.call(inputs))]
+        return [tensors.to_numpy(t) for t in tensors.tensors_in(self.call(inputs))]
 
     def chosen(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
         """The inputs, with these rows only."""

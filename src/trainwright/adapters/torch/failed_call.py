@@ -11,9 +11,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.batches import RecordingCollator, image_facts, token_facts
-from trainwright.adapters.torch.called_model import CalledModel, accepted_names, left_as_it_was
-from trainwright.adapters.torch.collation import collates_equal_rows, collator_facts, forms_without, stacked_lengths
+from trainwright.adapters.torch.batches import RecordingCollator, batch_facts
+from trainwright.adapters.torch.called_model import CalledModel, left_as_it_was
+from trainwright.adapters.torch.collation import (
+    collates_equal_rows,
+    collator_facts,
+    forms_without,
+    stacked_lengths,
+)
 from trainwright.adapters.torch.loaders import loader_places
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins
@@ -83,7 +88,7 @@ class ModelOutside:
         forward = forward_facts(record, self.model, probe, None)
         parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
-        found = self._batch_facts(view, label), replace(forward, parameters=parameters)
+        found = batch_facts(view, label, self.model, self.model, None), replace(forward, parameters=parameters)
         return (*found, loss) if loss is not None and record.loss_calls else found
 
     def _observed(self) -> StepRecord:
@@ -97,19 +102,6 @@ class ModelOutside:
         names = [p.name for p in _parameters(self.model) if p.kind is p.POSITIONAL_OR_KEYWORD]
         keys = [*names, *map(str, range(len(names), len(self.args)))]
         return {**dict(zip(keys, self.args)), **self.kwargs}
-
-    def _batch_facts(self, view: Mapping[str, Any], label: str | None) -> BatchFacts:
-        names, takes_any = accepted_names(self.model)
-        return BatchFacts(
-            rows=next((len(v) for v in view.values() if isinstance(v, torch.Tensor) and v.dim()), 0),
-            tensors={k: tensors.facts(v) for k, v in view.items() if isinstance(v, torch.Tensor)},
-            others={k: type(v).__name__ for k, v in view.items() if not isinstance(v, torch.Tensor)},
-            label_key=label,
-            accepts=names,
-            accepts_any=takes_any,
-            images=image_facts(view),
-            **token_facts(view, label, self.model, None),
-        )
 
     def known(self, setup: SetupFacts) -> SetupFacts:
         """The setup facts with what is known of the model."""

@@ -21,7 +21,6 @@ from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show, user_place
 from trainwright.seams.torch.layers import active_noise
-from trainwright.seams.torch.marks import tensors_in
 from trainwright.stages import IGNORED_LABEL, ActiveNoise, EvaluationFacts, SubstitutePredictions, TensorFacts
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
@@ -245,7 +244,7 @@ def _repeatable(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
     with tolerated():
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
-        left, right = (tensors_in(answer) for answer in pair)
+        left, right = (tensors.tensors_in(answer) for answer in pair)
         return all(torch.equal(x, y) for x, y in zip(left, right)) if left else None  # a model may return only a loss
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from trainwright.core import Place
-from trainwright.rehearsal.record import KeptWeights, Loaded
+from trainwright.rehearsal.record_parts import KeptWeights, Loaded
 from trainwright.rehearsal.watch.samples import fingerprint, holder_of, state_in, weights_in
 from trainwright.rehearsal.watch.state import WatchState, unwrapped, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door

@@ -17,7 +17,7 @@ from trainwright.adapters.keras.input.sources import Source
 from trainwright.rehearsal.record import Answers, LabelKind, Output
 from trainwright.rehearsal.record import PairSource as AnswerSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder, spread
-from trainwright.rehearsal.sampling import Offer
+from trainwright.rehearsal.sampling import FEW, Offer
 from trainwright.rehearsal.watch.keras_losses import (
     Expected,
     LabelledOutputs,
@@ -26,7 +26,7 @@ from trainwright.rehearsal.watch.keras_losses import (
     expected_by,
     is_widened,
 )
-from trainwright.rehearsal.watch.keras_rows import FEW, SetRows, inputs_of, keys_of, rows_of_stream
+from trainwright.rehearsal.watch.keras_rows import SetRows, inputs_of, keys_of, rows_of_stream
 from trainwright.rehearsal.watch.keras_weights import values_of
 from trainwright.seams.failures.blame import is_own
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.core import Place
-from trainwright.rehearsal.record import Best, KeptWeights, Pass, Training
+from trainwright.rehearsal.record import Pass, Training
+from trainwright.rehearsal.record_parts import Best, KeptWeights
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, plain_optimizer, weights_of
+from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, weights_of
+from trainwright.tensors.keras.objects import rate_of
 
 if TYPE_CHECKING:
     from trainwright.look.repairs_of_keras import RepairedFit
@@ -204,15 +206,6 @@ class Fit:
     def note_saved(self, kept: KeptWeights) -> None:
         """A file of this model's weights was written."""
         self.saves[kept.path] = self.looks[-1].epoch if self.looks else 0
-
-
-def rate_of(optimizer: Any) -> float:
-    """The learning rate for the next step."""
-    inner = plain_optimizer(optimizer)
-    rate = inner.learning_rate
-    if callable(rate) and not hasattr(rate, "numpy"):
-        rate = rate(inner.iterations)
-    return float(rate)
 
 
 def callbacks_of(keras: Any, fit: Fit) -> tuple[Any, Any]:

@@ -15,12 +15,13 @@ import numpy as np
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training
 from trainwright.rehearsal.watch.keras_answers import Question
-from trainwright.rehearsal.watch.keras_fit import rate_of
 from trainwright.rehearsal.watch.keras_losses import expected_by
 from trainwright.rehearsal.watch.keras_rows import SetRows, array_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of
 from trainwright.seams.source.places import user_place
+from trainwright.tensors.keras.objects import rate_of
+from trainwright.tensors.keras.which_keras import use_version_of
 
 # Batches of one training, or of one evaluation, that are kept to ask the model about: the last ones.
 MOST_KEPT = 16
@@ -96,6 +97,7 @@ class Loops:
         """The optimizer that is about to step; a loop begins with its first step."""
         number = self.recorder.number_of(optimizer)
         if number not in self.steppings:
+            use_version_of(optimizer)
             self.steppings[number] = Stepping(optimizer, model)
             self.watch.followed.begin(model, optimizer, list(variables) if variables is not None else None)
         known = self.steppings[number]

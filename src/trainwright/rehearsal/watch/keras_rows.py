@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
-from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
-from trainwright.rehearsal.recorder import MOST_INPUTS, spread
+from trainwright.rehearsal.record import Floats, Integers
+from trainwright.rehearsal.recorder import row_inputs, spread
+from trainwright.rehearsal.sampling import FEW
 
 # Of a stream, at most so many batches, rows and bytes are read, and for so many seconds.
 MOST_BATCHES, MOST_STREAM_ROWS, MOST_BYTES, MOST_SECONDS = 200, 4096, 100_000_000, 4.0
 # So many rows of arrays are taken, however large they are.
 FEWEST_ROWS = 16
-# A row of at most so many whole numbers is no text.
-FEW = 4
 
 
 @dataclass(kw_only=True)
@@ -107,19 +106,11 @@ def inputs_of(x: Any, reads_tokens: bool) -> Floats | None:
     Args:
         reads_tokens: whether the model looks whole numbers up in a table.
     """
-    columns = []
+    arrays = []
     for part in leaves(x):
         if part.dtype.kind not in "fiub":
             return None
         flat = part.reshape(len(part), -1)
         is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
-        if reads_tokens and is_text:
-            bag = np.zeros((len(flat), TOKEN_GROUPS), dtype=np.float32)
-            np.add.at(bag, (np.arange(len(flat))[:, None], flat.astype(np.int64) % TOKEN_GROUPS), 1.0)
-            bag[:, 0] = 0.0  # padding
-            columns.append(np.log1p(bag))
-        else:
-            columns.append(flat.astype(np.float32))
-    if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:
-        return None
-    return np.concatenate(columns, axis=1)
+        arrays.append((flat, reads_tokens and is_text))
+    return row_inputs(arrays)

@@ -18,7 +18,8 @@ from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, t
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.listening import LISTENING
-from trainwright.rehearsal.record import KeptWeights, Loaded, Pass
+from trainwright.rehearsal.record import Pass
+from trainwright.rehearsal.record_parts import KeptWeights, Loaded
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder, spread
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows

@@ -11,10 +11,8 @@ import torch
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import weights_fingerprint
-from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.rehearsal.watch.torch import TorchWatch, TrainingWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
@@ -95,21 +93,19 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
     watch_door(kind, "log", passed_on)
 
 
-class FitCallback:
+class FitCallback(TrainingWatch):
     """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
 
+    kind = TrainingKind.LIGHTNING
+
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
-        self._watch = watch
-        self._recorder = watch.state.recorder
-        self._where = where
-        self._training: Training | None = None
+        super().__init__(watch, where)
         self._looks: dict[int, list[float]] = {}
 
     def begin(self, trainer: Any, module: Any) -> None:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
         planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
-        known = int(planned) if planned not in (float("inf"), -1) else None
-        self._training = self._watch.begin_managed(TrainingKind.LIGHTNING, module, known, self._where)
+        self._begin_training(module, int(planned) if planned not in (float("inf"), -1) else None)
 
     def look(self, trainer: Any, module: Any) -> None:
         """An evaluation has ended."""
@@ -133,17 +129,19 @@ class FitCallback:
     def finish(self, trainer: Any) -> None:
         """`fit` is left."""
         if self._training is None and trainer.state.finished and not self._recorder.is_over():
-            self._training = self._watch.begin_managed(
-                TrainingKind.LIGHTNING, trainer.lightning_module, 0, self._where
-            )  # it trains nothing: all of its steps were made before
-        self._watch.state.managed = False
-        if self._training is None:
+            self._begin_training(trainer.lightning_module, 0)  # it trains nothing: all of its steps were made before
+        if self._end_training(trainer.lightning_module) is not None:
+            for number, values in self._looks.items():
+                self._add_best_of(trainer.callbacks[number], values)
+
+    def _add_best_of(self, callback: Any, values: list[float]) -> None:
+        """What ModelCheckpoint and EarlyStopping hold as best."""
+        score = getattr(callback, "best_model_score", getattr(callback, "best_score", None))
+        if score is None or not hasattr(callback, "monitor"):
             return
-        self._watch.meetings.finish()
-        if self._recorder.training is self._training:
-            self._recorder.end_training(weights_fingerprint(trainer.lightning_module))
-        for number, values in self._looks.items():
-            _add_best(self._watch, trainer.callbacks[number], values)
+        near = [number for number, value in enumerate(values) if abs(value - float(score)) <= 1e-6 * (1 + abs(value))]
+        higher = {"max": True, "min": False}.get(str(getattr(callback, "mode", None)))
+        self._add_best(callback.monitor, higher, values, near[0] if near else None)
 
 
 def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, FitCallback]:
@@ -156,20 +154,3 @@ def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, 
         "on_train_batch_end": lambda self, trainer, *more, **further: fit.end_if_over(trainer),
     }
     return type("Noting", (importlib.import_module(package).Callback,), methods)(), fit
-
-
-def _add_best(watch: TorchWatch, callback: Any, values: list[float]) -> None:
-    """What ModelCheckpoint and EarlyStopping hold as best."""
-    score = getattr(callback, "best_model_score", getattr(callback, "best_score", None))
-    mode = getattr(callback, "mode", None)
-    if score is None or not hasattr(callback, "monitor"):
-        return
-    nearest = [number for number, value in enumerate(values) if abs(value - float(score)) <= 1e-6 * (1 + abs(value))]
-    watch.state.recorder.record.best.append(
-        Best(
-            name=str(callback.monitor).lower(),
-            higher_is_better={"max": True, "min": False}.get(str(mode)),
-            values=tuple(values),
-            kept=nearest[0] if nearest else None,
-        )
-    )

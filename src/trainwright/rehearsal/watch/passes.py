@@ -11,13 +11,13 @@ import torch
 
 from trainwright.rehearsal.record import Pass
 from trainwright.rehearsal.watch.close_look import CloseLook
+from trainwright.rehearsal.watch.samples import named_tensors
 from trainwright.rehearsal.watch.state import (
     HeldTensor,
     LoaderBatch,
     OuterCall,
     WatchState,
     storage_of,
-    tensors_in,
     weights_fingerprint,
 )
 from trainwright.seams.listening.doors import watch_door
@@ -75,7 +75,7 @@ def begin_call(state: WatchState, module: Any, args: Any, kwargs: Any) -> OuterC
     if not model.has_parameters:
         return None
     model.calls += 1
-    tensors = tensors_in(args, kwargs)
+    tensors = named_tensors(args, kwargs)
     rows = next((int(t.shape[0]) for _, t in tensors if t.dim()), 0)
     held = [(name, HeldTensor.of(t)) for name, t in tensors]
     call = OuterCall(model, state.update, module.training, model.is_noisy, rows, held)
@@ -109,7 +109,7 @@ def _root(state: WatchState, call: OuterCall, tensors: list[tuple[str, Any]]) ->
 
 def end_call(state: WatchState, after_call: AfterCall, call: OuterCall, result: Any, args: Any, kwargs: Any) -> None:
     """Note what the model answered."""
-    results = tensors_in((result,), {})
+    results = named_tensors((result,), {})
     call.outputs = [(name, HeldTensor.of(t)) for name, t in results if t.dim() or len(results) == 1]
     is_one_row = all(len(h.shape) < 2 for _, h in call.inputs) and any(h.shape for _, h in call.outputs)
     if is_one_row and all(h.shape[:1] != (call.rows,) for _, h in call.outputs):
@@ -209,8 +209,7 @@ def _find_batch(state: WatchState, call: OuterCall) -> LoaderBatch | None:
 
 def batch_with(state: WatchState, call: OuterCall) -> LoaderBatch | None:
     """The batch whose rows the call received for sure: the same memory, or the same values; None: not known."""
-    while call.root is not None:
-        call = call.root
+    call = call.first
     storages = {h.storage for _, h in call.inputs}
     candidates = [*([call.batch] if call.batch is not None else []), *reversed(state.batches)]
     for batch in candidates:

@@ -14,7 +14,8 @@ import torch
 
 from trainwright.adapters.torch.called_model import evaluating
 from trainwright.rehearsal.record_parts import InputProbe
-from trainwright.rehearsal.watch.state import OuterCall, WatchState, tensors_in
+from trainwright.rehearsal.watch.samples import named_tensors
+from trainwright.rehearsal.watch.state import OuterCall, WatchState
 
 # Values of a call's inputs up to which it is kept for a probe, and models that are probed.
 MOST_VALUES, MOST_MODELS = 2_000_000, 4
@@ -62,7 +63,7 @@ class Probes:
                 self._probe(module, asked)
 
     def _probe(self, module: Any, asked: Asked) -> None:
-        tensors = [t for _, t in tensors_in(asked.args, asked.kwargs)]
+        tensors = [t for _, t in named_tensors(asked.args, asked.kwargs)]
         if any(not t.dim() or t.shape[0] != asked.rows for t in tensors):
             return
         # What it raises is the model's own: it takes no other inputs than those of the run.
@@ -72,7 +73,7 @@ class Probes:
     def _ask(self, module: Any, asked: Asked) -> None:
         def answers(change: Callable[[str, Any], Any]) -> list[Any]:
             args, kwargs = _changed(asked.args, asked.kwargs, change)
-            return [t.float() for _, t in tensors_in((module(*args, **kwargs),), {}) if t.is_floating_point()]
+            return [t.float() for _, t in named_tensors((module(*args, **kwargs),), {}) if t.is_floating_point()]
 
         def answer(change: Callable[[str, Any], Any]) -> Any:
             return next((t for t in answers(change) if t.dim()), None)
@@ -95,7 +96,7 @@ class Probes:
         half = rows // 2
         add("rows", answer(lambda _, t: t[:half]), base[:half])
         add("earlier rows", answer(lambda _, t: t[half:rows]), base[half:])
-        inputs = tensors_in(asked.args, asked.kwargs)
+        inputs = named_tensors(asked.args, asked.kwargs)
         whole = answers(lambda _, t: t[:rows])
         first = next((t for t in whole if t.dim()), None)
         for name, tensor in inputs:

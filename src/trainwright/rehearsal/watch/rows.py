@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, LabelKind
-from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder, spread
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind
+from trainwright.rehearsal.recorder import Recorder, row_inputs, spread
 from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
@@ -20,9 +20,7 @@ OF_KEY = 4096
 
 def read_rows(call: OuterCall) -> tuple[Integers | None, Floats | None]:
     """Keys and features of a call's rows, or of the rows of the call that gave its inputs; None where they are not known."""
-    source = call
-    while source.root is not None:
-        source = source.root
+    source = call.first
     if source.read is None:
         source.read = _read(source)
     if source is call or source.rows == call.rows:
@@ -31,7 +29,7 @@ def read_rows(call: OuterCall) -> tuple[Integers | None, Floats | None]:
 
 
 def _read(call: OuterCall) -> tuple[Integers | None, Floats | None]:
-    if call.model.takes_outputs and call.root is None:
+    if call.model.takes_outputs:
         return None, None
     arrays = []
     for name, held in call.inputs:
@@ -74,20 +72,14 @@ def _keys(arrays: list[NDArray[Any]]) -> Integers:
 
 
 def _features(arrays: list[NDArray[Any]]) -> Floats | None:
-    columns = []
+    chosen = []
     for array in arrays:
-        if array.dtype.kind == "f" or array.shape[1] <= FEW:
-            columns.append(array.astype(np.float32))
-        elif array.min() >= 0 and array.max() > 1:
-            counts = np.zeros((len(array), TOKEN_GROUPS), np.float32)
-            np.add.at(counts, (np.repeat(np.arange(len(array)), array.shape[1]), array.ravel() % TOKEN_GROUPS), 1.0)
-            counts[:, 0] = 0  # padding
-            columns.append(np.log1p(counts))
-        elif array.shape[1] and not any(a.shape == array.shape and a is not array for a in arrays):
-            columns.append(array.astype(np.float32))  # answers of yes and no, not a mask beside tokens
-    if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:
-        return None
-    return np.concatenate(columns, 1)
+        is_table = array.dtype.kind == "f" or array.shape[1] <= FEW
+        holds_tokens = not is_table and array.min() >= 0 and array.max() > 1
+        is_mask = not (is_table or holds_tokens) and any(a.shape == array.shape and a is not array for a in arrays)
+        if not is_mask:  # but answers of yes and no
+            chosen.append((array, holds_tokens))
+    return row_inputs(chosen)
 
 
 def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Integers, per_row: int) -> None:
@@ -95,10 +87,8 @@ def offer_rows(recorder: Recorder, meeting: Meeting, answers: Answers, rows: Int
     call = meeting.call
     if recorder.sampler is None or call is None or not call.rows or int(rows.max()) >= call.rows:
         return
-    source = call
-    while source.root is not None:
-        source = source.root
-    if source.rows != call.rows or (source.model.takes_outputs and source.root is not None):
+    source = call.first
+    if source.rows != call.rows:
         return
     target = plain(meeting.target)
     storage = target.untyped_storage().data_ptr()  # a model may take its labels, too

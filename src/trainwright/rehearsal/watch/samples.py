@@ -1,4 +1,4 @@
-"""Samples of tensors' values, and fingerprints of weights."""
+"""Tensors among the arguments of a call, samples of their values, and fingerprints of weights."""
 
 from __future__ import annotations
 
@@ -121,3 +121,29 @@ def state_in(value: Any, depth: int = 0) -> Mapping[str, Any] | None:
         return None
     chosen = sorted(value.items(), key=lambda item: "model" not in str(item[0]) and "state" not in str(item[0]))
     return next((s for k, v in chosen if "optim" not in str(k) and (s := state_in(v, depth + 1)) is not None), None)
+
+
+def named_tensors(args: Any, kwargs: Any, most: int = 24) -> list[tuple[str, Any]]:
+    """The tensors among the arguments of a call or in its result, by name; labels are none."""
+    found: list[tuple[str, Any]] = []
+
+    def add(name: str, value: Any, depth: int) -> None:
+        if len(found) >= most:
+            return
+        if isinstance(value, torch.Tensor):
+            if is_plain(value):
+                found.append((name, value))
+        elif depth < 3 and hasattr(value, "items") and hasattr(value, "keys"):
+            for key, inner in value.items():
+                if "label" not in str(key):
+                    add(f"{name}.{key}" if name else str(key), inner, depth + 1)
+        elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= most:
+            for index, inner in enumerate(value):
+                add(f"{name}[{index}]" if name else str(index), inner, depth + 1)
+
+    for index, value in enumerate(args):
+        add(str(index), value, 0)
+    for key, value in kwargs.items():
+        if "label" not in key:
+            add(key, value, 0)
+    return found

@@ -15,7 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
 from trainwright.rehearsal.recorder import EACH, Recorder
-from trainwright.rehearsal.watch.samples import fingerprint, holder_of, is_plain, plain, version_of, weights_of
+from trainwright.rehearsal.watch.samples import fingerprint, holder_of, plain, version_of, weights_of
 
 # Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
 RECENT_CALLS, RECENT_VALUES = 64, 8_000_000
@@ -198,6 +198,14 @@ class OuterCall:
     met: list[tuple[int, int, Output]] = field(default_factory=list)
     """Outputs that met labels: where their values are, where the labels' are."""
 
+    @property
+    def first(self) -> OuterCall:
+        """The first of the calls that its inputs came through: what was given rows; or itself."""
+        call = self
+        while call.root is not None:
+            call = call.root
+        return call
+
 
 class WatchState:
     """What the watchers of torch share."""
@@ -355,29 +363,3 @@ def unwrapped(module: Any) -> Any:
 def weights_fingerprint(module: Any) -> float:
     """The fingerprint of a module's weights."""
     return fingerprint(weights_of(unwrapped(module)))
-
-
-def tensors_in(args: Any, kwargs: Any, most: int = 24) -> list[tuple[str, Any]]:
-    """The tensors among the arguments of a call or in its result, by name; labels are none."""
-    found: list[tuple[str, Any]] = []
-
-    def add(name: str, value: Any, depth: int) -> None:
-        if len(found) >= most:
-            return
-        if isinstance(value, torch.Tensor):
-            if is_plain(value):
-                found.append((name, value))
-        elif depth < 3 and hasattr(value, "items") and hasattr(value, "keys"):
-            for key, inner in value.items():
-                if "label" not in str(key):
-                    add(f"{name}.{key}" if name else str(key), inner, depth + 1)
-        elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= most:
-            for index, inner in enumerate(value):
-                add(f"{name}[{index}]" if name else str(index), inner, depth + 1)
-
-    for index, value in enumerate(args):
-        add(str(index), value, 0)
-    for key, value in kwargs.items():
-        if "label" not in key:
-            add(key, value, 0)
-    return found

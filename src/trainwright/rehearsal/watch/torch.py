@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.record import Training
+from trainwright.rehearsal.record_parts import Best
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.close_look import CloseLook
@@ -101,6 +103,37 @@ class TorchWatch:
         known = {m.number: m.is_trained for m in self.state.models.values()}
         for one in record.passes:  # those of Keras's models are not ours to judge
             one.is_trained = known.get(one.model, one.is_trained)
+
+
+class TrainingWatch:
+    """Notes the begin and the end of a training that a framework's Trainer makes, and what it keeps as best."""
+
+    kind: TrainingKind
+
+    def __init__(self, watch: TorchWatch, where: Place | None) -> None:
+        self._watch = watch
+        self._recorder = watch.state.recorder
+        self._where = where
+        self._training: Training | None = None
+
+    def _begin_training(self, model: Any, planned: int | None) -> None:
+        self._training = self._watch.begin_managed(self.kind, model, planned, self._where)
+
+    def _end_training(self, model: Any) -> float | None:
+        """The call that trains is left; the fingerprint of the model's weights, None if no training had begun."""
+        state = self._watch.state
+        state.managed, state.tables = False, {}
+        if self._training is None:
+            return None
+        self._watch.meetings.finish()
+        after = weights_fingerprint(model)
+        if self._recorder.training is self._training:
+            self._recorder.end_training(after)
+        return after
+
+    def _add_best(self, name: object, higher_is_better: bool | None, values: Iterable[float], kept: int | None) -> None:
+        best = Best(name=str(name).lower(), higher_is_better=higher_is_better, values=tuple(values), kept=kept)
+        self._recorder.record.best.append(best)
 
 
 def watch_torch(recorder: Recorder) -> TorchWatch:

@@ -11,11 +11,10 @@ from transformers.trainer_callback import TrainerCallback
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.record import Best, Training
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
 from trainwright.rehearsal.watch.losses import watch_smoothing
 from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
-from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.rehearsal.watch.torch import TorchWatch, TrainingWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 
@@ -55,14 +54,13 @@ def _log(state: WatchState, logs: Any) -> None:
             state.recorder.add_number(name, float(value), "logged")
 
 
-class Noting(TrainerCallback):
+class Noting(TrainingWatch, TrainerCallback):
     """Notes the training's begin and its looks at the monitored number, and ends it when its time is over."""
 
+    kind = TrainingKind.TRAINER
+
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
-        self._watch = watch
-        self._recorder = watch.state.recorder
-        self._where = where
-        self._training: Training | None = None
+        super().__init__(watch, where)
         self._looks: list[tuple[float, float]] = []
         """The number, and the fingerprint of the weights that have it."""
 
@@ -72,7 +70,7 @@ class Noting(TrainerCallback):
 
     def _begin(self, state: Any, model: Any) -> None:
         planned = int(state.max_steps) - int(state.global_step) if state.max_steps > 0 else None
-        self._training = self._watch.begin_managed(TrainingKind.TRAINER, model, planned, self._where)
+        self._begin_training(model, planned)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """The Trainer has evaluated."""
@@ -104,24 +102,11 @@ class Noting(TrainerCallback):
 
     def finish(self, trainer: Any) -> None:
         """`train()` is left."""
-        self._watch.state.managed, self._watch.state.tables = False, {}
-        if self._training is None:
-            return
-        self._watch.meetings.finish()
-        after = weights_fingerprint(trainer.model)
-        if self._recorder.training is self._training:
-            self._recorder.end_training(after)
-        if not self._looks:
-            return
-        kept = [number for number, (_, weights) in enumerate(self._looks) if weights == after]
-        self._recorder.record.best.append(
-            Best(
-                name=str(trainer.args.metric_for_best_model).lower(),
-                higher_is_better=trainer.args.greater_is_better,
-                values=tuple(value for value, _ in self._looks),
-                kept=kept[-1] if kept else None,
-            )
-        )
+        after, args = self._end_training(trainer.model), trainer.args
+        if after is not None and self._looks:
+            kept = [number for number, (_, weights) in enumerate(self._looks) if weights == after]
+            values = (value for value, _ in self._looks)
+            self._add_best(args.metric_for_best_model, args.greater_is_better, values, kept[-1] if kept else None)
 
 
 def _add(watch: TorchWatch, where: Place | None, trainer: Any) -> Noting:

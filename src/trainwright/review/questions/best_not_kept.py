@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import Best, Record
-from trainwright.review.numbers import Series, direction_of, series_of
+from trainwright.rehearsal.record import Record
+from trainwright.rehearsal.record_parts import Best
+from trainwright.review.numbers import FEWEST_VALUES, WORSE_SHARE, Series, direction_of, series_of
 
-# Of the range of the number: what is kept is worse by more. By any of the script's held-out numbers, or of the monitored one.
-WORSE_SHARE, MONITORED_SHARE = 0.15, 0.1
-FEWEST_VALUES, FEWEST_MONITORED = 4, 3
+# What is kept is worse by more of the range of the monitored number, of which so many values were seen.
+MONITORED_SHARE, FEWEST_MONITORED = 0.1, 3
 # Of the tensors, by a restore that finds no weights for them: a head of one's own is left out on purpose, not most.
 UNTOUCHED_SHARE = 0.8
 
@@ -79,12 +79,6 @@ def _held_out(record: Record) -> list[Series]:
     ]
 
 
-def regret_of(series: Series, index: int) -> float:
-    """By which share of its range the number is worse there than at its best."""
-    values = np.array(series.values) * series.direction
-    return float((values.max() - values[index]) / max(float(np.ptp(values)), 1e-300))
-
-
 def _worse(record: Record) -> Finding | None:
     """The weights left at the end, or kept under the name of the best, by the number that speaks best for them."""
     own = _held_out(record)
@@ -94,7 +88,7 @@ def _worse(record: Record) -> Finding | None:
     restored = [(kept_at[one.after], one.where) for one in loaded]
     named = [(one.update, one.where) for one in record.kept if "best" in one.path.lower()]
     for update, where in (restored or named)[-1:]:
-        found = [(regret_of(s, s.updates.index(update)), s) for s in own if update in s.updates]
+        found = [(s.regret_at(s.updates.index(update)), s) for s in own if update in s.updates]
         regret, series = min(found, key=lambda one: one[0], default=(0.0, None))
         if series is not None and regret > WORSE_SHARE:
             value = series.values[series.updates.index(update)]
@@ -128,7 +122,7 @@ def _unchanged(record: Record) -> Finding | None:
         return None
     if any(one.weights == last.after and one.update >= end for one in record.kept):
         return None  # the last weights were kept on purpose, and are read back
-    regrets = [(regret_of(s, -1), s) for s in own]
+    regrets = [(s.regret_at(-1), s) for s in own]
     regret, series = min(regrets, key=lambda one: one[0])
     if regret <= WORSE_SHARE:
         return None

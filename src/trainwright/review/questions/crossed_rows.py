@@ -35,7 +35,7 @@ def crossed_rows(record: Record) -> Iterator[Finding]:
                 message=f"in evaluation mode a row's answer changes by {probe.effect:.0%} with the other rows of its batch; it "
                 f"should not change",
                 measured={"change": probe.effect, "rows": probe.rows},
-                where=next((t.where for t in record.trainings if t.where), None),
+                where=record.where,
                 proof=Proof(f"{probe.rows} rows, answered together and with half of them left out"),
                 fix=Fix(
                     does="look for an operation along the first axis: reshape, softmax, normalisation, batch_first"

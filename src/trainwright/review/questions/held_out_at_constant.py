@@ -17,28 +17,13 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.core.thresholds import DOMINATES, OUTWEIGHS
-from trainwright.rehearsal.record import LabelKind, PairSource, Record, Training
+from trainwright.rehearsal.record import LabelKind, Record
 from trainwright.review.learner import better_learner, simple_scores
-from trainwright.review.one_batch import one_batch
-from trainwright.review.rows import (
-    AnsweredRows,
-    evaluated_rows,
-    had_its_chance,
-    held_out_rows,
-    tell_updates,
-    trained_rows,
-    updates_of,
-)
-from trainwright.review.trials import updates_in
+from trainwright.review.parts import rows_at_constant
+from trainwright.review.rows import AnsweredRows, tell_updates, trained_rows
 
-# Rows, held out and of training: nothing was wrong on 139 sound scripts.
-FEWEST_HELD_OUT, FEWEST_TRAINED = 30, 100
-# Rows of a sample whose label is not the usual one: fewer have no clear standard error.
-FEWEST_RARE = 10
 # Standard errors below a constant answer.
 BELOW = -4.0
-# Nothing can be asked of fewer updates.
-FEWEST_UPDATES = 10
 # Of so many updates. A ratio that stays the same to this share, but for doublings and halvings, is a factor, as of loss
 # scaling.
 FEWEST_CALLS, SAME_RATIO = 8, 1e-3
@@ -80,41 +65,6 @@ def _numbered(record: Record, rows: AnsweredRows) -> str:
         return ""
     trained = next((one for one in trained_rows(record) if one.output == rows.output and one.learned), None)
     return f"; {trained.told}: are the classes of both sets numbered alike?" if trained is not None else ""
-
-
-def rows_at_constant(record: Record, training: Training | None = None) -> AnsweredRows | None:
-    """The rows on which a run, or one training, that had its chance is no better than a constant answer; None: none such."""
-    made = updates_of(record) if training is None else updates_in(record, training)
-    one = one_batch(record)  # learned by heart on purpose, it asks nothing of other rows
-    if not had_its_chance(record, training) or made < FEWEST_UPDATES or (one is not None and one.is_chosen):
-        return None
-    last = training or (record.trainings[-1] if record.trainings else None)
-    held = held_out_rows(record, training)
-    if held:
-        if any(one.learned for one in held):
-            return None
-        flat = [
-            one for one in held if one.at_constant and one.trained is not None and one.source != PairSource.DIFFERENCE
-        ]
-        return next((one for one in flat if len(one.labels) >= FEWEST_HELD_OUT and not tell_rare(one)), None)
-    if evaluated_rows(record, last):
-        return None
-    trained = trained_rows(record, training)
-    trained = [one for one in trained if training is not None or one.output.kind == LabelKind.CLASSES]
-    if any(one.learned for one in trained):
-        return None
-    return next((one for one in trained if one.at_constant and len(one.labels) >= FEWEST_TRAINED), None)
-
-
-def tell_rare(rows: AnsweredRows) -> str:
-    """That these are a sample of rows of which too few have another label than most, in words; empty: they are not."""
-    if rows.are_whole or not rows.output.is_single:
-        return ""
-    rare = len(rows.labels) - int(np.unique(rows.labels, return_counts=True)[1].max())
-    told = (
-        f"{rows.named} were kept of {sum(one.total for one in rows.calls):,}, of which only {rare} have another label"
-    )
-    return f"{told} than the rest: too few to tell" if rare < FEWEST_RARE else ""
 
 
 def _advice(record: Record, rows: AnsweredRows, *, is_learnable: bool) -> str:

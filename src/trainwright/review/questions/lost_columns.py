@@ -33,7 +33,7 @@ def lost_columns(record: Record) -> Iterator[Finding]:
                 f"{one.name} {one.raw:.2f} on the raw rows, {one.received:.2f} on what the model receives, where the model "
                 f"has {one.model:.2f} and a constant {one.constant:.2f}",
                 measured={"columns": names, "raw": one.raw, "received": one.received, "model": one.model},
-                where=next((t.where for t in record.trainings if t.where is not None), None),
+                where=record.where,
                 proof=Proof(f"{one.rows:,} rows that were trained on, each answered without itself"),
                 fix=Fix(
                     does=f"follow {names} from the data set to forward: remove_unused_columns=False in a Trainer's arguments, "

@@ -17,8 +17,8 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import LabelKind, PairSource, Record
-from trainwright.review.accumulation import batches_of, windows_of
 from trainwright.review.batch_means import accuracy_apart, batch_means
+from trainwright.review.losses import batches_of, is_falling, stands, windows_of
 from trainwright.review.numbers import Series, series_of
 from trainwright.review.rows import (
     AnsweredRows,
@@ -47,8 +47,6 @@ LATEST_ROWS = 300
 FEWEST_REPORTED, ROUNDED = 3, 5e-4
 # Worse than guessing: below this, where guessing has 0.5; and standard errors of the record's own.
 RANKED_BELOW, RANKED_ERRORS, FEWEST_RANKED = 0.45, 3.0, 100
-# A loss falls if its mean is so much lower at the end of the second half of a run than at its beginning.
-FALLS = 0.05
 
 _EXACT = re.compile(r"exact|\bem\b|bleu|solved|success|sequence|\bhit|ndcg|mrr")
 _OF_CLASSES = re.compile(r"\bf1|f1\b|recall|precision")
@@ -145,7 +143,7 @@ def _multiplied(record: Record, since: int) -> Finding | None:
                 f"its own {one.name} is {size * size} times what backward was called on, with {size} batches per update: "
                 f"it is multiplied by {size} before it was divided by {size}",
                 {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
-                next((training.where for training in record.trainings if training.where), None),
+                record.where,
                 f"{len(one.values)} reported values, each beside the losses of the same update",
                 f"report the loss as it is before the division, and the mean of all {size} batches",
             )
@@ -306,25 +304,3 @@ def _below(series: list[Series], held: list[AnsweredRows]) -> Finding | None:
                 "the value that the script reports",
             )
     return None
-
-
-def stands(record: Record, rows: AnsweredRows) -> bool:
-    """Whether the loss of this output falls no more in the second half of the run: a slow training is still falling."""
-    values = _losses(record, rows)
-    third = len(values) // 3
-    return third > 0 and float(np.mean(values[-third:])) > (1 - FALLS) * float(np.mean(values[:third]))
-
-
-def is_falling(record: Record, rows: AnsweredRows) -> bool:
-    """Whether it is seen to fall there: the model is still another one after each update."""
-    return bool(_losses(record, rows)) and not stands(record, rows)
-
-
-def _losses(record: Record, rows: AnsweredRows) -> list[float]:
-    """The losses of this output in the second half of the training that came before these rows."""
-    begins = max((one.begins for one in record.trainings if one.begins < rows.update), default=0)
-    ends = min((one.begins for one in record.trainings if one.begins >= rows.update), default=record.updates)
-    half = (begins + ends) / 2
-    calls = [one for one in record.answers if one.trains and one.output == rows.output and one.update >= half]
-    calls.sort(key=lambda one: one.update)
-    return [one.loss for one in calls if one.loss is not None]

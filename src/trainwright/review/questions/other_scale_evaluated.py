@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.core.sheet import HELD_OUT
 from trainwright.rehearsal.record import Record
-from trainwright.review.sheet_inputs import OTHER_SCALED, columns
+from trainwright.review.sheet_inputs import scaled_otherwise
 
 MOST_NAMED = 3
 
@@ -22,13 +21,11 @@ MOST_NAMED = 3
 @rule("TW1023", Severity.WARNING, after="TW1006")
 def other_scale_evaluated(record: Record) -> Iterator[Finding]:
     """Columns whose held-out values have another scale."""
-    every = columns(record)
-    far = [one for one in every if one.mark == OTHER_SCALED and one.rows_of == HELD_OUT]
+    far = scaled_otherwise(record)
     if not far:
         return
-    first = far[0]
-    trained = next(one for one in every if one.name == first.name and one.rows_of != HELD_OUT)
-    names = ", ".join(one.name for one in far[:MOST_NAMED])
+    trained, first = far[0]
+    names = ", ".join(one.name for one, _ in far[:MOST_NAMED])
     more = f" and {len(far) - MOST_NAMED} more" if len(far) > MOST_NAMED else ""
     yield Finding(
         message=f"{names}{more} of the inputs: {first.mean:.3g} ± {first.deviation:.3g} where the model is evaluated, "

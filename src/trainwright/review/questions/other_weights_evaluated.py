@@ -16,7 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.rehearsal.record import Loaded, Pass, Record
+from trainwright.rehearsal.record import Pass, Record
+from trainwright.rehearsal.record_parts import Loaded
 from trainwright.review.numbers import series_of
 from trainwright.review.rows import AnsweredRows, evaluated_rows, rows_of_pass
 
@@ -77,7 +78,7 @@ def _same_each_time(record: Record) -> Iterator[Finding]:
                 f"{one.updates[0]:,} and {one.updates[-1]:,}, while the training loss goes from {first:.3g} to {last:.3g}: weights are "
                 "evaluated that are not trained",
                 measured={"reported": value, "evaluations": len(one.values), "first": first, "last": last},
-                where=next((t.where for t in record.trainings if t.where is not None), None),
+                where=record.where,
                 proof=Proof("the values that the script reports, and the losses of its training"),
                 fix=Fix(
                     does="evaluate with the parameters that the last update returned, not with those of the beginning"

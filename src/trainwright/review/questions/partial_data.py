@@ -13,17 +13,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, Drawn, LabelKind, Record
-from trainwright.review.accumulation import batches_of, unapplied
-from trainwright.review.one_batch import FEWEST_UPDATES, one_batch
+from trainwright.core import Finding, Fix, Proof, Severity, rule
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, LabelKind, Record
+from trainwright.review.drawn import FEWEST_UPDATES, leaves_rows_out, one_batch
+from trainwright.review.losses import batches_of, unapplied
 from trainwright.review.rows import trained_rows
 
-# A set of so many rows, drawn from for so many passes, of which less than this share was ever drawn: none of 236 scripts
-# was wrong by row numbers.
-FEWEST_ROWS, PASSES, DRAWN_SHARE = 50, 1.5, 0.6
-# Of the rows never drawn, at most this share is explained by drawing at random (a sampler that balances classes).
-BY_CHANCE = 0.25
 FEWEST_LABELS = 50
 # Variety (1 - sum of squared shares) of the classes within an update, of that of all.
 VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
@@ -32,8 +27,7 @@ VARIETY, LEAST_VARIETY, FEWEST_IN_BATCH, MOST_CLASSES = 0.3, 0.2, 8, 50
 @rule("TW1004", Severity.WARNING)
 def partial_data(record: Record) -> Iterator[Finding]:
     """Rows that are not drawn, one class only, one batch only, or one class at a time."""
-    where = next((t.where for t in record.trainings if t.where), None)
-    checks = (_few_rows(record), _same_batch(record, where), _one_class(record, where), _one_at_a_time(record, where))
+    checks = (_few_rows(record), _same_batch(record), _one_class(record), _one_at_a_time(record))
     found = next((one for one in checks if one is not None), None)
     if found is not None:
         yield found
@@ -43,7 +37,7 @@ def partial_data(record: Record) -> Iterator[Finding]:
             message=f"the gradients of the last {len(left)} of {len(record.losses):,} batches are never applied: each update "
             f"takes {batches_of(record)}, and the last window is incomplete",
             measured={"unapplied": len(left), "batches_per_update": batches_of(record)},
-            where=where,
+            where=record.where,
             proof=Proof(f"backward was called {len(left)} more times behind the last of {record.updates:,} updates"),
             fix=Fix(does="step also at the last batch of the last epoch, or drop the batches that fill no window"),
         )
@@ -63,21 +57,7 @@ def _few_rows(record: Record) -> Finding | None:
     return None
 
 
-def leaves_rows_out(drawn: Drawn) -> bool:
-    """Whether training leaves out rows of a set, and not by chance."""
-    total, distinct = sum(drawn.draws.values()), len(drawn.draws)
-    if not drawn.trains or drawn.size <= FEWEST_ROWS or total < PASSES * drawn.size:
-        return False
-    return distinct < DRAWN_SHARE * drawn.size and _expected(drawn) < BY_CHANCE * (drawn.size - distinct)
-
-
-def _expected(drawn: Drawn) -> float:
-    """How many rows are not drawn by chance alone, estimated from those drawn once and twice (Chao)."""
-    times = Counter(drawn.draws.values())
-    return times[1] * (times[1] - 1) / (2 * (times[2] + 1))
-
-
-def _same_batch(record: Record, where: Place | None) -> Finding | None:
+def _same_batch(record: Record) -> Finding | None:
     one = one_batch(record)
     if one is None:
         return None
@@ -86,7 +66,7 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
         severity=Severity.NOTE if one.is_chosen else Severity.WARNING,
         message=held + (", and no other batch was asked for: one batch is learned by heart" if one.is_chosen else ""),
         measured={"rows": one.rows, "set": one.drawn.size, "updates": one.updates},
-        where=one.drawn.where or where,
+        where=one.drawn.where or record.where,
         proof=Proof("the rows that the model received, update by update"),
         fix=Fix(
             does="to train on the set, loop over its loader; as a test whether one batch can be learned, leave it"
@@ -96,7 +76,7 @@ def _same_batch(record: Record, where: Place | None) -> Finding | None:
     )
 
 
-def _one_class(record: Record, where: Place | None) -> Finding | None:
+def _one_class(record: Record) -> Finding | None:
     evaluated = {one.output for one in record.answers if not one.trains}
     for output, labels in record.trained_labels.items():
         if output not in evaluated and not labels.classes.keys() - {0}:
@@ -114,14 +94,14 @@ def _one_class(record: Record, where: Place | None) -> Finding | None:
             return Finding(
                 message=f"all {total:,} labels that were trained on are the same: {which}",
                 measured={"labels": total, "classes": 1},
-                where=where,
+                where=record.where,
                 proof=Proof("the labels given to the loss in all updates"),
                 fix=Fix(does="look at what makes, masks or casts the labels on their way to the loss"),
             )
     return None
 
 
-def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
+def _one_at_a_time(record: Record) -> Finding | None:
     for output, labels in record.trained_labels.items():
         if output.kind != LabelKind.CLASSES or not 2 <= len(labels.classes) <= MOST_CLASSES:
             continue
@@ -142,7 +122,7 @@ def _one_at_a_time(record: Record, where: Place | None) -> Finding | None:
                 message=f"the updates see nearly one class at a time: two rows of an update differ in class with a "
                 f"probability of {inside:.2f}, any two rows with {whole:.2f}",
                 measured={"variety_in_update": inside, "variety": whole, "updates": len(big)},
-                where=where,
+                where=record.where,
                 proof=Proof(f"the labels of {len(big):,} updates"),
                 fix=Fix(does="shuffle the training rows: shuffle=True, or a random order for each epoch"),
             )

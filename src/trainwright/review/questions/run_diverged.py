@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Broken
 
@@ -36,13 +36,12 @@ _ADVICE = (
 @rule("TW1002", Severity.ERROR)
 def run_diverged(record: Record) -> Iterator[Finding]:
     """The first number that is not finite, or a hundredfold loss that stays."""
-    where = next((t.where for t in record.trainings if t.where), None)
-    found = _not_finite(record, where) or _jumped(record, where)
+    found = _not_finite(record) or _jumped(record)
     if found is not None:
         yield found
 
 
-def _not_finite(record: Record, where: Place | None) -> Finding | None:
+def _not_finite(record: Record) -> Finding | None:
     bad = [update for update, value in record.losses if not math.isfinite(value)]
     if bad and not _are_skipped(record, len(bad)):
         broken = record.broken
@@ -55,7 +54,7 @@ def _not_finite(record: Record, where: Place | None) -> Finding | None:
                 "not_finite": len(bad),
                 **({"row": broken.rows[0]} if broken is not None and broken.is_numbered else {}),
             },
-            where=where,
+            where=record.where,
             proof=Proof(f"{len(bad):,} of {len(record.losses):,} losses of the run are not finite"),
             fix=Fix(does=_cure(broken)),
         )
@@ -66,11 +65,11 @@ def _not_finite(record: Record, where: Place | None) -> Finding | None:
             message=f"the gradients are not finite in {len(bad):,} of {len(norms):,} updates that were looked at, "
             f"first in update {bad[0]:,}",
             measured={"update": bad[0], "not_finite": len(bad), "looked_at": len(norms)},
-            where=where,
+            where=record.where,
             proof=Proof("the norm of the gradients before the step"),
             fix=Fix(does=_ADVICE),
         )
-    return _weights_not_finite(record, where) or _answers_not_finite(record)
+    return _weights_not_finite(record) or _answers_not_finite(record)
 
 
 def _told_of(broken: Broken | None) -> str:
@@ -110,7 +109,7 @@ def _cure(broken: Broken | None) -> str:
     return "correct or drop the row that is named, or let the code handle such values"
 
 
-def _weights_not_finite(record: Record, where: Place | None) -> Finding | None:
+def _weights_not_finite(record: Record) -> Finding | None:
     trained = [one for one in record.parameters if one.steps]
     broken = [one for one in trained if math.isfinite(one.size_before) and not math.isfinite(one.size_after)]
     if not broken:
@@ -121,7 +120,7 @@ def _weights_not_finite(record: Record, where: Place | None) -> Finding | None:
             f"not finite, {broken[0].name} among them{_told_of(record.broken)}"
         ),
         measured={"tensors": len(trained), "not_finite": len(broken), "updates": record.updates},
-        where=where,
+        where=record.where,
         proof=Proof("the weights at the end of the run"),
         fix=Fix(does=_cure(record.broken)),
     )
@@ -153,7 +152,7 @@ def _are_skipped(record: Record, count: int) -> bool:
     return count <= SKIPPED + SKIPPED_SHARE * len(record.losses) and len(tail) > SKIPPED and all(finite)
 
 
-def _jumped(record: Record, where: Place | None) -> Finding | None:
+def _jumped(record: Record) -> Finding | None:
     if len({one.optimizer for one in record.steps}) > 1 or len(record.trainings) > 1:
         return None  # losses of several kinds
     values = np.array([value for _, value in record.losses if math.isfinite(value)])
@@ -172,7 +171,7 @@ def _jumped(record: Record, where: Place | None) -> Finding | None:
                 message=f"the loss jumps at update {update:,} of {record.updates:,} from {before:.3g} to {late:.3g}, "
                 f"{late / before:,.0f} times as much, and stays there",
                 measured={"update": update, "before": before, "after": late},
-                where=where,
+                where=record.where,
                 proof=Proof(f"medians of the {start:,} losses before it and the {len(values) - start:,} from it on"),
                 fix=Fix(does=_ADVICE),
             )

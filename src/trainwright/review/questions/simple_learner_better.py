@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 from trainwright.review.learner import better_learner
-from trainwright.review.questions.numbers_disagree import is_falling
+from trainwright.review.losses import is_falling
 from trainwright.review.rows import held_out_rows
 
 # Each takes up to a second.

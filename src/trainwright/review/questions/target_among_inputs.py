@@ -44,7 +44,7 @@ def target_among_inputs(record: Record) -> Iterator[Finding]:
             yield Finding(
                 message=f"input {column + 1} of {wide} is {what}, in all {len(inputs):,} training rows that were compared",
                 measured={"input": column + 1, "inputs": wide, "rows": len(inputs)},
-                where=next((t.where for t in record.trainings if t.where), None),
+                where=record.where,
                 proof=Proof("the inputs as the model received them, and the labels of the same rows"),
                 fix=Fix(does=f"take input {column + 1} out of what the model receives, if it is not known beforehand"),
             )

@@ -39,7 +39,7 @@ def torn_labels(record: Record) -> Iterator[Finding]:
                 message=f"{torn / total:.0%} of {total:,} drawn rows are equal to others with another label, as the model "
                 f"receives them: no model can be right at more than {most / total:.2f}",
                 measured={"torn": torn, "drawn": total, "distinct": len(of_rows), "ceiling": most / total},
-                where=next((t.where for t in record.trainings if t.where), None),
+                where=record.where,
                 proof=Proof(f"{len(of_rows):,} distinct rows, each with all labels that it was trained with"),
                 fix=Fix(does="find what makes different rows equal: vocabulary, truncation, cast, scale"),
                 rows=NamedRows(why=TORN, kept_as=TORN),

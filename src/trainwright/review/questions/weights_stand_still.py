@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
+from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Parameter, Record
 from trainwright.review.parts import still_trainings
 from trainwright.review.raw import profiles
@@ -36,22 +36,21 @@ ZERO_SHARE, FIRST, LAST = 0.3, 0.25, 0.9
 @rule("TW1003", Severity.ERROR)
 def weights_stand_still(record: Record) -> Iterator[Finding]:
     """Nothing that the optimizer holds moves, or a part of it; gradients that vanish; a rate of 0."""
-    where = next((t.where for t in record.trainings if t.where), None)
     found = (
-        _still(record, where)
+        _still(record)
         or _still_training(record)
         or _left_unfrozen(record)
-        or _rounded_away(record, where)
+        or _rounded_away(record)
         or _without_output_layer(record)
-        or _without_their_input(record, where)
-        or _without_rate(record, where)
-        or _vanishing(record, where)
+        or _without_their_input(record)
+        or _without_rate(record)
+        or _vanishing(record)
     )
     if found is not None:
         yield found
 
 
-def _still(record: Record, where: Place | None) -> Finding | None:
+def _still(record: Record) -> Finding | None:
     held = [one for one in record.parameters if one.is_held and one.is_trainable and one.steps >= FEWEST_STEPS]
     still = [one for one in held if not one.has_moved]
     if not still:
@@ -60,7 +59,7 @@ def _still(record: Record, where: Place | None) -> Finding | None:
         return Finding(
             message=f"none of the {len(held):,} tensors of weights that the optimizer holds moves in {record.updates:,} updates",
             measured={"held": len(held), "moved": 0, "updates": record.updates},
-            where=where,
+            where=record.where,
             proof=Proof("each was compared before the first and after the last update"),
             fix=Fix(does="give the optimizer the parameters of the model that is trained, and a rate above 0"),
         )
@@ -71,7 +70,7 @@ def _still(record: Record, where: Place | None) -> Finding | None:
             message=f"{len(pulled):,} of {len(held):,} tensors of weights get gradients, are held by an optimizer, and never "
             f"move: {_names(pulled)}",
             measured={"still": len(pulled), "held": len(held), "updates": record.updates},
-            where=where,
+            where=record.where,
             proof=Proof("each was compared before the first and after the last update"),
             fix=Fix(
                 does="look at their group's rate, at what clears or clips their gradients, and at their number of bits"
@@ -84,7 +83,7 @@ def _still(record: Record, where: Place | None) -> Finding | None:
             message=f"{len(unreached):,} of {len(held):,} tensors that the optimizer holds never get a gradient: "
             f"{_names(unreached)}",
             measured={"unreached": len(unreached), "held": len(held)},
-            where=where,
+            where=record.where,
             fix=Fix(does="check that these weights take part in the loss, or freeze them openly"),
         )
     return None
@@ -92,7 +91,7 @@ def _still(record: Record, where: Place | None) -> Finding | None:
 
 def _still_training(record: Record) -> Finding | None:
     for one in still_trainings(record):
-        updates = (record.updates if one.ends is None else one.ends) - one.begins
+        updates = record.updates_in(one)
         if not updates:
             return Finding(
                 severity=Severity.WARNING,
@@ -139,7 +138,7 @@ def _left_unfrozen(record: Record) -> Finding | None:
     )
 
 
-def _rounded_away(record: Record, where: Place | None) -> Finding | None:
+def _rounded_away(record: Record) -> Finding | None:
     """Weights in half precision, most of whose values are in the end what they were, though gradients reach them."""
     held = [one for one in record.parameters if one.is_held and one.had_gradient and not _is_table(one)]
     halves = [one for one in held if one.rounded_share is not None]
@@ -151,7 +150,7 @@ def _rounded_away(record: Record, where: Place | None) -> Finding | None:
         message=f"{still:.0%} of the weights in {len(halves):,} tensors of half precision are after {record.updates:,} updates what "
         f"they were before, though they get gradients: steps of less than their last bit are rounded away",
         measured={"tensors": len(halves), "still_share": round(still, 3), "updates": record.updates},
-        where=where,
+        where=record.where,
         proof=Proof("a sample of the values of each was compared before the first and after the last update"),
         fix=Fix(does="keep the weights in float32 and compute in half precision (autocast), or raise the rate"),
     )
@@ -184,7 +183,7 @@ def _without_output_layer(record: Record) -> Finding | None:
     return None
 
 
-def _without_their_input(record: Record, where: Place | None) -> Finding | None:
+def _without_their_input(record: Record) -> Finding | None:
     """Weights without gradients, and a column of the script's rows that tells more than what the model receives."""
     unreached = [
         one
@@ -202,7 +201,7 @@ def _without_their_input(record: Record, where: Place | None) -> Finding | None:
         f"script's rows tells more of the labels than what the model receives ({lost.name} {lost.raw:.2f} against "
         f"{lost.received:.2f}): a column is lost on its way to these weights",
         measured={"tensors": len(unreached), "raw": lost.raw, "received": lost.received, "model": lost.model},
-        where=where,
+        where=record.where,
         proof=Proof(f"a simple learner on {lost.rows:,} rows, as the script held them and as the model received them"),
         fix=Fix(does="name the column in forward, or keep what the Trainer drops: remove_unused_columns=False"),
     )
@@ -217,7 +216,7 @@ def _names(parameters: list[Parameter]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _without_rate(record: Record, where: Place | None) -> Finding | None:
+def _without_rate(record: Record) -> Finding | None:
     for optimizer in sorted({one.optimizer for one in record.steps}):
         steps = [one for one in record.steps if one.optimizer == optimizer]
         low, high = steps[0].number, steps[-1].number
@@ -229,7 +228,7 @@ def _without_rate(record: Record, where: Place | None) -> Finding | None:
                 message=f"the learning rate is 0 in {len(zero) / len(middle):.0%} of the updates between {middle[0].number:,} "
                 f"and {middle[-1].number:,}, first in update {zero[0].number:,}",
                 measured={"zero": len(zero), "looked_at": len(middle), "highest": max(one.rate for one in steps)},
-                where=where,
+                where=record.where,
                 proof=Proof("the rate of the optimizer at each step that was looked at"),
                 fix=Fix(
                     does="let the schedule count what it is stepped by (epochs or updates), over the whole training"
@@ -238,7 +237,7 @@ def _without_rate(record: Record, where: Place | None) -> Finding | None:
     return None
 
 
-def _vanishing(record: Record, where: Place | None) -> Finding | None:
+def _vanishing(record: Record) -> Finding | None:
     """Gradients that are rounding from the start on; later they may vanish because all is learned."""
     norms = [one.gradient_norm for one in record.steps if one.gradient_norm is not None]
     early = norms[: max(FEWEST_STEPS, len(norms) // 4)]
@@ -251,7 +250,7 @@ def _vanishing(record: Record, where: Place | None) -> Finding | None:
         message=f"the gradients vanish: their norm is {np.median(norms):.2g} in the median of {len(norms):,} updates, below "
         f"{VANISHED:g}",
         measured={"median_norm": float(np.median(norms)), "looked_at": len(norms)},
-        where=where,
+        where=record.where,
         proof=Proof("the norm over all weights that the optimizer holds, before the step"),
         fix=Fix(does="look for a saturated activation, a detached result, or a loss that is scaled to nothing"),
     )

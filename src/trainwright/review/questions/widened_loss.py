@@ -28,7 +28,7 @@ def widened_loss(record: Record) -> Iterator[Finding]:
     yield Finding(
         message=f"a loss widens its arguments to all pairs of rows: {record.widened}",
         measured={"outputs": str(shapes[0]), "labels": str(shapes[1])},
-        where=next((t.where for t in record.trainings if t.where), None),
+        where=record.where,
         proof=Proof("the shapes that the loss was given"),
         fix=Fix(does=f"give outputs and labels the same shape, for example with squeeze(-1) on the {longer}"),
     )

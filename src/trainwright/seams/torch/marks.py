@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,16 +100,3 @@ def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | N
     labels = labels if scores is None else labels.to(scores.device)
     classes = tensors.predicted_classes(scores, labels)
     return float((classes == labels).float().mean()) if classes is not None else None
-
-
-def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
-    """The tensors of a call's arguments or answers."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if depth > 3:
-        return []
-    if isinstance(value, Mapping):
-        return [t for v in value.values() for t in tensors_in(v, depth + 1)]
-    if isinstance(value, (list, tuple)):
-        return [t for v in value[:4096] for t in tensors_in(v, depth + 1)]
-    return []

@@ -17,7 +17,6 @@ from torch.overrides import TorchFunctionMode
 from trainwright.probes.information import Result
 from trainwright.seams.source.places import user_place
 from trainwright.seams.torch.layers import is_users_own
-from trainwright.seams.torch.trace import tensors_in
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 
@@ -87,8 +86,8 @@ class PassRecord(TorchFunctionMode):
         if not self._inside or self._keeping or within_transform():
             return result
         name = getattr(func, "__name__", str(func))
-        if any(self._derived.get(id(t)) is t for t in tensors_in((*args, *kwargs.values()))):
-            for made in tensors_in([args[0] if name == "__setitem__" else result]):
+        if any(self._derived.get(id(t)) is t for t in tensors.tensors_in((*args, *kwargs.values()))):
+            for made in tensors.tensors_in([args[0] if name == "__setitem__" else result]):
                 self._derived[id(made)] = made
             if name != "__get__" and id(self._inside[-1]) in self._own:
                 self._add(name.strip("_"), self._names[id(self._inside[-1])], "", result)

@@ -1,4 +1,4 @@
-"""What the seams recorded during one step of a torch model, and the tensors in its output."""
+"""What the seams recorded during one step of a torch model, and the scores in its output."""
 
 from __future__ import annotations
 
@@ -50,17 +50,6 @@ class StepRecord:
     """Calls of softmax or log_softmax, outside the model, on a softmax's output; only with detail."""
     broadcasts: list[Pairing] = field(default_factory=list)
     """Operations that broadcast outputs and targets to all pairs; only with detail."""
-
-
-def first_tensor(value: Any) -> torch.Tensor | None:
-    """The first tensor in an output: itself, or in a mapping, sequence or model output."""
-    if isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return next((t for v in value if (t := first_tensor(v)) is not None), None)
-    return None
 
 
 def scores_of(output: Any) -> torch.Tensor | None:

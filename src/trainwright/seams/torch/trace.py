@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -60,19 +60,10 @@ class Trace(TorchFunctionMode):
             if kept is not None:
                 kept = kept.clone()
                 self._numbers += kept.numel()
-            given = frozenset(len(t) for t in tensors_in((*args, *(kwargs or {}).values())) if t.dim())
+            given = frozenset(len(t) for t in tensors.tensors_in((*args, *(kwargs or {}).values())) if t.dim())
             where = user_place(sys._getframe(1))
             self.made.append(TracedResult(getattr(func, "__name__", str(func)), where, kept, len(seen), given))
         return result
-
-
-def tensors_in(values: Sequence[Any]) -> Iterator[torch.Tensor]:
-    """The tensors among a call's arguments, one level of lists deep."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from (v for v in value if isinstance(v, torch.Tensor))
 
 
 def differs(left: TracedResult, right: TracedResult) -> bool | None:
@@ -131,7 +122,7 @@ class FirstNonFinite:
         seen = result.detach()
         if seen.layout != torch.strided or seen.numel() == 0 or seen.device.type == "meta" or _is_finite(seen):
             return
-        dense = [t for t in tensors_in(given) if t.layout == torch.strided]
+        dense = [t for t in tensors.tensors_in(given) if t.layout == torch.strided]
         floats = [t.detach() for t in dense if t.is_floating_point() and t.numel()]
         if any(bool(torch.isnan(t).any()) for t in floats) or name in _FILLING:
             return

@@ -23,7 +23,7 @@ from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
 from trainwright.seams.torch.layers import activation_shares, declared_sizes, is_users_own
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
-from trainwright.seams.torch.step_record import StepRecord, first_tensor, scores_of
+from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages import ModuleFacts, Renormalised
@@ -283,7 +283,7 @@ class Observer(TorchFunctionMode):
 
     def module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
         """The facts of one of the model's modules and its call."""
-        result = first_tensor(output)
+        result = next(iter(tensors.tensors_in(output)), None)
         kind = type(module).__name__
         where, sizes = self._places(module), declared_sizes(module)
         asked = (*([where] if where else []), *self._asked_at.get(module, ())) if sizes else ()

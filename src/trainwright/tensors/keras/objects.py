@@ -169,6 +169,26 @@ def _normalised(tensor: Any, axes: tuple[int, ...]) -> Any:
     return centred / ops.sqrt(ops.mean(ops.square(centred), axis=axes, keepdims=True) + 1e-12)
 
 
+def rate_of(optimizer: Any) -> float:
+    """The rate of the next update."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = version().rate(inner)
+    if not is_schedule(rate):
+        return number_of(rate() if callable(rate) else rate)
+    count, dtype = inner.iterations, version().asks_with(inner)
+    return number_of(rate(count if dtype_name(count) == dtype else ops.cast(count, dtype)))
+
+
+def is_schedule(rate: Any) -> bool:
+    """Whether an optimizer's rate is a schedule."""
+    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
+
+
+def number_of(rate: Any) -> float:
+    """A tensor with one value, or a number, as a number of Python's."""
+    return float(to_numpy(ops.convert_to_tensor(rate)))
+
+
 def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     now = version().rate(optimizer)

@@ -34,6 +34,19 @@ def is_tensor(value: Any) -> bool:
 
 
 @torch.no_grad()
+def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
+    """The tensors in nested values, as a call's arguments and answers are; not of what is deeper, or of longer lists."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if depth > 3:
+        return []
+    if isinstance(value, Mapping):
+        return [t for v in value.values() for t in tensors_in(v, depth + 1)]
+    if isinstance(value, (list, tuple)):
+        return [t for v in value[:4096] for t in tensors_in(v, depth + 1)]
+    return []
+
+
 def facts(tensor: torch.Tensor) -> TensorFacts:
     seen = tensor.detach()
     base: dict[str, Any] = {

@@ -13,7 +13,7 @@ def whole_trials(record: Record) -> list[Training]:
     """Of several trials those that were not cut short, or the longest; empty: the trainings are no trials."""
     trials = _trials(record)
     whole = [one for one in trials if not _is_cut(record, one)]
-    return whole or sorted(trials, key=lambda one: updates_in(record, one))[-1:]
+    return whole or sorted(trials, key=record.updates_in)[-1:]
 
 
 def without_cut_trials(record: Record) -> Record:
@@ -58,8 +58,3 @@ def span_of(record: Record, training: Training) -> tuple[int, float]:
 
 def _is_cut(record: Record, training: Training) -> bool:
     return training.is_cut or (training.ends is None and record.ended.is_cut)
-
-
-def updates_in(record: Record, training: Training) -> int:
-    """How many updates it has made."""
-    return (record.updates if training.ends is None else training.ends) - training.begins

@@ -21,6 +21,7 @@ import xxhash
 from trainwright.errors import ReadError
 from trainwright_lm.corpus import licences
 from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Fields, Item, Source
+from trainwright_lm.corpus.tables import open_tables
 
 # File types to mention when a folder has no source code.
 _ENDS_TOLD = 3
@@ -124,8 +125,6 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fi
                     _File(file=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root))
                 )
     if not files and (tables := [file for file in _check(root) if file.name.lower().endswith(TABLES)]):
-        from trainwright_lm.corpus.tables import open_tables
-
         return open_tables(name, tables, fields, largest)
     if not files:
         raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; {_instead(root)}")

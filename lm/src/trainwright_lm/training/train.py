@@ -133,10 +133,10 @@ def trained(
         begun = time.monotonic()
         held = opened(data, folder, recipe, resume, processes, live.say)
         with live.waiting("Measuring what is fastest here"):
-            decision = decided(recipe, held.state if held else None, processes)
-        live.say(decision.line)
-        stack.enter_context(on_threads(decision.arithmetic.threads))
-        training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
+            arithmetic = decided(recipe, held.state if held else None, processes)
+        live.say(arithmetic.line)
+        stack.enter_context(on_threads(arithmetic.threads))
+        training = assembled(data, folder, recipe, held, processes, live, arithmetic)
         size = f"{sum(p.numel() for p in training.model.parameters()):,} parameters"
         live.say(
             f"{size}, on {processes.count} processes ({recipe.run.distributed})." if processes.count > 1 else f"{size}."
@@ -147,7 +147,9 @@ def trained(
         elif state.update:
             live.say(f"Resuming after update {state.update} (started in {time.monotonic() - begun:.1f} s).")
         sinks = logs.open_sinks(recipe.run.sinks, folder, recipe, state.update) if processes.first else []
-        log = logs.Log(folder / LOG, sinks, heading={"kind": "computing", "update": 0, **decision.record})
+        log = logs.Log(
+            folder / LOG, sinks, heading={"kind": "computing", "update": 0, **dataclasses.asdict(arithmetic)}
+        )
         try:
             with Stopping() as stopping, live.shown(state.update, training.plan.updates):
                 return train_from(state, training, log, stopping)

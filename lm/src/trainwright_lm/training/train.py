@@ -41,9 +41,8 @@ class Tally:
         self._nats: Tensor | float = state.open_nats if processes.first else 0.0
         self._weight: Tensor | float = state.open_weight
         self._updates = 0
-        self._window_seconds = 0.0
-        self._going = time.perf_counter()
-        self.seconds = state.seconds
+        self.seconds = self._seconds_before = state.seconds
+        self.go_on()
 
     def add(self, nats: Tensor, weight: Tensor | float) -> None:
         """Add one update."""
@@ -59,18 +58,15 @@ class Tally:
     def taken(self) -> tuple[int, float]:
         """The updates of this session since the last line, and their seconds; starts a new line."""
         self.pause()
-        updates, seconds = self._updates, self._window_seconds
+        updates, seconds = self._updates, self.seconds - self._seconds_before
         self._nats = self._weight = 0.0
-        self._updates, self._window_seconds = 0, 0.0
-        self.go_on()
+        self._updates, self._seconds_before = 0, self.seconds
         return updates, seconds
 
     def pause(self) -> None:
         """Stop the clock: what follows is not training."""
-        seconds = time.perf_counter() - self._going
-        self._window_seconds += seconds
-        self.seconds += seconds
-        self._going += seconds
+        self.seconds += time.perf_counter() - self._going
+        self.go_on()
 
     def go_on(self) -> None:
         """Restart the clock."""

@@ -190,7 +190,7 @@ def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
 
 def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
     """Return the sources after checking that they have not changed since the work began."""
-    found = {source.name: source.fingerprint() for source in sources}
+    found = {source.name: source.mark for source in sources}
     state = read_json(work / _STATE)
     if not state["fingerprints"]:
         write_json(work / _STATE, {**state, "fingerprints": found})

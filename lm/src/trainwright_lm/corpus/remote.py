@@ -212,7 +212,9 @@ def open_hub(name: str, fields: Fields, largest: int) -> Source:
         pinned = api.dataset_info(repository, revision=revision).sha
         entries = list(api.list_repo_tree(repository, recursive=True, revision=pinned, repo_type="dataset"))
     except (*HfHubHTTPError.__bases__, OSError, ValueError) as error:  # the bases are its HTTP library's errors
-        raise ReadError(_unreachable(repository, error)) from error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
+        raise ReadError(f"The data set {repository} could not be reached on the Hub ({reason}).") from error
     files = [
         StoredFile(name=entry.path, size=entry.size)
         for entry in entries
@@ -236,9 +238,3 @@ def _parsed(name: str) -> tuple[str, str | None, str]:
         raise UsageError(f"A data set on the Hub must be named {HUB}OWNER/NAME; got {name}.")
     last, _, revision = parts[1].partition("@")
     return f"{parts[0]}/{last}", revision or None, "/".join(parts[2:])
-
-
-def _unreachable(what: str, error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
-    return f"The data set {what} could not be reached on the Hub ({reason})."

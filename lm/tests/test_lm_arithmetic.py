@@ -155,20 +155,20 @@ def test_where_products_are_near_each_other_a_pass_decides_and_muon_by_itself(ma
     rates = {"product": 1.5, "pass": 0.6, "muon": 30.0}
     machine(lambda trial: rates[trial.what] if trial.precision == "bf16" else 1.0)
     decision = decided(measured(), None, CPU)
-    assert decision.arithmetic == Arithmetic(precision="bf16", muon_precision="fp32", threads=1)
+    assert decision == Arithmetic(precision="bf16", muon_precision="fp32", threads=1)
     assert "Computes in bf16 (measured: fp32 takes 1.7 times as long), Muon's products in fp32" in decision.line
 
 
 def test_a_small_gain_does_not_pay_for_less_exact_numbers(machine: Any) -> None:
     machine(slow("fp32", 1.05))
     decision = decided(measured(), None, CPU)
-    assert decision.arithmetic.precision == decision.arithmetic.muon_precision == "fp32"
+    assert decision.precision == decision.muon_precision == "fp32"
     assert "bf16 is no faster" in decision.line
 
 
 def test_adamw_has_no_products_of_muon_to_measure(machine: Any) -> None:
     clock = machine(slow("fp32", 2.0))
-    assert decided(measured("optimizer.name=adamw"), None, CPU).arithmetic.muon_precision == "bf16"
+    assert decided(measured("optimizer.name=adamw"), None, CPU).muon_precision == "bf16"
     assert {trial.what for trial in clock.asked} == {"product", "pass"}
 
 
@@ -183,7 +183,7 @@ def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...], mach
         return 2.0
 
     machine(disturbed)
-    assert decided(measured("optimizer.name=adamw"), None, CPU).arithmetic.precision == "bf16"
+    assert decided(measured("optimizer.name=adamw"), None, CPU).precision == "bf16"
 
 
 def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
@@ -196,7 +196,7 @@ def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
 
 def test_a_format_that_the_device_refuses_is_not_taken(machine: Any) -> None:
     machine(lambda trial: math.inf if trial.precision == "bf16" else 1.0)
-    assert decided(measured(), None, CPU).arithmetic.precision == "fp32"
+    assert decided(measured(), None, CPU).precision == "fp32"
 
 
 def test_a_fixed_format_is_not_measured(data: PreparedData, tmp_path: Path, machine: Any, used: Used) -> None:
@@ -216,11 +216,11 @@ def test_one_thread_is_taken_where_two_wait_for_each_other_and_all_where_they_he
     monkeypatch.setattr(speed, "thread_counts", lambda: [1, 2, 4])
     machine(lambda trial: float(trial.threads) ** 4)
     busy = decided(small_recipe(), None, CPU)
-    assert busy.arithmetic.threads == 1 and "1000 ms on 1, 16000 ms on 2" in busy.line
+    assert busy.threads == 1 and "1000 ms on 1, 16000 ms on 2" in busy.line
     machine(lambda trial: 1 / trial.threads)
-    assert decided(small_recipe(), None, CPU).arithmetic.threads == 4
+    assert decided(small_recipe(), None, CPU).threads == 4
     machine(lambda trial: 1.0 if trial.threads == 1 else 0.95)
-    assert decided(small_recipe(), None, CPU).arithmetic.threads == 1
+    assert decided(small_recipe(), None, CPU).threads == 1
 
 
 def test_the_middle_go_decides_about_threads(
@@ -235,7 +235,7 @@ def test_the_middle_go_decides_about_threads(
 
     monkeypatch.setattr(speed, "thread_counts", lambda: [1, 2])
     machine(lambda trial: lucky(trial) / trial.threads)
-    assert decided(small_recipe(), None, CPU).arithmetic.threads == 1
+    assert decided(small_recipe(), None, CPU).threads == 1
 
 
 def test_the_training_runs_on_the_chosen_threads_and_leaves_torchs_as_they_were(
@@ -256,10 +256,10 @@ def test_a_variable_or_a_setting_fixes_the_threads_and_is_named(
 ) -> None:
     clock = machine(slow("bf16"))
     asked = decided(small_recipe("run.threads=3"), None, CPU)
-    assert asked.arithmetic.threads == 3 and "on 3 threads (as asked)" in asked.line
+    assert asked.threads == 3 and "on 3 threads (as asked)" in asked.line
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     named = decided(small_recipe(), None, CPU)
-    assert named.arithmetic.threads == torch.get_num_threads() and "(OMP_NUM_THREADS)" in named.line
+    assert named.threads == torch.get_num_threads() and "(OMP_NUM_THREADS)" in named.line
     assert not clock.asked
 
 
@@ -339,7 +339,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_muon_in_bf16(machine: Any) -> 
     del recipe["run"]["threads"]
     old = State(update=3, recipe=recipe, data="abc", precision="fp32")
     decision = decided(measured(), old, CPU)
-    assert decision.arithmetic == Arithmetic(precision="fp32", muon_precision="bf16", threads=torch.get_num_threads())
+    assert decision == Arithmetic(precision="fp32", muon_precision="bf16", threads=torch.get_num_threads())
     assert not clock.asked
 
 
@@ -375,8 +375,8 @@ def test_all_processes_take_what_the_first_one_decided(machine: Any, without_var
     first = decided(measured(), None, First(device=CPU.device, count=2))
     asked = len(clock.asked)
     second = decided(measured(), None, Second(device=CPU.device, count=2, rank=1))
-    assert first.arithmetic == second.arithmetic
-    assert first.arithmetic.precision == "bf16" and "torch's choice" in first.line
+    assert first == second
+    assert first.precision == "bf16" and "torch's choice" in first.line
     assert len(clock.asked) == asked and not sent
 
 

@@ -373,12 +373,11 @@ _CHILD = """
 import os, pathlib, signal, sys
 from test_lm_prepare import options
 from trainwright.errors import UsageError
-from trainwright_lm.corpus import pieces, steps, steps
+from trainwright_lm.corpus import pieces
 from trainwright_lm.tokens import pack
 from trainwright_lm.corpus.prepare import prepare
 
 pieces.PIECE_BYTES = 6000
-steps._NOTE_SECONDS = 0.0
 left = int(sys.argv[3])
 
 def die_when_due():

@@ -133,7 +133,7 @@ def test_tables_over_http_are_those_of_the_disk_and_are_gone_on_with_from_everyw
 def test_a_part_of_a_source_goes_to_a_task(http: Serving, store: Path) -> None:
     source = opened(f"{http.address}/")
     part = pickle.loads(pickle.dumps(source.part(1, 3)))
-    assert list(part.shelf.names()) == ["b.parquet", "c.jsonl"]
+    assert [file.name for file in part.files] == ["b.parquet", "c.jsonl"]
     assert len(items(part)) == 35
 
 
@@ -152,7 +152,12 @@ def test_an_archive_and_a_folder_have_the_files_of_the_disk(http: Serving, store
     for address in whole:
         assert texts(str(address)) == [one for one in on_disk if one[0] in ("g0/f3.py", "g1/f4.py")]
     found = opened(f"{http.address}/")
-    assert sorted(found.shelf.names()) == ["a.jsonl.gz", "b.parquet", "c.jsonl", *sorted(path for path, *_ in on_disk)]  # type: ignore[attr-defined]
+    assert sorted(file.name for file in found.files) == [
+        "a.jsonl.gz",
+        "b.parquet",
+        "c.jsonl",
+        *sorted(path for path, *_ in on_disk),
+    ]  # type: ignore[attr-defined]
 
 
 def test_an_archive_that_is_the_only_source_is_grouped_below_its_top_folder(tmp_path: Path) -> None:
@@ -280,10 +285,10 @@ def test_tables_and_archives_in_s3(store: Path, tmp_path: Path, monkeypatch: pyt
             assert texts(f"s3://bucket/all/{name}") == texts(str(store / name))
         assert texts("s3://bucket/all/code.tar.gz") == texts(str(store))
         assert len(texts("s3://bucket/all/*.parquet")) == 30 and len(texts("s3://bucket/all")) == 64
-        before = opened("s3://bucket/all/a.jsonl.gz").fingerprint()
+        before = opened("s3://bucket/all/a.jsonl.gz").mark
         system.pipe("bucket/all/a.jsonl.gz", gzip.compress(json_lines(ROWS[:19])))
         fsspec.filesystem("s3").invalidate_cache()
-        assert opened("s3://bucket/all/a.jsonl.gz").fingerprint() != before
+        assert opened("s3://bucket/all/a.jsonl.gz").mark != before
         prepare(tmp_path / "data", options("s3://bucket/all"))
     finally:
         server.stop()

@@ -87,10 +87,10 @@ def test_a_name_that_is_no_utf8_can_be_shown(tmp_path: Path) -> None:
 
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
     root = write(tmp_path, {"g/a.py": "x = 1", "g/b.py": "y = 1"})
-    before = opened(root).fingerprint()
-    assert opened(root).fingerprint() == before
+    before = opened(root).mark
+    assert opened(root).mark == before
     write(root, {"g/b.py": "y = 12"})
-    assert opened(root).fingerprint() != before
+    assert opened(root).mark != before
 
 
 def test_of_a_git_checkout_what_git_does_not_ignore_is_taken_as_one_group(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ from trainwright_lm.corpus.sources import Cursor
 found = list(source.items(Cursor()))
 for at in (0, 7, 19, 33):
     assert list(source.items(found[at].after)) == found[at + 1 :]
-print(json.dumps([[item.content.decode() for item in found], source.own, source.fingerprint()]))
+print(json.dumps([[item.content.decode() for item in found], source.own, source.mark]))
 """
 
 

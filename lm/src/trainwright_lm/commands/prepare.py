@@ -130,7 +130,7 @@ def prepare(
         )
         if spread.dry_run:
             told = "Nothing was submitted or written. The same command without --dry-run submits these jobs."
-        Console(file=sys.stdout, highlight=False).print(told, soft_wrap=True)
+        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(told)
     else:
         _show(done.manifest, out, done.already)
     return 0
@@ -152,10 +152,10 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """Print the summary."""
     from trainwright_lm.corpus.funnel import render, unit_of
 
-    console = Console(file=sys.stdout, highlight=False)
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     if already:
-        console.print(f"{out} is already prepared; use --restart to prepare it again.", soft_wrap=True)
-    console.print(render(manifest["funnel"]), soft_wrap=True)
+        console.print(f"{out} is already prepared; use --restart to prepare it again.")
+    console.print(render(manifest["funnel"]))
     console.print()
     unit, size = unit_of(manifest["funnel"]["seen"]["bytes"])
     for name, split in manifest["splits"].items():
@@ -166,19 +166,17 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     proof = manifest["proof"]
     console.print(
         f"Every training file was compared with every validation file: {proof['equal_texts']} equal, {proof['near_texts']} "
-        f"near (Jaccard {proof['near_threshold']} or more), {proof['shared_groups']} groups shared.",
-        soft_wrap=True,
+        f"near (Jaccard {proof['near_threshold']} or more), {proof['shared_groups']} groups shared."
     )
     if manifest["split_by"] == "file":
         console.print(
             "[yellow]No combination of whole groups comes close to --validation, so the split is by file: scores on it will look "
-            "better than on new code.[/]",
-            soft_wrap=True,
+            "better than on new code.[/]"
         )
     for one in _examples(out):
-        console.print(one, soft_wrap=True)
+        console.print(one)
     vocabulary = manifest["tokenizer"]
     console.print(
         f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / size:,.1f} {unit}."
     )
-    console.print(f"Prepared in {out}. Next: trainwright lm train {out} --out run", soft_wrap=True)
+    console.print(f"Prepared in {out}. Next: trainwright lm train {out} --out run")

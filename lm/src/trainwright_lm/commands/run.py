@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -141,7 +140,9 @@ def complete(
     for sampling in samplings:
         print(text if echo else "", end="")
         if ending is None:
-            _print_pieces(completer.pieces(text, limit=limit, sampling=sampling))
+            for piece in completer.pieces(text, limit=limit, sampling=sampling):
+                print(piece, end="", flush=True)  # as it is made
+            print()
         else:
             print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))
 
@@ -149,13 +150,6 @@ def complete(
 def _read(prompt: str) -> str:
     given = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="replace")
     return given.decode(errors="replace")
-
-
-def _print_pieces(pieces: Iterable[str]) -> None:
-    """Print a completion as it is made."""
-    for piece in pieces:
-        print(piece, end="", flush=True)
-    print()
 
 
 def export(

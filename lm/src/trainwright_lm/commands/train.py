@@ -74,14 +74,12 @@ def _ended(outcome: TrainingOutcome) -> int:
     from trainwright_lm.training.live import duration
 
     if os.environ.get("RANK", "0") == "0":  # of torchrun's processes, the first one speaks
-        best = (
-            ""
-            if outcome.best_loss is None
-            else f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
-        )
+        best = ""
+        if outcome.best_loss is not None:
+            best = f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
         done = f"{outcome.updates} of {outcome.of} updates in {duration(outcome.seconds)}{best}."
-        console = Console()
-        console.print(done, soft_wrap=True, highlight=False)
+        console = Console(soft_wrap=True, highlight=False)
+        console.print(done)
         if outcome.signal:
-            console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
+            console.print("Stopped and saved. Run the same command again to resume.")
     return 128 + outcome.signal if outcome.signal else 0  # as shells do for a program that a signal ended

@@ -140,7 +140,6 @@ def near_verdicts(
     shingles_of: Callable[[int], Hashes],
     *,
     threshold: float = NEAR,
-    known: NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Yield positions with their verdicts, in order, for the documents that share a band with another one.
 
@@ -149,18 +148,14 @@ def near_verdicts(
     Args:
         shingles_of: The shingles of the document at a position; called only for candidates.
         threshold: Two documents with at least this Jaccard index are near duplicates.
-        known: Verdicts of the first documents, from an interrupted run; they are not computed again.
     """
     documents, buckets, starts = _buckets(prints.signatures, np.flatnonzero(exact == KEPT))
     kept: dict[int, list[int]] = defaultdict(list)
     for row, document in enumerate(documents.tolist()):
         mine = buckets[starts[row] : starts[row + 1]].tolist()
-        if known is not None and document < len(known):
-            verdict = int(known[document])
-        else:
-            others = sorted({other for bucket in mine for other in kept.get(bucket, ())})
-            verdict = _original(document, others, prints.signatures, shingles_of, threshold)
-            yield document, verdict
+        others = sorted({other for bucket in mine for other in kept.get(bucket, ())})
+        verdict = _original(document, others, prints.signatures, shingles_of, threshold)
+        yield document, verdict
         if verdict == KEPT:
             for bucket in mine:
                 kept[bucket].append(document)

@@ -11,72 +11,23 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import xxhash
 
 from trainwright.errors import ReadError
 from trainwright_lm.corpus import licences
-from trainwright_lm.corpus.sources import INSTALLED, TABLES, Cursor, Fields, Item, Source
+from trainwright_lm.corpus.sources import INSTALLED, TABLES, Fields, Item, Source, StoredFile
+from trainwright_lm.corpus.tables import open_tables
 
 # File types to mention when a folder has no source code.
 _ENDS_TOLD = 3
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _File:
-    file: str
-    path: str
-    group: str
-    licence: str | None
-    size: int = 0
-    """-1: the file cannot be read."""
-    time_ns: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileSource:
-    """A list of files that is read one by one."""
-
-    name: str
-    own: bool
-    largest: int
-    files: Sequence[_File]
-
-    def fingerprint(self) -> str:
-        digest = xxhash.xxh3_128()
-        for file in self.files:
-            digest.update(repr((file.path, file.group, file.licence, file.size, file.time_ns)).encode())
-        return digest.hexdigest()
-
-    def sizes(self) -> list[int]:
-        return [max(file.size, 0) for file in self.files]
-
-    def part(self, first: int, end: int) -> FileSource:
-        return replace(self, files=self.files[first:end])
-
-    def items(self, start: Cursor) -> Iterator[Item]:
-        sizes = [size + 1 for size in self.sizes()]
-        seen, total = list(accumulate(sizes)), sum(sizes)
-        for number in range(start.file, len(self.files)):
-            file = self.files[number]
-            content, problem = _read(file, self.largest)
-            yield Item(
-                content=content,
-                path=file.path,
-                group=file.group,
-                licence=file.licence,
-                problem=problem,
-                after=Cursor(file=number + 1),
-                share=seen[number] / total,
-                size=max(file.size, 0),
-            )
-
-
-def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> FileSource:
+def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> Source:
     """The files of the distributions in this environment; each is a group, with the license from its metadata.
 
     Args:
@@ -87,18 +38,18 @@ def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | Non
         name = str(distribution.metadata["Name"] or "").lower().replace("_", "-")
         if name:
             found.setdefault(name, distribution)
-    files: dict[str, _File] = {}
+    files: dict[str, StoredFile] = {}
     for name in sorted(found):
         licence = _licence(found[name])
         for path in _recorded(found[name]):
             if path.endswith(suffixes) and not path.startswith(("..", "/")):
                 file = str(found[name].locate_file(path))
-                files.setdefault(file, _File(file=file, path=path, group=name, licence=licence))
+                files.setdefault(file, StoredFile(name=file, path=path, group=name, licence=licence))
     if not files:
         raise ReadError(
             f"The packages of this environment have no files that end in {' or '.join(suffixes)}; name another source."
         )
-    return FileSource(name=INSTALLED, own=False, largest=largest, files=_ordered(files.values()))
+    return _source(INSTALLED, files.values(), own=False, largest=largest)
 
 
 def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fields: Fields) -> Source:
@@ -121,15 +72,15 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int, fi
                     files += _group(Path(entry.path), suffixes)
             elif entry.name.endswith(suffixes):
                 files.append(
-                    _File(file=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root))
+                    StoredFile(
+                        name=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root)
+                    )
                 )
     if not files and (tables := [file for file in _check(root) if file.name.lower().endswith(TABLES)]):
-        from trainwright_lm.corpus.tables import open_tables
-
         return open_tables(name, tables, fields, largest)
     if not files:
         raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; {_instead(root)}")
-    return FileSource(name=name, own=True, largest=largest, files=_ordered(files))
+    return _source(name, files, own=True, largest=largest)
 
 
 def _instead(root: Path) -> str:
@@ -143,18 +94,18 @@ def _instead(root: Path) -> str:
     return f"it has none, but {told}. --suffixes {ends.most_common(1)[0][0]} reads those."
 
 
-def _group(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
+def _group(root: Path, suffixes: tuple[str, ...]) -> list[StoredFile]:
     if (root / ".git").exists():
         return [replace(file, path=f"{root.name}/{file.path}") for file in _checkout(root, suffixes)]
     licence = licences.of_folder(root) or licences.of_folder(root.parent)
     return [
-        _File(file=str(file), path=f"{root.name}/{file.relative_to(root)}", group=root.name, licence=licence)
+        StoredFile(name=str(file), path=f"{root.name}/{file.relative_to(root)}", group=root.name, licence=licence)
         for file in _check(root)
         if file.name.endswith(suffixes)
     ]
 
 
-def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
+def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[StoredFile]:
     # Tracked files, and untracked files that are not ignored, so new code counts.
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
@@ -167,7 +118,7 @@ def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
     licence = licences.of_folder(root)
     paths = sorted({os.fsdecode(path) for path in done.stdout.split(b"\0") if path})
     return [
-        _File(file=str(root / path), path=_shown(path), group=root.resolve().name, licence=licence)
+        StoredFile(name=str(root / path), path=_shown(path), group=root.resolve().name, licence=licence)
         for path in paths
         if path.endswith(suffixes) and not any(_left_out(root / above) for above in Path(path).parents[:-1])
     ]
@@ -216,15 +167,21 @@ def _licence_text(distribution: importlib.metadata.Distribution, name: str) -> s
         return ""
 
 
-def _ordered(files: Iterable[_File]) -> list[_File]:
+def _source(name: str, files: Iterable[StoredFile], *, own: bool, largest: int) -> Source:
     """The files with their sizes and times, ordered by a hash of their path within the group."""
-    looked_at = [_looked_at(file) for file in files]
-    return sorted(looked_at, key=lambda f: (xxhash.xxh3_64_intdigest(f"{f.group}/{f.path}".encode()), f.group, f.path))
+    ordered = sorted(
+        map(_looked_at, files),
+        key=lambda f: (xxhash.xxh3_64_intdigest(f"{f.group}/{f.path}".encode()), f.group, f.path),
+    )
+    digest = xxhash.xxh3_128()
+    for file in ordered:
+        digest.update(repr((file.path, file.group, file.licence, file.size, file.time_ns)).encode())
+    return Source(name=name, own=own, files=ordered, mark=digest.hexdigest(), read=partial(_items, largest))
 
 
-def _looked_at(file: _File) -> _File:
+def _looked_at(file: StoredFile) -> StoredFile:
     try:
-        status = Path(file.file).stat()
+        status = Path(file.name).stat()
         size, time_ns = status.st_size, status.st_mtime_ns
     except OSError:
         size, time_ns = -1, 0
@@ -236,13 +193,20 @@ def _shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", errors="replace")
 
 
-def _read(file: _File, largest: int) -> tuple[bytes, str]:
-    if file.size > largest:
-        return b"", "huge"
+def _items(largest: int, file: StoredFile, first: int) -> Iterator[Item]:
+    """The file as the only item."""
+    if first:
+        return
+    content, problem = b"", ""
     try:
-        if not Path(file.file).is_file():  # reading a pipe would block
-            return b"", "unreadable"
-        with Path(file.file).open("rb") as stream:
-            return stream.read(largest + 1), ""
+        if file.size > largest:
+            problem = "huge"
+        elif not Path(file.name).is_file():  # reading a pipe would block
+            problem = "unreadable"
+        else:
+            with Path(file.name).open("rb") as stream:
+                content = stream.read(largest + 1)
     except OSError:
-        return b"", "unreadable"
+        problem = "unreadable"
+    size = max(file.size, 0)
+    yield Item(content=content, path=file.path, group=file.group, licence=file.licence, problem=problem, size=size)

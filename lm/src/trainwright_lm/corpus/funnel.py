@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from typing import Any
 
 import xxhash
@@ -13,26 +15,7 @@ from rich.text import Text
 # Example names to keep per reason.
 SAMPLES = 5
 
-WHY = {
-    "unreadable": "could not be read",
-    "huge": "larger than --largest",
-    "corrupt": "broken row or file",
-    "no-text": "no text in the column of --text-field (content, text or code)",
-    "empty": "empty",
-    "binary": "binary",
-    "not-utf-8": "not UTF-8",
-    "licence": "license unknown or not allowed",
-    "no-keyword": "mentions none of --keywords",
-    "generated": "generated code (--generated keeps it)",
-    "too-short": "shorter than --min-bytes",
-    "long-line": "a line longer than --longest-line",
-    "long-lines": "mean line longer than --mean-line",
-    "few-letters": "fewer letters and digits than --alphanumeric-share",
-    "group-full": "beyond --max-group-bytes for its group",
-    "exact-duplicate": "exact duplicate",
-    "near-duplicate": "near duplicate",
-    "near-validation": "near a validation file",
-}
+WHY: dict[str, str] = tomllib.loads(files("trainwright_lm.corpus").joinpath("reasons.toml").read_text("utf-8"))
 
 
 @dataclass(slots=True)

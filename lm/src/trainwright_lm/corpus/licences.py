@@ -1,65 +1,22 @@
-"""Licenses by SPDX identifier, read from package metadata, from a license file's text or from a table column."""
+"""Licenses by SPDX identifier, read from package metadata, from a license file's text or from a table column.
+
+What is known of them is in licences.toml.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.metadata import PackageMetadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-# Licenses that require little more than attribution: the Blue Oak Council's list (March 2024, Lead or better), plus
-# the licenses of Python itself and its oldest libraries.
-PERMISSIVE = (
-    "0BSD", "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0", "BlueOak-1.0.0",
-    "CC0-1.0", "CNRI-Python", "HPND", "ISC", "LicenseRef-BSD", "MIT", "MIT-0", "MIT-CMU", "NCSA", "PSF-2.0",
-    "PostgreSQL", "Python-2.0", "Unlicense", "WTFPL", "X11", "ZPL-2.1", "Zlib",
-)  # fmt: skip
-
-# Free-text names from packages' "License" fields and trove classifiers, in lower case, without "license" and "the".
-_NAMES = {
-    "apache": "Apache-2.0", "apache 2": "Apache-2.0", "apache 2.0": "Apache-2.0", "apache software": "Apache-2.0",
-    "apache version 2.0": "Apache-2.0", "asl 2.0": "Apache-2.0",
-    "bsd": "LicenseRef-BSD", "new bsd": "BSD-3-Clause", "modified bsd": "BSD-3-Clause", "3-clause bsd": "BSD-3-Clause",
-    "bsd 3-clause": "BSD-3-Clause", "bsd 3 clause": "BSD-3-Clause", "bsd-3": "BSD-3-Clause",
-    "simplified bsd": "BSD-2-Clause", "2-clause bsd": "BSD-2-Clause", "bsd 2-clause": "BSD-2-Clause",
-    "expat": "MIT", "mit no attribution": "MIT-0", "isc (iscl)": "ISC", "iscl": "ISC", "historical permission notice and disclaimer (hpnd)": "HPND",
-    "psf": "PSF-2.0", "psfl": "PSF-2.0", "python software foundation": "PSF-2.0", "unlicense (unlicense)": "Unlicense",
-    "public domain": "LicenseRef-Public-Domain", "zope public": "ZPL-2.1", "zlib/libpng": "Zlib",
-    "mozilla public 2.0 (mpl 2.0)": "MPL-2.0", "mpl 2.0": "MPL-2.0",
-    "gpl": "GPL-3.0", "gplv2": "GPL-2.0", "gplv3": "GPL-3.0", "gnu general public v2 (gplv2)": "GPL-2.0",
-    "gnu general public (gpl)": "GPL-3.0", "gnu general public v3 (gplv3)": "GPL-3.0",
-    "gnu general public v3 or later (gplv3+)": "GPL-3.0", "gnu general public v2 or later (gplv2+)": "GPL-2.0",
-    "lgpl": "LGPL-3.0", "gnu lesser general public v3 (lgplv3)": "LGPL-3.0",
-    "gnu lesser general public v2 or later (lgplv2+)": "LGPL-2.1",
-    "gnu library or lesser general public (lgpl)": "LGPL-2.1", "gnu affero general public v3": "AGPL-3.0",
-    "gnu affero general public v3 or later (agplv3+)": "AGPL-3.0", "other/proprietary": "LicenseRef-Proprietary",
-}  # fmt: skip
-
-# Words that occur only in a particular license. A file may contain several licenses, its own first, then those of
-# bundled code: the earliest match wins, and for matches at the same position, the first in this list.
-_TEXTS = (
-    ("AGPL-3.0", ("gnu affero general public license",)),
-    ("LGPL-3.0", ("gnu lesser general public license", "version 3")),
-    ("LGPL-2.1", ("gnu lesser general public license",)),
-    ("GPL-3.0", ("gnu general public license", "version 3")),
-    ("GPL-2.0", ("gnu general public license", "version 2")),
-    ("MPL-2.0", ("mozilla public license version 2.0",)),
-    ("MPL-2.0", ("mozilla public license, version 2.0",)),
-    ("EPL-2.0", ("eclipse public license - v 2.0",)),
-    ("Apache-2.0", ("apache license", "version 2.0")),
-    ("BSD-3-Clause", ("redistribution and use in source and binary forms", "endorse or promote")),
-    ("BSD-2-Clause", ("redistribution and use in source and binary forms",)),
-    ("Unlicense", ("free and unencumbered software released into the public domain",)),
-    ("CC0-1.0", ("cc0 1.0 universal",)),
-    ("BSL-1.0", ("boost software license - version 1.0",)),
-    ("PSF-2.0", ("python software foundation license version 2",)),
-    ("MIT", ("permission is hereby granted, free of charge, to any person obtaining a copy",)),
-    ("ISC", ("permission to use, copy, modify, and", "distribute this software for any purpose")),
-    ("MIT", ("mit license",)),
-    ("Apache-2.0", ("apache.org/licenses/license-2.0",)),
-)
+_KNOWN = tomllib.loads(files("trainwright_lm.corpus").joinpath("licences.toml").read_text("utf-8"))
+PERMISSIVE, HUB_NAMES = tuple[str, ...](_KNOWN["permissive"]), tuple[str, ...](_KNOWN["hub"])
+_NAMES = {name: identifier for identifier, names in _KNOWN["names"].items() for name in names}
 
 _VERSIONS = re.compile(r"-(only|or-later)$", re.IGNORECASE)
 _FILE = re.compile(r"^(licen[cs]e|copying|unlicense)([-._].*)?$", re.IGNORECASE)
@@ -89,15 +46,15 @@ def spdx(name: str | None) -> str | None:
 def of_text(text: str) -> str | None:
     """The license at the beginning of a license file, recognized by words that only its text contains."""
     low = re.sub(r"\s+", " ", text[:_TEXT_LENGTH].lower())
-    found = [(low.find(words[0]), name) for name, words in _TEXTS if all(word in low for word in words)]
+    found = [(low.find(words[0]), name) for name, *words in _KNOWN["texts"] if all(word in low for word in words)]
     return min(found, key=lambda place: place[0])[1] if found else None
 
 
 def of_folder(folder: Path) -> str | None:
     """The license in a folder's LICENSE or COPYING files; None if there is none or it is unknown."""
     try:
-        files = sorted(f for f in folder.iterdir() if _FILE.match(f.name) and f.is_file())
-        texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
+        named = sorted(f for f in folder.iterdir() if _FILE.match(f.name) and f.is_file())
+        texts = [f.read_text(encoding="utf-8", errors="replace") for f in named]
     except OSError:
         return None
     found = list(dict.fromkeys(of_text(text) for text in texts))

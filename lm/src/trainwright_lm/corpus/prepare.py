@@ -16,11 +16,13 @@ from typing import Any
 
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import locked, read_json, write_json
-from trainwright_lm.corpus import steps
+from trainwright_lm.corpus import files, steps
 from trainwright_lm.corpus.filters import checked
 from trainwright_lm.corpus.options import PrepareOptions
+from trainwright_lm.corpus.remote import open_hub, open_remote
 from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, TABLES, Source, is_own
 from trainwright_lm.corpus.spread import ONE_PROCESS, Spread, run
+from trainwright_lm.corpus.tables import open_tables
 from trainwright_lm.tokens.pack import open_tokens
 from trainwright_lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 
@@ -163,25 +165,16 @@ def open_sources(options: PrepareOptions) -> list[Source]:
 
 def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
     fields, suffixes, largest = options.fields, options.suffixes, options.largest
-    # The readers are imported only when needed: pyarrow and huggingface_hub are slow to import.
-    from trainwright_lm.corpus import files
-
     if name == INSTALLED:
         return files.installed(suffixes=suffixes, largest=largest)
     if name.startswith(HUB):
-        from trainwright_lm.corpus.remote import open_hub
-
         return open_hub(name, fields, largest)
     path = Path(name).expanduser()
     if "://" in name or (path.name.lower().endswith(ARCHIVES) and path.is_file()):
-        from trainwright_lm.corpus.remote import open_remote
-
         return open_remote(name, fields, suffixes, largest, alone=alone)
     if path.is_dir():
         return files.folder(name, path, suffixes=suffixes, largest=largest, fields=fields)
     if path.name.lower().endswith(TABLES):
-        from trainwright_lm.corpus.tables import open_tables
-
         return open_tables(name, [path], fields, largest)
     if path.name.endswith(suffixes) and path.is_file():
         raise UsageError(f"A source must be a folder, not a file in it; name {path.parent}.")
@@ -197,7 +190,7 @@ def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
 
 def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
     """Return the sources after checking that they have not changed since the work began."""
-    found = {source.name: source.fingerprint() for source in sources}
+    found = {source.name: source.mark for source in sources}
     state = read_json(work / _STATE)
     if not state["fingerprints"]:
         write_json(work / _STATE, {**state, "fingerprints": found})

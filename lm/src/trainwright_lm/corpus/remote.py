@@ -24,8 +24,8 @@ from typing import Any, BinaryIO
 import xxhash
 
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.corpus.sources import ARCHIVES, HUB, TABLES, Fields
-from trainwright_lm.corpus.tables import Shelf, TableSource
+from trainwright_lm.corpus.sources import ARCHIVES, HUB, TABLES, Fields, Source, StoredFile
+from trainwright_lm.corpus.tables import Shelf, TableReader
 
 # Bytes per request: a column of a parquet row group is often larger, and this bounds memory use.
 _BLOCK_BYTES = 8 << 20
@@ -37,7 +37,7 @@ _DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError, zipfile.Ba
 
 @dataclass(frozen=True, kw_only=True)
 class Remote(Shelf):
-    """Files in a file system of fsspec's, named below the root."""
+    """A file system of fsspec's; files are named below the root."""
 
     system: Any
     root: str
@@ -139,9 +139,7 @@ def _passes(causes: list[Any]) -> bool:
     return not refused and not isinstance(last, (FileNotFoundError, PermissionError, IsADirectoryError, *_MISUSED))
 
 
-def open_remote(
-    name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, alone: bool = False
-) -> TableSource:
+def open_remote(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int, *, alone: bool = False) -> Source:
     """The tables and source files at an address, or in a local archive: a file, an archive, a folder, or a pattern with *.
 
     Args:
@@ -190,12 +188,13 @@ def open_remote(
         root = tops.pop()
     keys = ("size", "ETag", "LastModified", "Last-Modified", "mtime")
     marks = [(file, *(one.get(key) for key in keys)) for file, one in about.items()]
-    files = tuple((file.removeprefix(root).lstrip("/"), one["size"] or 0) for file, one in about.items())
-    shelf = Remote(system=system, root=root, files=files, mark=xxhash.xxh3_128_hexdigest(repr(marks).encode()))
-    return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)
+    files = [StoredFile(name=file.removeprefix(root).lstrip("/"), size=one["size"] or 0) for file, one in about.items()]
+    reader = TableReader(source=name, largest=largest, fields=fields, shelf=Remote(system=system, root=root))
+    mark = xxhash.xxh3_128_hexdigest(repr(marks).encode())
+    return Source(name=name, own=True, files=files, mark=mark, read=reader)
 
 
-def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
+def open_hub(name: str, fields: Fields, largest: int) -> Source:
     """The tables of `hub:OWNER/NAME`, `hub:OWNER/NAME/folder` or `hub:OWNER/NAME@revision`, streamed: nothing is stored.
 
     Opening the source pins the revision, so an interrupted run resumes with the same files.
@@ -213,20 +212,23 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
         pinned = api.dataset_info(repository, revision=revision).sha
         entries = list(api.list_repo_tree(repository, recursive=True, revision=pinned, repo_type="dataset"))
     except (*HfHubHTTPError.__bases__, OSError, ValueError) as error:  # the bases are its HTTP library's errors
-        raise ReadError(_unreachable(repository, error)) from error
-    files = sorted(
-        (entry.path, entry.size)
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
+        raise ReadError(f"The data set {repository} could not be reached on the Hub ({reason}).") from error
+    files = [
+        StoredFile(name=entry.path, size=entry.size)
         for entry in entries
         if getattr(entry, "size", None) is not None
         and entry.path.lower().endswith(TABLES)
         and entry.path.startswith(folder)
-    )
+    ]
     if not files:
         where = f"{repository}/{folder}" if folder else repository
         raise ReadError(f"The data set {where} has no {', '.join(TABLES)} files.")
     root = f"datasets/{repository}@{pinned}"
-    shelf = Remote(system=HfFileSystem(), root=root, files=tuple(files), mark=str(pinned))
-    return TableSource(name=name, own=False, largest=largest, fields=fields, shelf=shelf)
+    reader = TableReader(source=name, largest=largest, fields=fields, shelf=Remote(system=HfFileSystem(), root=root))
+    files.sort(key=lambda file: file.name)
+    return Source(name=name, own=False, files=files, mark=str(pinned), read=reader)
 
 
 def _parsed(name: str) -> tuple[str, str | None, str]:
@@ -236,9 +238,3 @@ def _parsed(name: str) -> tuple[str, str | None, str]:
         raise UsageError(f"A data set on the Hub must be named {HUB}OWNER/NAME; got {name}.")
     last, _, revision = parts[1].partition("@")
     return f"{parts[0]}/{last}", revision or None, "/".join(parts[2:])
-
-
-def _unreachable(what: str, error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
-    return f"The data set {what} could not be reached on the Hub ({reason})."

@@ -6,9 +6,10 @@ A source yields items in a fixed order: raw bytes and where they came from. `tex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -38,9 +39,9 @@ class Item:
     path: str
     group: str
     licence: str | None
-    after: Cursor
+    after: Cursor = Cursor(item=1)
     """The position from which the source continues after this item."""
-    share: float
+    share: float = 1.0
     """The fraction of the source seen up to and including this item, 0 to 1."""
     problem: str = ""
     """Why `content` is missing: unreadable, huge or corrupt."""
@@ -52,28 +53,51 @@ class Item:
         return self.size or len(self.content)
 
 
-class Source(Protocol):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredFile:
+    """A file of a source: source code, or a table."""
+
+    name: str
+    """Its path, or its address below the source's root."""
+    size: int = 0
+    """-1: it cannot be read."""
+    path: str = ""
+    """Of source code on this machine, what is known without reading; as of an item."""
+    group: str = ""
+    licence: str | None = None
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
     """Files or rows, in the same order each time."""
 
-    @property
-    def name(self) -> str:
-        """The name that the user gave."""
-
-    @property
-    def own(self) -> bool:
-        """Whether the user chose this code: files without a known license are then kept."""
-
-    def fingerprint(self) -> str:
-        """Changes when the source's content changes, as far as names, sizes and times show it."""
-
-    def items(self, start: Cursor) -> Iterator[Item]:
-        """All items from `start` on."""
+    name: str
+    """The name that the user gave."""
+    own: bool
+    """Whether the user chose this code: files without a known license are then kept."""
+    files: Sequence[StoredFile]
+    mark: str
+    """Changes when the source's content changes, as far as names, sizes and times show it."""
+    read: Callable[[StoredFile, int], Iterator[Item]]
+    """Gives the items of a file from a number on; place and share are those in the file."""
 
     def sizes(self) -> list[int]:
         """The bytes of each file, in order."""
+        return [max(file.size, 0) for file in self.files]
 
     def part(self, first: int, end: int) -> Source:
         """The same source with these files alone."""
+        return replace(self, files=self.files[first:end])
+
+    def items(self, start: Cursor) -> Iterator[Item]:
+        """All items from `start` on."""
+        sizes = [size + 1 for size in self.sizes()]
+        ends, total = list(accumulate(sizes)), sum(sizes)
+        for number in range(start.file, len(self.files)):
+            for item in self.read(self.files[number], start.item if number == start.file else 0):
+                share = (ends[number] - (1 - item.share) * sizes[number]) / total
+                yield replace(item, after=replace(item.after, file=number), share=share)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,8 +46,6 @@ FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
 MUCH_TEXT_BYTES = 30_000_000
 # Update progress bars after this many documents.
 _EVERY = 32
-# Seconds between saves of the verdicts so far.
-_NOTE_SECONDS = 20.0
 # Shingle sets that the comparison caches.
 _AT_HAND = 64
 GONE, LEAKED = -1, -2
@@ -123,29 +121,21 @@ def limit(job: Job, rank: int = 0, tasks: int = 1) -> None:
 
 def judge(job: Job, rank: int = 0, tasks: int = 1) -> None:
     """Judge all documents, by their signatures: two rows of verdicts, dedup's and those of exact duplicates alone."""
-    done, partial, marks = (job.work / f"verdicts.{end}" for end in ("npy", "so-far", "signatures"))
+    done, marks = job.work / "verdicts.npy", job.work / "verdicts.signatures"
     if done.exists():
         return
     pieces = job.pieces
     prints = pieces.prints(marks)
     exact = exact_verdicts(prints.hashes)
-    verdicts = exact.copy()
-    known = np.load(partial) if partial.exists() else None
-    if known is not None:
-        verdicts[: len(known)] = known
+    verdicts, count = exact.copy(), 0
     shingles_of = lru_cache(maxsize=_AT_HAND)(lambda at: shingles(pieces.text(at)))
-    noted, count = time.monotonic(), 0
     with stage("deduplicate") as report:
-        for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
+        for at, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near):
             verdicts[at] = verdict
             count += verdict != KEPT
             report(at / len(pieces), f"{count:,} near duplicates")
-            if time.monotonic() - noted > _NOTE_SECONDS:
-                _save(partial, verdicts[: at + 1])
-                noted = time.monotonic()
     _save(done, np.stack([verdicts, exact]))
     marks.unlink()
-    partial.unlink(missing_ok=True)
 
 
 def divide(job: Job, rank: int = 0, tasks: int = 1) -> None:

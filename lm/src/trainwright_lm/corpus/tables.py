@@ -9,7 +9,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as parquet
 
 from trainwright.errors import ReadError, UsageError
 from trainwright_lm.corpus import licences
-from trainwright_lm.corpus.sources import TABLES, Cursor, Fields, Item
+from trainwright_lm.corpus.sources import TABLES, Cursor, Fields, Item, Source, StoredFile
 
 # The usual column names, including those of codeparrot's and the Stack's datasets.
 TEXTS = ("content", "text", "code")
@@ -34,20 +34,11 @@ _JSON_WIDTH = 6
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """A table's files on a disk of this machine; `remote.Remote` has them elsewhere."""
+    """The disks of this machine; `remote.Remote` has files elsewhere."""
 
-    files: tuple[tuple[str, int], ...]
-    """Their paths, in reading order, and their bytes."""
-    mark: str
-    """Changes when one of the files changes."""
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
     """What its streams raise when reading fails."""
-
-    def names(self) -> list[str]:
-        """Their paths."""
-        return [name for name, _ in self.files]
 
     def open(self, name: str) -> BinaryIO:
         """Open a file as a seekable stream; raises ReadError."""
@@ -62,38 +53,26 @@ class Shelf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSource:
-    """The rows of a table's files."""
+class TableReader:
+    """Reads the rows of a source's tables, and source files whole."""
 
-    name: str
-    own: bool
+    source: str
     largest: int
     fields: Fields
     shelf: Shelf
 
-    def fingerprint(self) -> str:
-        return self.shelf.mark
+    def __call__(self, file: StoredFile, first: int) -> Iterator[Item]:
+        """The items of a file from a number on."""
+        table = file.name.lower().endswith(TABLES)
+        read = _parquet_rows if file.name.endswith(".parquet") else _json_rows if table else _whole_file
+        try:
+            with self.shelf.open(file.name) as stream:
+                for row in read(stream, self, file, first):
+                    yield self._item(row, file.name)
+        except self.shelf.failures as error:
+            raise self.shelf.failed(file.name, error) from error
 
-    def sizes(self) -> list[int]:
-        return [size for _, size in self.shelf.files]
-
-    def part(self, first: int, end: int) -> TableSource:
-        return replace(self, shelf=replace(self.shelf, files=self.shelf.files[first:end]))
-
-    def items(self, start: Cursor) -> Iterator[Item]:
-        names = self.shelf.names()
-        for number in range(start.file, len(names)):
-            first = start.item if number == start.file else 0
-            table = names[number].lower().endswith(TABLES)
-            read = _parquet_rows if names[number].endswith(".parquet") else _json_rows if table else _whole_file
-            try:
-                with self.shelf.open(names[number]) as stream:
-                    for row in read(stream, self, names[number], first):
-                        yield self._item(row, names[number], number, len(names))
-            except self.shelf.failures as error:
-                raise self.shelf.failed(names[number], error) from error
-
-    def _item(self, row: _Row, name: str, number: int, count: int) -> Item:
+    def _item(self, row: _Row, name: str) -> Item:
         values = row.values
         group = _first(values, self.fields.group, GROUPS)
         path = _first(values, self.fields.path, PATHS)
@@ -103,8 +82,8 @@ class TableSource:
             path=_text(f"{group}/{path}" if group and path else path or f"{name}:{row.number + 1}"),
             group=_text(group or Path(name).name),
             licence=_licence(_first(values, self.fields.licence, LICENCES)),
-            after=Cursor(file=number, item=row.number + 1),
-            share=(number + row.share) / count,
+            after=Cursor(item=row.number + 1),
+            share=row.share,
             problem=row.problem,
             size=row.size,
         )
@@ -120,7 +99,7 @@ class _Row:
     size: int = 0
 
 
-def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) -> TableSource:
+def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) -> Source:
     """Parquet or JSON-lines files.
 
     Raises:
@@ -132,20 +111,22 @@ def open_tables(name: str, paths: Sequence[Path], fields: Fields, largest: int) 
     except OSError as error:
         raise ReadError(f"{error.filename} must be a readable file: {error.strerror}") from error
     mark = "; ".join(f"{path.name}: {status.st_size} bytes, {status.st_mtime_ns}" for path, status in about)
-    shelf = Shelf(files=tuple((str(path), status.st_size) for path, status in about), mark=mark)
-    for file in shelf.names():
+    files = [StoredFile(name=str(path), size=status.st_size) for path, status in about]
+    shelf = Shelf()
+    for file in map(str, paths):
         with shelf.open(file) as stream:
             if file.lower().endswith(".parquet"):
                 _columns(_opened(stream, file), fields, file)
             elif file.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
                 raise ReadError(f"{file} must be a gzip file; it does not start like one.")
-    return TableSource(name=name, own=True, largest=largest, fields=fields, shelf=shelf)
+    reader = TableReader(source=name, largest=largest, fields=fields, shelf=shelf)
+    return Source(name=name, own=True, files=files, mark=mark, read=reader)
 
 
-def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
-    shown = source.name if source.name.endswith(name) else f"{name} in {source.name}"
+def _parquet_rows(stream: BinaryIO, tables: TableReader, stored: StoredFile, first: int) -> Iterator[_Row]:
+    shown = tables.source if tables.source.endswith(stored.name) else f"{stored.name} in {tables.source}"
     file = _opened(stream, shown)
-    columns = _columns(file, source.fields, shown)
+    columns = _columns(file, tables.fields, shown)
     text = columns[0]
     total, number = max(file.metadata.num_rows, 1), 0
     for group in range(file.metadata.num_row_groups):
@@ -204,11 +185,11 @@ def _columns(file: parquet.ParquetFile, fields: Fields, name: str) -> list[str]:
     return list(dict.fromkeys([text, *(c for c in chosen if c)]))
 
 
-def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
-    size = max(dict(source.shelf.files)[name], 1)
-    zipped = name.lower().endswith(".gz")
+def _json_rows(stream: BinaryIO, tables: TableReader, file: StoredFile, first: int) -> Iterator[_Row]:
+    size = max(file.size, 1)
+    zipped = file.name.lower().endswith(".gz")
     lines: Any = gzip.GzipFile(fileobj=stream) if zipped else stream
-    longest = source.largest * _JSON_WIDTH + 100_000
+    longest = tables.largest * _JSON_WIDTH + 100_000
     number = 0
     while True:
         share = min(stream.tell() / size, 1.0)
@@ -224,17 +205,17 @@ def _json_rows(stream: BinaryIO, source: TableSource, name: str, first: int) -> 
             return
         if number >= first:
             if whole:
-                yield _parsed(line, number, share, source)
+                yield _parsed(line, number, share, tables.fields)
             else:
                 yield _Row(number=number, share=share, values={}, problem="huge", size=longest)
         number += 1
 
 
-def _whole_file(stream: BinaryIO, source: TableSource, name: str, first: int) -> Iterator[_Row]:
-    group, _, path = name.rpartition("/") if "/" not in name else name.partition("/")
+def _whole_file(stream: BinaryIO, tables: TableReader, file: StoredFile, first: int) -> Iterator[_Row]:
+    group, _, path = file.name.partition("/") if "/" in file.name else ("", "", file.name)
     if not first:
-        values = {"path": path, "group": group or Path(source.name).name}
-        yield _Row(number=0, share=1.0, text=stream.read(source.largest + 1), values=values)
+        values = {"path": path, "group": group or Path(tables.source).name}
+        yield _Row(number=0, share=1.0, text=stream.read(tables.largest + 1), values=values)
 
 
 def _skip_line(lines: Any, step: int) -> None:
@@ -242,7 +223,7 @@ def _skip_line(lines: Any, step: int) -> None:
         pass
 
 
-def _parsed(line: bytes, number: int, share: float, source: TableSource) -> _Row:
+def _parsed(line: bytes, number: int, share: float, fields: Fields) -> _Row:
     if not line.strip():
         return _Row(number=number, share=share, values={}, problem="empty", size=len(line))
     try:
@@ -251,7 +232,7 @@ def _parsed(line: bytes, number: int, share: float, source: TableSource) -> _Row
         values = None
     if not isinstance(values, dict):
         return _Row(number=number, share=share, values={}, problem="corrupt", size=len(line))
-    text = _first(values, source.fields.text, TEXTS)
+    text = _first(values, fields.text, TEXTS)
     if not isinstance(text, str):
         return _Row(number=number, share=share, values=values, problem="no-text", size=len(line))
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -185,17 +186,8 @@ def last_words(cut: Cut) -> Sequence[str]:
 def most_frequent_rest(text: bytes, words: str) -> str:
     """The most frequent nonempty text between these words and the end of the line; of equals, the first seen."""
     key = words.encode()
-    begins_word = bool(_WORD_BYTE.match(key))
-    rests: Counter[bytes] = Counter()
-    at = text.find(key)
-    for _ in range(_MOST_PLACES):
-        if at < 0:
-            break
-        after = at + len(key)
-        if not (begins_word and at and _WORD_BYTE.match(text, at - 1)):
-            end = text.find(b"\n", after)
-            rest = (text[after:end] if end >= 0 else text[after:]).rstrip()
-            if rest:
-                rests[rest] += 1
-        at = text.find(key, after)
+    begins_word = _WORD_BYTE.match(key)
+    places = itertools.islice(re.finditer(re.escape(key) + rb"(?=(.*))", text), _MOST_PLACES)
+    found = (one for one in places if not (begins_word and one.start() and _WORD_BYTE.match(text, one.start() - 1)))
+    rests = Counter(rest for one in found if (rest := one[1].rstrip()))
     return rests.most_common(1)[0][0].decode(errors="replace") if rests else ""

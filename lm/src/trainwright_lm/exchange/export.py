@@ -18,6 +18,7 @@ from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.atomic import read_json, write_json
 from trainwright_lm.config import ModelConfig, Recipe, RunConfig, as_tables
 from trainwright_lm.corpus.funnel import WHY
+from trainwright_lm.corpus.licences import HUB_NAMES
 from trainwright_lm.exchange import layout
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs.folder import EVALUATION, Run, chosen_keywords, create_run, open_run, read_manifest
@@ -26,12 +27,6 @@ from trainwright_lm.tokens.tokenizer import END, Tokenizer, load_tokenizer
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # transformers' pipeline writes 256 tokens by default, more than a small window has.
 _NEW_TOKENS = 64
-# Licenses that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
-_HUB_LICENCES = (
-    "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear",
-    "bsl-1.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "epl-1.0", "epl-2.0", "eupl-1.2", "gpl-2.0",
-    "gpl-3.0", "isc", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "ncsa", "postgresql", "unlicense", "wtfpl", "zlib",
-)  # fmt: skip
 _KINDS = {
     "gpt2": "with the GPT-2 architecture",
     "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
@@ -249,7 +244,7 @@ def written_card(run: Run, title: str) -> str:
 def licence(licences: Mapping[str, Any]) -> str:
     """The Hub's name for the license that all files share; "other" if there are several or one is unknown."""
     names = [name.lower() for name in licences]
-    return names[0] if len(names) == 1 and names[0] in _HUB_LICENCES else "other"
+    return names[0] if len(names) == 1 and names[0] in HUB_NAMES else "other"
 
 
 def _sources(named: Sequence[str]) -> list[str]:

@@ -1,12 +1,14 @@
 """Maps our networks to and from transformers' names and layout, for configuration and weights.
 
-"gpt2" is its GPT2LMHeadModel, "modern" its Qwen3ForCausalLM with as many key and value heads as query heads.
+The names are in layouts.toml; here is what follows from a network's sizes.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from typing import Any, Literal
+from importlib.resources import files
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,54 +17,16 @@ from trainwright.errors import ReadError, UsageError
 from trainwright_lm.config import ModelConfig, Recipe, checked
 from trainwright_lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, RMS_NORM_EPSILON, ROPE_BASE, mlp_width
 
-# Our modules, and the transformers modules that our matrix holds side by side; `{}` is the layer number.
-_GPT2 = {
-    "embedding": ("transformer.wte",),
-    "position": ("transformer.wpe",),
-    "layers.{}.attention_norm": ("transformer.h.{}.ln_1",),
-    "layers.{}.attention.query_key_value": ("transformer.h.{}.attn.c_attn",),
-    "layers.{}.attention.output": ("transformer.h.{}.attn.c_proj",),
-    "layers.{}.mlp_norm": ("transformer.h.{}.ln_2",),
-    "layers.{}.mlp.up": ("transformer.h.{}.mlp.c_fc",),
-    "layers.{}.mlp.down": ("transformer.h.{}.mlp.c_proj",),
-    "norm": ("transformer.ln_f",),
-}
-_ATTENTION, _MLP = "model.layers.{}.self_attn", "model.layers.{}.mlp"
-_MODERN = {
-    "embedding": ("model.embed_tokens",),
-    "layers.{}.attention_norm": ("model.layers.{}.input_layernorm",),
-    "layers.{}.attention.query_key_value": tuple(f"{_ATTENTION}.{x}_proj" for x in "qkv"),
-    "layers.{}.attention.query_norm": (f"{_ATTENTION}.q_norm",),
-    "layers.{}.attention.key_norm": (f"{_ATTENTION}.k_norm",),
-    "layers.{}.attention.output": (f"{_ATTENTION}.o_proj",),
-    "layers.{}.mlp_norm": ("model.layers.{}.post_attention_layernorm",),
-    "layers.{}.mlp.gate_up": (f"{_MLP}.gate_proj", f"{_MLP}.up_proj"),
-    "layers.{}.mlp.down": (f"{_MLP}.down_proj",),
-    "norm": ("model.norm",),
-}
-
-
-# The settings that give a network its shape: our name, GPT-2's and Qwen3's.
-_SIZES = (
-    ("layers", "n_layer", "num_hidden_layers"),
-    ("heads", "n_head", "num_attention_heads"),
-    ("width", "n_embd", "hidden_size"),
-    ("context", "n_positions", "max_position_embeddings"),
-    ("dropout", "resid_pdrop", "attention_dropout"),
-    ("vocabulary_size", "vocab_size", "vocab_size"),
-)
-_ARCHITECTURES: Mapping[str, Literal["gpt2", "modern"]] = {"gpt2": "gpt2", "qwen3": "modern"}
-
-
-def _sizes(architecture: str) -> dict[str, str]:
-    """transformers' names of these settings, by ours."""
-    return {ours: gpt2 if architecture == "gpt2" else qwen3 for ours, gpt2, qwen3 in _SIZES}
+_LAYOUTS = tomllib.loads(files("trainwright_lm.exchange").joinpath("layouts.toml").read_text("utf-8"))
+_ARCHITECTURES: dict[str, Any] = {layout["settings"]["model_type"]: name for name, layout in _LAYOUTS.items()}
 
 
 def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
     """The contents of config.json."""
+    layout = _LAYOUTS[config.architecture]
     shared = {
-        **{theirs: getattr(config, ours) for ours, theirs in _sizes(config.architecture).items()},
+        **layout["settings"],
+        **{theirs: getattr(config, ours) for ours, theirs in layout["sizes"].items()},
         "initializer_range": INITIAL_DEVIATION,
         "bos_token_id": end_id,
         "eos_token_id": end_id,
@@ -72,28 +36,20 @@ def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
     }
     if config.architecture == "gpt2":
         return {
-            "architectures": ["GPT2LMHeadModel"],
-            "model_type": "gpt2",
             # transformers reads n_positions, older tools read n_ctx, and neither is derived from the other.
             "n_ctx": config.context,
-            "activation_function": "gelu_new",
             "embd_pdrop": config.dropout,
             "attn_pdrop": config.dropout,
             "layer_norm_epsilon": LAYER_NORM_EPSILON,
             **shared,
         }
     return {
-        "architectures": ["Qwen3ForCausalLM"],
-        "model_type": "qwen3",
         "intermediate_size": mlp_width(config),
         "num_key_value_heads": config.heads,
         "head_dim": config.width // config.heads,
-        "hidden_act": "silu",
         "rms_norm_eps": RMS_NORM_EPSILON,
         "rope_theta": ROPE_BASE,  # transformers 4
         "rope_parameters": {"rope_type": "default", "rope_theta": ROPE_BASE},  # transformers 5
-        "attention_bias": False,
-        "use_sliding_window": False,
         **shared,
     }
 
@@ -108,7 +64,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
     if kind not in _ARCHITECTURES:
         raise ReadError(f"config.json's model_type must be gpt2 or qwen3; got {kind!r}.")
     try:
-        names = _sizes(architecture := _ARCHITECTURES[kind])
+        names = _LAYOUTS[architecture := _ARCHITECTURES[kind]]["sizes"]
         given = {names["dropout"]: 0.1 if kind == "gpt2" else 0.0, **settings}
         config = ModelConfig(architecture=architecture, **{ours: given[theirs] for ours, theirs in names.items()})
         checked(Recipe(model=config))
@@ -167,7 +123,7 @@ def _parts(config: ModelConfig) -> dict[str, tuple[str, ...]]:
     return {
         name.format(layer): tuple(one.format(layer) for one in theirs)
         for layer in range(config.layers)
-        for name, theirs in (_GPT2 if config.architecture == "gpt2" else _MODERN).items()
+        for name, theirs in _LAYOUTS[config.architecture]["weights"].items()
     }
 
 

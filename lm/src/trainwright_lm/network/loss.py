@@ -97,13 +97,16 @@ def linear_cross_entropy(
     device = hidden_ND.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden_ND.dtype
     chunk_rows = chunk_rows or (CHUNK_ROWS if device == "cpu" else CHUNK_ROWS_GPU)
-    if not (torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)):
-        with torch.autocast(device, enabled=False):
-            return _without_gradients(hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows)
-    loss: Tensor = _LinearCrossEntropy.apply(
-        hidden_ND, weight_VD, targets_N, weights_N, z_loss, chunk_rows, dtype, compiled
+    needs_gradients = torch.is_grad_enabled() and (hidden_ND.requires_grad or weight_VD.requires_grad)
+    given = (hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows)
+    with torch.autocast(device, enabled=False), torch.no_grad():
+        if not needs_gradients:
+            return _without_gradients(*given)
+        loss, grad_hidden_ND, grad_weight_VD = _in_chunks(*given, compiled)
+    with_gradients: Tensor = _WithGradients.apply(
+        hidden_ND, weight_VD, loss, grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype)
     )
-    return loss
+    return with_gradients
 
 
 def _without_gradients(
@@ -122,35 +125,18 @@ def _without_gradients(
     return loss
 
 
-class _LinearCrossEntropy(torch.autograd.Function):
+class _WithGradients(torch.autograd.Function):
+    """The loss, whose gradients are known already."""
+
     @staticmethod
-    def forward(
-        ctx: Any,
-        hidden_ND: Tensor,
-        weight_VD: Tensor,
-        targets_N: Tensor,
-        weights_N: Tensor | None,
-        z_loss: float,
-        chunk_rows: int,
-        dtype: torch.dtype,
-        compiled: bool,
-    ) -> Tensor:
-        with torch.autocast(hidden_ND.device.type, enabled=False):
-            loss, grad_hidden_ND, grad_weight_VD = _in_chunks(
-                hidden_ND, weight_VD.to(dtype), targets_N, weights_N, z_loss, chunk_rows, compiled
-            )
-        ctx.save_for_backward(grad_hidden_ND, grad_weight_VD.to(weight_VD.dtype))
-        return loss
+    def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, loss: Tensor, *gradients: Tensor) -> Tensor:
+        ctx.save_for_backward(*gradients)
+        return loss.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
-        return (
-            grad_hidden_ND * grads[0].to(grad_hidden_ND.dtype),
-            grad_weight_VD * grads[0].to(grad_weight_VD.dtype),
-            *[None] * 6,
-        )
+        return *(gradient * grads[0].to(gradient.dtype) for gradient in ctx.saved_tensors), None, None, None
 
 
 def _in_chunks(

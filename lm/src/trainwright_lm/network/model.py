@@ -44,10 +44,6 @@ class RmsNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.eps = epsilon
 
-    def reset_parameters(self) -> None:
-        """Set all weights to 1."""
-        nn.init.ones_(self.weight)
-
     def forward(self, x: Tensor) -> Tensor:
         if torch.compiler.is_compiling():
             exact = _exact(x)
@@ -281,7 +277,7 @@ class Transformer(nn.Module):
         self.initialise()
 
     def initialise(self) -> None:
-        """Reinitialize all weights with torch's global generator."""
+        """Draw the weights of matrices with torch's global generator."""
         scaled = INITIAL_DEVIATION / math.sqrt(2 * self.config.layers)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
@@ -291,8 +287,6 @@ class Transformer(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=INITIAL_DEVIATION)
-            elif isinstance(module, nn.LayerNorm | RmsNorm):
-                module.reset_parameters()
 
     @property
     def output_weight(self) -> Tensor:

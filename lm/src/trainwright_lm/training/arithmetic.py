@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -160,7 +160,7 @@ def _taken(clock: Clock, trials: list[TimedTrial]) -> dict[TimedTrial, list[floa
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
-    """The settings that alter the last digits of results."""
+    """The settings that alter the last digits of results, and the reason for them; the first record of the log."""
 
     precision: str
     """fp32 or bf16, for forward and backward passes."""
@@ -168,28 +168,16 @@ class Arithmetic:
     """The same for Muon's Newton-Schulz products."""
     threads: int
     """torch's CPU threads; 0: torch's default (on a GPU they do not matter)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """The settings and the reason for them."""
-
-    arithmetic: Arithmetic
-    line: str = ""
+    line: str = field(default="", compare=False)
     """The message for the user."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
     """The measured times."""
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """The entry for the log."""
-        return {**asdict(self.arithmetic), "line": self.line, "seconds": self.seconds}
 
-
-def decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
+def decided(recipe: Recipe, held: State | None, processes: Processes) -> Arithmetic:
     """Decide in the first process and send the decision to all others."""
-    decision: Decision = processes.given(_decided(recipe, held, processes) if processes.first else None)
-    return decision
+    arithmetic: Arithmetic = processes.given(_decided(recipe, held, processes) if processes.first else None)
+    return arithmetic
 
 
 def for_evaluation(recipe: Recipe, trained_in: str, device: torch.device) -> str:
@@ -200,7 +188,7 @@ def for_evaluation(recipe: Recipe, trained_in: str, device: torch.device) -> str
     return "fp32" if taken["bf16"] >= LOST * taken["fp32"] else trained_in
 
 
-def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
+def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Arithmetic:
     begun = held if held is not None and held.update else None
     clock = functools.cache(lambda: Stopwatch(recipe, processes.device))
     seconds, muon = dict[str, float](), recipe.optimizer.name == "muon"
@@ -218,9 +206,13 @@ def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisi
         parts.append(f"Muon's products in {muon_precision} ({muon_why})")
     if threads_why:
         parts.append(f"on {_threads(threads)} ({threads_why})")
-    arithmetic = Arithmetic(precision=precision, muon_precision=muon_precision, threads=threads)
-    finite = {what: taken for what, taken in seconds.items() if math.isfinite(taken)}
-    return Decision(arithmetic=arithmetic, line=f"{', '.join(parts)}.", seconds=finite)
+    return Arithmetic(
+        precision=precision,
+        muon_precision=muon_precision,
+        threads=threads,
+        line=f"{', '.join(parts)}.",
+        seconds={what: taken for what, taken in seconds.items() if math.isfinite(taken)},
+    )
 
 
 def _fastest_format(

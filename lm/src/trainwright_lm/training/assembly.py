@@ -271,7 +271,7 @@ def first_state(training: AssembledTraining, held: Checkpoint | None) -> State:
         processes=training.processes.count,
         device=training.processes.device.type,
         compiled=training.loss.compiled,
-        versions=versions(),
+        versions={"torch": str(torch.__version__)},  # the packages that determine the last digits of results
     )
     if held is None:
         return fresh
@@ -316,11 +316,6 @@ def surroundings(state: State, now: State) -> list[str]:
     if state.compiled != now.compiled:
         told.append(f"layers and loss are {'' if now.compiled else 'no longer '}compiled")
     return told
-
-
-def versions() -> dict[str, str]:
-    """The package versions that determine the last digits of results."""
-    return {"torch": str(torch.__version__)}
 
 
 def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype) -> tuple[str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -78,12 +78,8 @@ class MuonAdamW(Optimizer):
         super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "parts": 0})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update all parameters that have a gradient once; returns the closure's result, if any."""
-        result = None
-        if closure is not None:
-            with torch.enable_grad():
-                result = closure()
+    def step(self) -> None:
+        """Update all parameters that have a gradient once."""
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             if group["parts"]:
@@ -91,7 +87,6 @@ class MuonAdamW(Optimizer):
                     self._muon(same, group)
             else:
                 self._adamw(parameters, group)
-        return result
 
     def _muon(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of the same shape: stacked, they are orthogonalized by few large products."""

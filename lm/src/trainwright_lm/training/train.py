@@ -41,9 +41,8 @@ class Tally:
         self._nats: Tensor | float = state.open_nats if processes.first else 0.0
         self._weight: Tensor | float = state.open_weight
         self._updates = 0
-        self._window_seconds = 0.0
-        self._going = time.perf_counter()
-        self.seconds = state.seconds
+        self.seconds = self._seconds_before = state.seconds
+        self.go_on()
 
     def add(self, nats: Tensor, weight: Tensor | float) -> None:
         """Add one update."""
@@ -59,18 +58,15 @@ class Tally:
     def taken(self) -> tuple[int, float]:
         """The updates of this session since the last line, and their seconds; starts a new line."""
         self.pause()
-        updates, seconds = self._updates, self._window_seconds
+        updates, seconds = self._updates, self.seconds - self._seconds_before
         self._nats = self._weight = 0.0
-        self._updates, self._window_seconds = 0, 0.0
-        self.go_on()
+        self._updates, self._seconds_before = 0, self.seconds
         return updates, seconds
 
     def pause(self) -> None:
         """Stop the clock: what follows is not training."""
-        seconds = time.perf_counter() - self._going
-        self._window_seconds += seconds
-        self.seconds += seconds
-        self._going += seconds
+        self.seconds += time.perf_counter() - self._going
+        self.go_on()
 
     def go_on(self) -> None:
         """Restart the clock."""
@@ -133,10 +129,10 @@ def trained(
         begun = time.monotonic()
         held = opened(data, folder, recipe, resume, processes, live.say)
         with live.waiting("Measuring what is fastest here"):
-            decision = decided(recipe, held.state if held else None, processes)
-        live.say(decision.line)
-        stack.enter_context(on_threads(decision.arithmetic.threads))
-        training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
+            arithmetic = decided(recipe, held.state if held else None, processes)
+        live.say(arithmetic.line)
+        stack.enter_context(on_threads(arithmetic.threads))
+        training = assembled(data, folder, recipe, held, processes, live, arithmetic)
         size = f"{sum(p.numel() for p in training.model.parameters()):,} parameters"
         live.say(
             f"{size}, on {processes.count} processes ({recipe.run.distributed})." if processes.count > 1 else f"{size}."
@@ -147,7 +143,9 @@ def trained(
         elif state.update:
             live.say(f"Resuming after update {state.update} (started in {time.monotonic() - begun:.1f} s).")
         sinks = logs.open_sinks(recipe.run.sinks, folder, recipe, state.update) if processes.first else []
-        log = logs.Log(folder / LOG, sinks, heading={"kind": "computing", "update": 0, **decision.record})
+        log = logs.Log(
+            folder / LOG, sinks, heading={"kind": "computing", "update": 0, **dataclasses.asdict(arithmetic)}
+        )
         try:
             with Stopping() as stopping, live.shown(state.update, training.plan.updates):
                 return train_from(state, training, log, stopping)

@@ -72,8 +72,6 @@ class EvaluatedBatch:
 
     loss: float
     losses: list[JudgedLoss]
-    answers: tuple[list[int], list[int]] = ([], [])
-    """Predicted and true classes of its rows, if its labels say; otherwise its loss calls may."""
 
 
 class StepTaker(Protocol):

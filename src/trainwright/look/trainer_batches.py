@@ -15,13 +15,11 @@ from trainwright.adapters.data.odd_rows import Items, RowStep, Step
 from trainwright.adapters.learning import ForwardPass, Judged, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
-from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.look.observers import RunObserver
-from trainwright.look.replay import RunLosses
 from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
@@ -29,6 +27,7 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
+from trainwright.seams.torch.loss import KeptLoss, judged
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.timing import now
@@ -100,16 +99,13 @@ class TrainerLearner(Trained):
         trainer, loss = self.trainer, math.nan
         model = trainer.model
         model.eval()
-        with (
-            RunLosses() as seen,
-            _noting_smoothed(trainer, seen),
-            RunObserver(model, [model]).catching() as record,
-            torch.no_grad(),
-        ):
+        observer = RunObserver(model, [model], keeps_losses=True)
+        kept = observer.record.kept_losses
+        with observer.catching() as record, _keeping_smoothed(trainer, kept), torch.no_grad():
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
         if record.failure is not None:
             return None
-        return EvaluatedBatch(loss=loss, losses=seen.calls)
+        return EvaluatedBatch(loss=loss, losses=[call for call in map(judged, kept) if call is not None])
 
 
 def _calls_of(look: EvaluatedBatch) -> Judged:
@@ -147,8 +143,8 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 
 
 @contextlib.contextmanager
-def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
-    """Also record the loss of `label_smoothing_factor`, which transformers computes itself."""
+def _keeping_smoothed(trainer: Any, kept: list[KeptLoss]) -> Iterator[None]:
+    """Also keep the loss of `label_smoothing_factor`, which transformers computes itself."""
     own: Any = getattr(trainer, "label_smoother", None)
 
     def smoother(outputs: Any, labels: Any, shift_labels: bool = False, **more: Any) -> Any:
@@ -158,7 +154,9 @@ def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
             logits, labels = logits[..., :-1, :], labels[..., 1:]
         options = {"label_smoothing": own.epsilon, "ignore_index": own.ignore_index}
         flat = logits.detach().reshape(-1, logits.shape[-1])
-        seen.note("cross_entropy", flat, labels.reshape(-1), float(value.detach()), options)
+        smoothed = KeptLoss(function="cross_entropy", scores=flat, targets=labels.reshape(-1), options=options)
+        smoothed.value = value
+        kept.append(smoothed)
         return value
 
     if own is None:

@@ -95,7 +95,7 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
     watch_door(kind, "log", passed_on)
 
 
-class FitCallback:
+class LightningNotes:
     """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
 
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
@@ -146,9 +146,9 @@ class FitCallback:
             _add_best(self._watch, trainer.callbacks[number], values)
 
 
-def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, FitCallback]:
+def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, LightningNotes]:
     """A callback of this package, and what it tells."""
-    fit, watching = FitCallback(watch, where), watch.state.recorder.watching
+    fit, watching = LightningNotes(watch, where), watch.state.recorder.watching
     begin, look = watching(fit.begin), watching(fit.look)
     methods = {
         "on_train_start": lambda self, trainer, module: begin(trainer, module),

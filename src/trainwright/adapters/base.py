@@ -72,6 +72,7 @@ class EvaluatedBatch:
 
     loss: float
     losses: list[JudgedLoss]
+    """The loss calls that it is made of."""
 
 
 class StepTaker(Protocol):

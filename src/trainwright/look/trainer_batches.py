@@ -12,7 +12,7 @@ import torch
 
 from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.data.odd_rows import Items, RowStep, Step
-from trainwright.adapters.learning import ForwardPass, Judged, Trained
+from trainwright.adapters.learning import ForwardPass, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
 from trainwright.adapters.torch.memory import measure_memory
@@ -80,15 +80,15 @@ class TrainerLearner(Trained):
         judged = self._judged(batch, record.watching())
         if judged is None or not record.complete:
             return None
-        return ForwardPass(given=record.given, results=record.results, losses=judged.calls)
+        return ForwardPass(given=record.given, results=record.results, losses=judged.losses)
 
-    def judged(self, batch: Any) -> Judged | None:
+    def judged(self, batch: Any) -> EvaluatedBatch | None:
         return self._judged(batch, contextlib.nullcontext())
 
-    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> Judged | None:
+    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> EvaluatedBatch | None:
         with quiet(), left_as_it_was(self.model), watching:
             look = self.look(batch)
-        return _calls_of(look) if look is not None else None
+        return _leave_own_calls(look) if look is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
@@ -108,10 +108,10 @@ class TrainerLearner(Trained):
         return EvaluatedBatch(loss=loss, losses=[call for call in map(judged, kept) if call is not None])
 
 
-def _calls_of(look: EvaluatedBatch) -> Judged:
-    """The loss calls that make up a batch's loss."""
+def _leave_own_calls(look: EvaluatedBatch) -> EvaluatedBatch:
+    """The batch with the loss calls that make up its loss."""
     alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    return Judged(look.loss, alone[-1:] or look.losses)  # others may be of an evaluation within the step
+    return replace(look, losses=alone[-1:] or look.losses)  # others may be of an evaluation within the step
 
 
 def _count_rows(values: Any) -> int:

@@ -1,8 +1,7 @@
-"""Rows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
+"""Rows given to a Keras model, taken from arrays and from streams of batches."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import time
@@ -15,15 +14,13 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
-from trainwright.rehearsal.record import TOKEN_GROUPS, Floats, Integers
-from trainwright.rehearsal.recorder import MOST_INPUTS
+from trainwright.rehearsal.record import Integers
+from trainwright.rehearsal.watch.labelled import spread
 
 # Of a stream, at most so many batches, rows and bytes are read, and for so many seconds.
 MOST_BATCHES, MOST_STREAM_ROWS, MOST_BYTES, MOST_SECONDS = 200, 4096, 100_000_000, 4.0
 # So many rows of arrays are taken, however large they are.
 FEWEST_ROWS = 16
-# A row of at most so many whole numbers is no text.
-FEW = 4
 
 
 @dataclass(kw_only=True)
@@ -40,12 +37,6 @@ class SetRows:
     @property
     def count(self) -> int:
         return count_rows([self.y if self.y is not None else self.x]) or 0
-
-
-def spread(count: int, most: int) -> Integers:
-    """At most `most` of the numbers from 0 to count - 1, evenly spaced."""
-    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most)
-    return chosen.astype(np.int64)
 
 
 def array_of(value: Any) -> NDArray[Any]:
@@ -88,44 +79,6 @@ def _batches(source: Source) -> Iterator[Any]:
         yield from itertools.islice(source.elements(), MOST_BATCHES)
 
 
-def keys_of(x: Any) -> Integers:
-    """One number for each row: equal rows have equal ones."""
-    parts = [np.ascontiguousarray(a) for a in leaves(x)]
-    count = len(parts[0])
-    keys = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        digest = hashlib.blake2b(digest_size=8)
-        for part in parts:
-            row = part[i : i + 1]
-            digest.update(repr(row.tolist()).encode() if row.dtype.kind in "OUS" else row.tobytes())
-        keys[i] = int.from_bytes(digest.digest(), "little", signed=True)
-    return keys
-
-
 def row_bytes(x: Any) -> int:
     """The size of one row."""
     return sum(math.prod(leaf.shape[1:]) * 4 for leaf in leaves(x) if hasattr(leaf, "shape"))
-
-
-def inputs_of(x: Any, reads_tokens: bool) -> Floats | None:
-    """The rows as plain numbers; token ids as counts. None: too wide, or no numbers.
-
-    Args:
-        reads_tokens: whether the model looks whole numbers up in a table.
-    """
-    columns = []
-    for part in leaves(x):
-        if part.dtype.kind not in "fiub":
-            return None
-        flat = part.reshape(len(part), -1)
-        is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
-        if reads_tokens and is_text:
-            bag = np.zeros((len(flat), TOKEN_GROUPS), dtype=np.float32)
-            np.add.at(bag, (np.arange(len(flat))[:, None], flat.astype(np.int64) % TOKEN_GROUPS), 1.0)
-            bag[:, 0] = 0.0  # padding
-            columns.append(np.log1p(bag))
-        else:
-            columns.append(flat.astype(np.float32))
-    if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:
-        return None
-    return np.concatenate(columns, axis=1)

@@ -23,8 +23,9 @@ from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
 from trainwright.rehearsal.watch.keras_fit import RunningFit, callbacks_of, with_callbacks
-from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream, spread
+from trainwright.rehearsal.watch.keras_rows import row_bytes, rows_of_arrays, rows_of_stream
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, values_of, weights_of
+from trainwright.rehearsal.watch.labelled import keys_of, spread
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.source.places import user_frame, user_place
 
@@ -182,7 +183,7 @@ class KerasWatch:
         total, keys = source.rows or 0, None
         every = spread(total, MOST_KEYS)
         if len(every) * row_bytes(source.x) <= MOST_LOOKED:
-            keys = keys_of(source.at(every)[0])
+            keys = keys_of(leaves(source.at(every)[0]))
         labels = source.at(spread(total, MOST_LABELS))[1]
         return replace(question, rows=rows_of_arrays(source, MOST_TRAINED_ROWS), keys=keys, labels=labels)
 

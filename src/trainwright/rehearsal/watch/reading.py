@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind, Output, PairSource
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Integers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS
+from trainwright.rehearsal.watch.labelled import read_scores, spread
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
 from trainwright.stages import IGNORED_LABEL
@@ -56,11 +57,6 @@ def shape_of(form: str, answer: Any) -> Output | None:
     return Output(_KINDS[form], width) if width and answer.numel() else None
 
 
-def _spread(count: int, most: int) -> Integers:
-    """Places spread evenly."""
-    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
-
-
 def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dict[str, Any]] | None:
     """The places of the rows that are read, how many there are, how many of them each row of the model has, and the
     arrays of `Answers`; None where the shapes do not fit each other."""
@@ -77,7 +73,7 @@ def values_of(meeting: Meeting, output: Output) -> tuple[Integers, int, int, dic
         target = target.reshape(answer.shape)
     rows = answer.shape[0] if answer.dim() else 1
     answer, target = (_columns(one.reshape(rows, -1), output.width) for one in (answer, target))
-    index = _spread(rows, MOST_ROWS)
+    index = spread(rows, MOST_ROWS)
     answer, target = (one[index.tolist()].double().cpu().numpy() for one in (answer, target))
     if meeting.form == "logits" or meeting.form == "signs":
         answer = 1 / (1 + np.exp(-answer))
@@ -96,7 +92,7 @@ def flat_rows(target: Any, width: int) -> Any:
 
 def _columns(rows: Any, width: int) -> Any:
     """So many of the rows' numbers, spread evenly: the first ones of a picture are its border."""
-    return rows if rows.shape[1] <= width else rows[:, _spread(rows.shape[1], width).tolist()]
+    return rows if rows.shape[1] <= width else rows[:, spread(rows.shape[1], width).tolist()]
 
 
 def _widens(answer: Any, target: Any) -> bool:
@@ -124,17 +120,9 @@ def _classes(
     scores = answer.movedim(1, -1).reshape(-1, answer.shape[1])
     known = flat.cpu().numpy()
     places = np.flatnonzero((known != meeting.ignored) & (known >= 0) & (known < output.width))
-    index = places[_spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
+    index = places[spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
     labels: NDArray[Any] = known[index].astype(np.int64)
     raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
-    guesses: Integers = raw.argmax(1) if len(raw) else np.zeros(0, np.int64)
-    losses, own = (_log_losses(raw, of) for of in (labels, guesses))
-    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": np.exp(-own)}
+    guesses, losses, certainties = read_scores(raw, labels)
+    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": certainties}
     return index, len(places), per_row, values
-
-
-def _log_losses(scores: Floats, labels: Integers) -> Floats:
-    """Of scores or of log probabilities, which are their own normalized form."""
-    highest = scores.max(1, initial=-np.inf)
-    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - scores[np.arange(len(labels)), labels]
-    return total

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import TOKEN_GROUPS, Answers, Floats, Integers, LabelKind
+from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind
 from trainwright.rehearsal.recorder import MOST_INPUTS, Recorder
 from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
+from trainwright.rehearsal.watch.labelled import count_tokens
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
@@ -80,10 +81,7 @@ def _features(arrays: list[NDArray[Any]]) -> Floats | None:
         if array.dtype.kind == "f" or array.shape[1] <= FEW:
             columns.append(array.astype(np.float32))
         elif array.min() >= 0 and array.max() > 1:
-            counts = np.zeros((len(array), TOKEN_GROUPS), np.float32)
-            np.add.at(counts, (np.repeat(np.arange(len(array)), array.shape[1]), array.ravel() % TOKEN_GROUPS), 1.0)
-            counts[:, 0] = 0  # padding
-            columns.append(np.log1p(counts))
+            columns.append(count_tokens(array))
         elif array.shape[1] and not any(a.shape == array.shape and a is not array for a in arrays):
             columns.append(array.astype(np.float32))  # answers of yes and no, not a mask beside tokens
     if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:

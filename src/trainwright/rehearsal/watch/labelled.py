@@ -1,23 +1,20 @@
-"""What a Keras loss expects of a model's outputs and labels: their kind, and the probabilities that it sees in them."""
+"""Answers beside labels, and the rows that they are of: arrays in the form of the record."""
 
 from __future__ import annotations
 
-import re
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
-from trainwright.rehearsal.watch.keras_rows import spread
+from trainwright.rehearsal.record import SAMPLED_WIDTH, TOKEN_GROUPS, Floats, Integers, LabelKind
+from trainwright.rehearsal.recorder import MOST_INPUTS
+from trainwright.rehearsal.sampling import FEW
 from trainwright.stages import IGNORED_LABEL
 
-_CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
-_BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
-_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
-            "mean_squared_logarithmic_error", "mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh",
-            "poisson")  # fmt: skip
 # The least probability that a logarithm is taken of, as in Keras.
 LEAST = 1e-7
 
@@ -31,29 +28,6 @@ class Expected:
     ignored: int | None = None
     """A class whose rows do not count."""
     is_hinge: bool = False
-
-
-def expected_by(loss: Any) -> Expected | None:
-    """What the loss, as it was passed to `compile`, expects; None: it is the user's own, or none."""
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
-    function = getattr(loss, "fn", None)
-    owner = loss if callable(loss) and hasattr(loss, "__name__") else type(loss)
-    if not isinstance(loss, str) and not str(getattr(owner, "__module__", "")).startswith(("keras.", "tf_keras.")):
-        if function is None or not str(getattr(function, "__module__", "")).startswith(("keras.", "tf_keras.")):
-            return None
-    if function is not None:
-        name = getattr(function, "__name__", name)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name)).lower()
-    options = getattr(loss, "_fn_kwargs", {})
-    from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
-    ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
-    if name in _CLASSES:
-        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
-    if name in _BINARY:
-        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
-    if name in ("hinge", "squared_hinge"):
-        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
-    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +53,12 @@ class LabelledOutputs:
         names = ("labels", "guesses", "log_losses", "certainties", "values")
         per_row = 1 if self.of_rows is None else max(1, self.of_rows.shape[1])
         return {**{name: getattr(self, name) for name in names}, "per_row": per_row}
+
+
+def spread(count: int, most: int) -> Integers:
+    """At most `most` of the numbers from 0 to count - 1, evenly spaced."""
+    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most)
+    return chosen.astype(np.int64)
 
 
 def is_widened(outputs: NDArray[Any], labels: NDArray[Any]) -> bool:
@@ -146,22 +126,75 @@ def _compare_classes(
     kept = np.flatnonzero(good)
     kept = kept[spread(len(kept), most)]
     right, scores = right[kept], scores[kept]
+    is_inside = (right >= 0) & (right < width)
+    inside = np.where(is_inside, right, 0)
     if expected.from_logits:
-        odds = np.exp(scores - scores.max(-1, keepdims=True))
-        shares = odds / odds.sum(-1, keepdims=True)
+        guesses, losses, certainties = read_scores(scores, inside)
     else:  # as Keras reads them: divided by their sum, and cut
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.nan_to_num(scores / scores.sum(-1, keepdims=True))
-    inside = (right >= 0) & (right < width)
-    own = np.where(inside, shares[np.arange(len(right)), np.where(inside, right, 0)], 0.0)
+        guesses, certainties = scores.argmax(-1).astype(np.int64), shares.max(-1, initial=0.0)
+        losses = -np.log(np.clip(shares[np.arange(len(right)), inside], LEAST, 1.0))
     return LabelledOutputs(
         kind=LabelKind.CLASSES,
         width=width,
         labels=right,
-        guesses=scores.argmax(-1).astype(np.int64),
-        log_losses=-np.log(np.clip(own, LEAST, 1.0)),
-        certainties=shares.max(-1, initial=0.0),
+        guesses=guesses,
+        log_losses=np.where(is_inside, np.minimum(losses, -np.log(LEAST)), -np.log(LEAST)),
+        certainties=certainties,
         kept=kept if is_single else None,
         places=None if is_single else kept,
         of_rows=None if is_single else np.where(good, found.reshape(-1), IGNORED_LABEL).reshape(len(found), -1),
     )
+
+
+def read_scores(scores: Floats, labels: Integers) -> tuple[Integers, Floats, Floats]:
+    """Of scores, or of log probabilities, which are their own normalized form: the guesses, minus the logarithms of the labels'
+    probabilities, and the probabilities of the guesses."""
+    places, guesses = np.arange(len(labels)), scores.argmax(1) if len(scores) else np.zeros(0, np.int64)
+    highest = scores.max(1, initial=-np.inf)
+    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1))
+    return guesses, total - scores[places, labels], np.exp(scores[places, guesses] - total)
+
+
+def keys_of(arrays: Sequence[NDArray[Any]]) -> Integers:
+    """One number for each row: equal rows have equal ones."""
+    parts = [np.ascontiguousarray(a) for a in arrays]
+    count = len(parts[0])
+    keys = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        digest = hashlib.blake2b(digest_size=8)
+        for part in parts:
+            row = part[i : i + 1]
+            digest.update(repr(row.tolist()).encode() if row.dtype.kind in "OUS" else row.tobytes())
+        keys[i] = int.from_bytes(digest.digest(), "little", signed=True)
+    return keys
+
+
+def inputs_of(arrays: Sequence[NDArray[Any]], reads_tokens: bool) -> Floats | None:
+    """The rows as plain numbers; token ids as counts. None: too wide, or no numbers.
+
+    Args:
+        reads_tokens: whether the model looks whole numbers up in a table.
+    """
+    columns = []
+    for part in arrays:
+        if part.dtype.kind not in "fiub":
+            return None
+        flat = part.reshape(len(part), -1)
+        is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
+        if reads_tokens and is_text:
+            columns.append(count_tokens(flat.astype(np.int64)))
+        else:
+            columns.append(flat.astype(np.float32))
+    if not columns or sum(c.shape[1] for c in columns) > MOST_INPUTS:
+        return None
+    return np.concatenate(columns, axis=1)
+
+
+def count_tokens(ids: Integers) -> Floats:
+    """How often each row holds token ids of each group, as logarithms; padding is not counted."""
+    counts = np.zeros((len(ids), TOKEN_GROUPS), np.float32)
+    np.add.at(counts, (np.arange(len(ids))[:, None], ids % TOKEN_GROUPS), 1.0)
+    counts[:, 0] = 0  # padding
+    return np.log1p(counts)

@@ -401,7 +401,7 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
 
     from trainwright.adapters.keras.forward_probes import probes_of
     from trainwright.adapters.keras.input.fit_data import fit_data
-    from trainwright.adapters.keras.training import FitCall, FitTraining
+    from trainwright.adapters.keras.training import FitTraining
     from trainwright.seams.listening.seen import BuiltObjects
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
@@ -412,7 +412,7 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     model.compile("sgd", "mse")
     rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
     given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
-    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), fit_data(given), BuiltObjects())
+    fit = FitTraining(model, given, sys._getframe(), fit_data(given), BuiltObjects())
     before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
     with fit.ready(0):
         assert probes_of(fit, fit.take(1, seed=0), None)["ignored_inputs"] == ("unused",)

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainwright.adapters.torch.constant import JudgedLosses
-from trainwright.probes.constant import constant_and_floor
+from trainwright.probes.constant import JudgedLoss, constant_and_floor
+from trainwright.seams.torch.loss import judged
+from trainwright.seams.torch.watch import Observer
 
 torch.manual_seed(0)
 CLASSES = torch.randint(0, 4, (24,))
@@ -31,6 +32,15 @@ CASES = {
 }
 
 
+def observing() -> Observer:
+    """An observer of loss calls alone, with gradients or without."""
+    return Observer(torch.nn.Identity(), trained_only=True, keeps_losses=True)
+
+
+def calls_of(seen: Observer) -> list[JudgedLoss]:
+    return [call for kept in seen.record.kept_losses if (call := judged(kept)) is not None]
+
+
 def descended(function, shape, targets, options, *, constant: bool) -> float:
     """The least loss of one prediction for all rows, or of one for each, by plain descent."""
     middle = (1, shape[1], *(1 for _ in shape[2:])) if len(shape) > 1 else (1,)
@@ -47,18 +57,18 @@ def descended(function, shape, targets, options, *, constant: bool) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_what_descent_finds(name: str) -> None:
     function, shape, targets, options = CASES[name]
-    with JudgedLosses() as seen:
+    with observing() as seen:
         loss = float(function(torch.randn(shape), targets, **options))
-    constant, floor = constant_and_floor([seen.calls], [loss])
+    constant, floor = constant_and_floor([calls_of(seen)], [loss])
     assert constant == pytest.approx(descended(function, shape, targets, options, constant=True), abs=0.01)
     assert floor == pytest.approx(descended(function, shape, targets, options, constant=False), abs=0.02)
 
 
 def test_a_loss_with_further_terms_has_no_constant() -> None:
-    with JudgedLosses() as seen:
+    with observing() as seen:
         loss = float(F.mse_loss(torch.randn(8), torch.randn(8)))
-    assert constant_and_floor([seen.calls], [loss + 1.0]) == (None, 0.0)
-    assert constant_and_floor([[*seen.calls, *seen.calls]], [loss]) == (None, 0.0)
+    assert constant_and_floor([calls_of(seen)], [loss + 1.0]) == (None, 0.0)
+    assert constant_and_floor([[*calls_of(seen), *calls_of(seen)]], [loss]) == (None, 0.0)
     assert constant_and_floor([], []) == (None, 0.0)
 
 
@@ -75,8 +85,19 @@ def test_a_loss_with_further_terms_has_no_constant() -> None:
 )
 def test_a_call_tells_its_elements_and_what_their_losses_are_divided_by(name: str, elements, mass: float) -> None:
     function, shape, targets, options = CASES[name]
-    with JudgedLosses() as seen:
+    with observing() as seen:
         function(torch.randn(shape), targets, **options)
-    (call,) = seen.calls
+    (call,) = calls_of(seen)
     assert call.aims.shape == elements
     assert call.mass == pytest.approx(mass)
+
+
+@torch.no_grad()
+def test_a_call_that_is_no_mean_of_its_rows_is_not_judged() -> None:
+    with observing() as seen:
+        F.cross_entropy(torch.randn(8, 3), CLASSES[:8] % 3, reduction="none")
+        F.poisson_nll_loss(torch.randn(8), torch.ones(8))
+        F.mse_loss(torch.randn(()), torch.tensor(1.0))
+    assert len(seen.record.kept_losses) == 3
+    (call,) = calls_of(seen)
+    assert (call.function, call.shape, call.targets.shape) == ("mse_loss", (1,), (1,))

@@ -72,8 +72,7 @@ class EvaluatedBatch:
 
     loss: float
     losses: list[JudgedLoss]
-    answers: tuple[list[int], list[int]] = ([], [])
-    """Predicted and true classes of its rows, if its labels say; otherwise its loss calls may."""
+    """The loss calls that it is made of."""
 
 
 class StepTaker(Protocol):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from trainwright.adapters.base import EvaluatedBatch
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.probes.information import (
@@ -29,15 +30,6 @@ MOST_BATCHES = 256
 MOST_HELD_ROWS = 512
 # A forward pass with more results is read at so many points, evenly spread.
 MOST_STATIONS = 32
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The loss of a batch."""
-
-    total: float
-    calls: Sequence[JudgedLoss]
-    """The loss calls that it is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +61,7 @@ class Trained(Protocol):
             chosen: the numbers of the results to keep; None: as many as there may be.
         """
 
-    def judged(self, batch: Any) -> Judged | None:
+    def judged(self, batch: Any) -> EvaluatedBatch | None:
         """The loss calls of a batch in evaluation mode, leaving everything as it was; None if that is not possible."""
 
 
@@ -128,17 +120,17 @@ def _trained_last(learner: Trained, batches: Sequence[Any], updates: int) -> lis
 
 def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLook | None:
     """A look at the batches; None if their losses have no constant prediction, as of several terms."""
-    judged: list[Judged] = []
+    judged: list[EvaluatedBatch] = []
     for batch in batches:
         one = learner.judged(batch)
         if one is None:
             return None
         judged.append(one)
-    constant, _ = constant_and_floor([one.calls for one in judged], [one.total for one in judged])
+    constant, _ = constant_and_floor([one.losses for one in judged], [one.loss for one in judged])
     if constant is None or not np.isfinite(constant):
         return None
-    calls = [one.calls[0] for one in judged]
-    loss = np.average([one.total for one in judged], weights=[call.mass for call in calls])
+    calls = [one.losses[0] for one in judged]
+    loss = np.average([one.loss for one in judged], weights=[call.mass for call in calls])
     return LearningLook(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
 
 

@@ -85,7 +85,7 @@ def _measure_end(training: StepTaker, batches: Sequence[Any]) -> dict[str, Any]:
             return {}
         looks.append(look)
     losses = [look.loss for look in looks]
-    answers = [_find_answers(look) for look in looks]
+    answers = [look.losses[0].answers if len(look.losses) == 1 else ([], []) for look in looks]
     constant, floor = constant_and_floor([look.losses for look in looks], losses)
     is_complete = all(predicted for predicted, _ in answers)
     return {
@@ -94,18 +94,13 @@ def _measure_end(training: StepTaker, batches: Sequence[Any]) -> dict[str, Any]:
         "floor": floor,
         "predictions": tuple(c for predicted, _ in answers for c in predicted) if is_complete else (),
         "labels": tuple(c for _, true in answers for c in true) if is_complete else (),
-        "hits": all_hits([hits_of_classes(*told) or _hits_of(look.losses) for told, look in zip(answers, looks)]),
+        "hits": all_hits([_hits_of(look.losses) for look in looks]),
     }
 
 
-def _find_answers(look: EvaluatedBatch) -> tuple[list[int], list[int]]:
-    """Predicted and true classes: from the batch's labels, otherwise from the targets of its only loss call."""
-    return look.losses[0].answers if not look.answers[0] and len(look.losses) == 1 else look.answers
-
-
 def _hits_of(calls: Sequence[JudgedLoss]) -> Hits | None:
-    """Of a batch whose rows have no class of their own: of its only loss call."""
-    return calls[0].hits if len(calls) == 1 else None
+    """Of a batch's only loss call: of the classes of its rows, or of all that it compares where rows have none."""
+    return hits_of_classes(*calls[0].answers) or calls[0].hits if len(calls) == 1 else None
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

@@ -47,6 +47,7 @@ class RunObserver(Leaving, Observer):
         *,
         tape: Tape | None = None,
         detail: bool = False,
+        keeps_losses: bool = False,
     ) -> None:
         super().__init__(
             model,
@@ -54,6 +55,7 @@ class RunObserver(Leaving, Observer):
             roots=roots,
             detail=detail,
             trained_only=True,
+            keeps_losses=keeps_losses,
             places=seen().modules.get,
             asked_at=seen().asked_at,
         )

@@ -9,19 +9,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import process_time
 from types import CodeType, FrameType
 from typing import Any
 
 from trainwright.adapters.base import Train
 from trainwright.adapters.from_objects import MOST_EPOCHS
+from trainwright.adapters.keras import evaluation, measures
 from trainwright.adapters.keras.calls import callbacks_of
-from trainwright.adapters.keras.input.data_sets import try_rows
+from trainwright.adapters.keras.input.batch import measure_batch
+from trainwright.adapters.keras.input.data_sets import planned_updates, try_rows
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.learning import FitLearner
-from trainwright.adapters.keras.measures import FitMeasures
+from trainwright.adapters.keras.setup import setup_facts
 from trainwright.adapters.keras.state import KerasState
-from trainwright.adapters.keras.training import FitCall
+from trainwright.adapters.keras.step_facts import measure_step
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.learning import measure_trained
 from trainwright.adapters.script_end.raised import failure_in, raised_facts
 from trainwright.core import FactsByKind, Finding, Repair
@@ -77,11 +81,14 @@ def keep_frame(frame: FrameType) -> KeptFrame:
 
 
 @dataclass(eq=False)
-class _Fit:
+class KeptFit:
     """One `fit` that was made."""
 
-    measures: FitMeasures
-    training: int
+    training: FitTraining
+    number: int
+    """The training's."""
+    is_planned: bool
+    """Whether the script trains with these arguments; False: they only say what to measure."""
     is_written_wrongly: dict[str, Any]
     """What the setup's facts say of the script's names."""
     repairs: Sequence[Repair] = ()
@@ -101,7 +108,7 @@ class FitLooks:
 
     def __init__(self, repairs: Sequence[Repair] = (), repaired_training: int = 1) -> None:
         self._repairs, self._repaired_training = repairs, max(1, repaired_training)
-        self._fits: list[_Fit] = []
+        self._fits: list[KeptFit] = []
         self._main = sys.modules["__main__"]
 
     def begin_fit(
@@ -115,29 +122,29 @@ class FitLooks:
         """
         use_version_of(model)
         place, self._main = (frame.f_code, frame.f_lineno), sys.modules["__main__"]
-        known = [(f.measures.fit.model, f.measures.fit_call.frame) for f in self._fits]
+        known = [(f.training.model, f.training.frame) for f in self._fits]
         is_known = any(one is model and (at.f_code, at.f_lineno) == place for one, at in known)
         if is_known or len(self._fits) >= MOST_LOOKS or not _has_room(model):
             return data, None
         found = seen().copy()
         kept = {**given, "callbacks": callbacks_of(given)} if given.get("callbacks") is not None else dict(given)
-        call = FitCall(model=model, given=kept, frame=keep_frame(frame))  # type: ignore[arg-type]
-        measures = FitMeasures(call, data, found, planned=given.get("epochs") != MOST_EPOCHS)
+        with quiet():
+            fit = FitTraining(model, kept, keep_frame(frame), data, found)  # type: ignore[arg-type]
         wrong = {"misspelled": misspelled_methods(user_scopes(), found.modules), "undefined": undefined_names()}
         is_repaired = bool(self._repairs) and training == self._repaired_training
         repairs = self._repairs if is_repaired else ()
-        repairing = RepairedFit(measures.fit, repairs) if is_repaired else None
-        self._fits.append(_Fit(measures, training, wrong, repairs))
-        given.update(measures.fit.data.for_training())
-        return measures.fit.data, repairing
+        repairing = RepairedFit(fit, repairs) if is_repaired else None
+        self._fits.append(KeptFit(fit, training, given.get("epochs") != MOST_EPOCHS, wrong, repairs))
+        given.update(fit.data.for_training())
+        return fit.data, repairing
 
     def end_fit(self, model: Any, training: int, updates: int, planned: int | None, logged: tuple[str, ...]) -> None:
         """A `fit` is over, after so many updates; its epochs logged numbers of these names."""
         for variable in model.trainable_variables:
             seen().trained_earlier[variable] = True
         for fit in self._fits:
-            if fit.training == training:
-                fit.measures.fit.logged_names = logged
+            if fit.number == training:
+                fit.training.logged_names = logged
                 fit.trained, fit.updates, fit.planned = KerasState([model]), updates, planned
 
     def look(self, error: BaseException | None) -> list[LookResult]:
@@ -172,9 +179,9 @@ def _is_of_fit(error: Exception) -> bool:
     return any(f.f_code.co_name == "fit" and "keras" in str(f.f_globals.get("__name__", "")) for f in frames)
 
 
-def _look_at(fit: _Fit, error: Exception | None, until: float) -> LookResult:
+def _look_at(fit: KeptFit, error: Exception | None, until: float) -> LookResult:
     """The look at one training."""
-    training = fit.measures.fit
+    training = fit.training
     use_version_of(training.model)
     training.put_back()
     failure = failure_of(error) if error is not None else None
@@ -197,9 +204,9 @@ def _look_at(fit: _Fit, error: Exception | None, until: float) -> LookResult:
     return replace(look, is_end=is_end and error is not None, repaired=made)
 
 
-def _measure(fit: _Fit, until: float) -> FactsByKind:
+def _measure(fit: KeptFit, until: float) -> FactsByKind:
     """The facts of a training, stage by stage, as far as its code goes."""
-    measures, facts = fit.measures, FactsByKind()
+    training, facts = fit.training, FactsByKind()
 
     def ask(measure: Callable[[], Any]) -> bool:
         try:
@@ -214,66 +221,74 @@ def _measure(fit: _Fit, until: float) -> FactsByKind:
         facts.update({type(one): one for one in (found if isinstance(found, tuple) else (found,)) if one is not None})
         return failure_in(facts.values()) is None
 
-    ask(lambda: replace(measures.measure_setup(), **fit.is_written_wrongly))
-    ask(measures.measure_dataset)
-    if not ask(measures.measure_batch):
+    ask(lambda: replace(setup_facts(training, _count_planned(fit, facts)), **fit.is_written_wrongly))
+    ask(lambda: measures.measure_dataset(training))
+    if not ask(lambda: measure_batch(training.data, training.model)):
         return facts
-    is_whole = ask(measures.measure_step)
+    is_whole = ask(lambda: measure_step(training))
     if is_whole:
-        ask(measures.measure_optimizer)
+        ask(lambda: measures.measure_optimizer(training, _count_planned(fit, facts)))
     if all(getattr(facts.get(kind), "failure", None) is None for kind in (ForwardFacts, LossFacts)):
-        ask(lambda: measures.measure_evaluation(EVALUATED_BATCHES))
+        ask(lambda: evaluation.measure(training, EVALUATED_BATCHES))
     return facts
 
 
-def _judge(fit: _Fit, facts: FactsByKind, until: float) -> LookResult:
+def _count_planned(fit: KeptFit, facts: FactsByKind) -> int | None:
+    """How many updates the real training would make; None: unknown, or none is planned."""
+    dataset, training = facts.get(DatasetFacts), fit.training
+    epochs = dataset.epochs if isinstance(dataset, DatasetFacts) else None
+    return planned_updates(training.data, training.model.optimizer, epochs) if fit.is_planned else None
+
+
+def _judge(fit: KeptFit, facts: FactsByKind, until: float) -> LookResult:
     """The facts with what was tried, and the outcomes of the trials that rules ask for."""
-    measures, found = fit.measures, list[Finding]()
+    found = list[Finding]()
     trials: Trials | None = None
     if failure_in(facts.values()) is None and GradientFacts in facts:
-        timed = measures.train(Train(steps=3, batches=1, seed=0))
+        timed = measures.train(fit.training, Train(steps=3, batches=1, seed=0))
         seconds = max(timed.seconds / max(1, len(timed.losses)), 1e-3)
-        trials = Trials(measures.train, lambda batches, changes: True, seconds, until, process_time)
+        trials = Trials(
+            partial(measures.train, fit.training), lambda batches, changes: True, seconds, until, process_time
+        )
         if (overfit := trials.memorize()) is not None:
             facts = {**facts, OverfitFacts: overfit}
     answer = trials.answer if trials is not None else LookResult(0, {}).answer
     judge_facts(facts, answer, found)
     if first_fault(found) is None:
-        facts = {**facts, **_measure_learning(fit), **_try_rows(fit, facts, until)}
+        facts = {**facts, **_measure_learning(fit), **_try_rows(fit.training, facts, until)}
         judge_facts(facts, answer, [])
     if trials is None:
-        return LookResult(fit.training, facts)
-    return LookResult(fit.training, facts, outcomes=trials.outcomes, untried=trials.tell_untried())
+        return LookResult(fit.number, facts)
+    return LookResult(fit.number, facts, outcomes=trials.outcomes, untried=trials.tell_untried())
 
 
-def _try_rows(fit: _Fit, facts: FactsByKind, until: float) -> FactsByKind:
+def _try_rows(training: FitTraining, facts: FactsByKind, until: float) -> FactsByKind:
     """Steps on the extreme rows of the sets."""
     dataset, seconds = facts.get(DatasetFacts), min(STAGE_SECONDS, until - process_time()) / 4
-    is_compiled = bool(fit.measures.fit.model.jit_compile)  # whose steps do not raise as these would
+    is_compiled = bool(training.model.jit_compile)  # whose steps do not raise as these would
     if not isinstance(dataset, DatasetFacts) or seconds <= 0 or is_compiled:
         return {}
-    training = fit.measures.fit
     tried = try_rows(training.data, dataset, seconds, scope=training.scope, step_on=training.step_on)
     return {type(tried): tried}
 
 
-def _measure_learning(fit: _Fit) -> FactsByKind:
+def _measure_learning(fit: KeptFit) -> FactsByKind:
     """What the training shows on rows that it was not trained on, with its last weights and with its first ones."""
-    measures = fit.measures
+    training = fit.training
     if fit.trained is None or fit.updates < FEWEST_UPDATES:
         return {}
     fit.trained.put_back()
     try:
         with stopped_after(STAGE_SECONDS):
             found = measure_trained(
-                FitLearner(measures.fit),
+                FitLearner(training),
                 updates=fit.updates,
                 planned=fit.planned,
                 seconds=READING_SECONDS,
-                reset=measures.fit.reset,
+                reset=training.reset,
             )
     except OutOfTime:
         return {}
     finally:
-        measures.fit.reset()
+        training.reset()
     return {LearningFacts: found} if found is not None else {}

@@ -19,16 +19,16 @@ from torch import nn
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs, EvaluatedBatch
 from trainwright.adapters.torch.called_model import label_name, rows_of
-from trainwright.adapters.torch.constant import JudgedLosses, answers_to
 from trainwright.adapters.torch.optimizer import peak_rates
 from trainwright.core import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
-from trainwright.look.observers import Leaving, RunObserver, original
+from trainwright.look.observers import Leaving, RunObserver
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
+from trainwright.seams.torch.loss import judged
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.objects import held_by
@@ -43,14 +43,6 @@ SAME_WITHIN = 1e-3
 SLOW_SECONDS = 1.0
 # The seams that a replayed step offers.
 OFFERED = (Seam.OPTIMIZER, Seam.BATCH, Seam.FORWARD, Seam.ACTIVATION, Seam.PAIRING, Seam.LOSS)
-
-
-class RunLosses(JudgedLosses):
-    """Loss calls, where a watcher of the run stands in a loss function's place."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = (original(func), types, args, kwargs)
-        return super().__torch_function__(*given)  # hands the call on: what it raises is the script's
 
 
 class Replay:
@@ -289,13 +281,12 @@ class Replay:
         for module in self._model.modules():
             module.training = False
         try:
-            with RunLosses() as losses, self.observed(tape) as observer, torch.no_grad():
+            with self.observed(tape, keeps_losses=True) as observer, torch.no_grad():
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
-        return EvaluatedBatch(
-            loss=float(loss), losses=losses.calls, answers=answers_to(tape.targets, observer.record.scores)
-        )
+        calls = map(judged, observer.record.kept_losses)
+        return EvaluatedBatch(loss=float(loss), losses=[call for call in calls if call is not None])
 
     def loss_of(self, tape: Tape) -> float:
         """The loss of a step, with the weights that training began with and the repairs in force."""
@@ -303,7 +294,7 @@ class Replay:
         with self.ready(0), self.observed(tape):
             return float(tape.make().detach())
 
-    def observed(self, tape: Tape) -> RunObserver:
+    def observed(self, tape: Tape, *, keeps_losses: bool = False) -> RunObserver:
         """Observes the tape's calls, with the repairs in force."""
         repairs: list[Repair] = [one for one in self.active.all if one.seam != Seam.BATCH]
         of_batch = [one for one in self.active.all if one.seam == Seam.BATCH]
@@ -312,7 +303,7 @@ class Replay:
             for repair in of_batch:
                 after = dict(mended(repair, Call(seam=Seam.BATCH, given=after, tensors=tensors)).given)
             repairs = [*_exchange_batch(before, after), *repairs]
-        return RunObserver(self._model, self._roots, repairs)
+        return RunObserver(self._model, self._roots, repairs, keeps_losses=keeps_losses)
 
 
 def _exchange_batch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Repair]:

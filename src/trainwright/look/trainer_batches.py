@@ -12,16 +12,14 @@ import torch
 
 from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.data.odd_rows import RowStep
-from trainwright.adapters.learning import ForwardPass, Judged, Trained
+from trainwright.adapters.learning import ForwardPass, Trained
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
-from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
 from trainwright.look.observers import RunObserver
-from trainwright.look.replay import RunLosses
 from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
@@ -29,6 +27,7 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
+from trainwright.seams.torch.loss import KeptLoss, judged
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.tensors.torch.objects import tensors_in
@@ -82,15 +81,15 @@ class TrainerLearner(Trained):
         judged = self._judged(batch, record.watching())
         if judged is None or not record.complete:
             return None
-        return ForwardPass(given=record.given, results=record.results, losses=judged.calls)
+        return ForwardPass(given=record.given, results=record.results, losses=judged.losses)
 
-    def judged(self, batch: Any) -> Judged | None:
+    def judged(self, batch: Any) -> EvaluatedBatch | None:
         return self._judged(batch, contextlib.nullcontext())
 
-    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> Judged | None:
+    def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> EvaluatedBatch | None:
         with quiet(), left_as_it_was(self.model), watching:
             look = self.look(batch)
-        return _calls_of(look) if look is not None else None
+        return _leave_own_calls(look) if look is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
@@ -101,22 +100,19 @@ class TrainerLearner(Trained):
         trainer, loss = self.trainer, math.nan
         model = trainer.model
         model.eval()
-        with (
-            RunLosses() as seen,
-            _noting_smoothed(trainer, seen),
-            RunObserver(model, [model]).catching() as record,
-            torch.no_grad(),
-        ):
+        observer = RunObserver(model, [model], keeps_losses=True)
+        kept = observer.record.kept_losses
+        with observer.catching() as record, _keeping_smoothed(trainer, kept), torch.no_grad():
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
         if record.failure is not None:
             return None
-        return EvaluatedBatch(loss=loss, losses=seen.calls)
+        return EvaluatedBatch(loss=loss, losses=[call for call in map(judged, kept) if call is not None])
 
 
-def _calls_of(look: EvaluatedBatch) -> Judged:
-    """The loss calls that make up a batch's loss."""
+def _leave_own_calls(look: EvaluatedBatch) -> EvaluatedBatch:
+    """The batch with the loss calls that make up its loss."""
     alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    return Judged(look.loss, alone[-1:] or look.losses)  # others may be of an evaluation within the step
+    return replace(look, losses=alone[-1:] or look.losses)  # others may be of an evaluation within the step
 
 
 def _count_rows(values: Any) -> int:
@@ -138,8 +134,8 @@ def _take_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
-    """Also record the loss of `label_smoothing_factor`, which transformers computes itself."""
+def _keeping_smoothed(trainer: Any, kept: list[KeptLoss]) -> Iterator[None]:
+    """Also keep the loss of `label_smoothing_factor`, which transformers computes itself."""
     own: Any = getattr(trainer, "label_smoother", None)
 
     def smoother(outputs: Any, labels: Any, shift_labels: bool = False, **more: Any) -> Any:
@@ -149,7 +145,9 @@ def _noting_smoothed(trainer: Any, seen: JudgedLosses) -> Iterator[None]:
             logits, labels = logits[..., :-1, :], labels[..., 1:]
         options = {"label_smoothing": own.epsilon, "ignore_index": own.ignore_index}
         flat = logits.detach().reshape(-1, logits.shape[-1])
-        seen.note("cross_entropy", flat, labels.reshape(-1), float(value.detach()), options)
+        smoothed = KeptLoss(function="cross_entropy", scores=flat, targets=labels.reshape(-1), options=options)
+        smoothed.value = value
+        kept.append(smoothed)
         return value
 
     if own is None:

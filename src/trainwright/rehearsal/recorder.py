@@ -10,7 +10,7 @@ import functools
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,7 +21,6 @@ from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.readable import Names, read_all
 from trainwright.rehearsal.record import (
-    TOKEN_GROUPS,
     Answers,
     Drawn,
     Floats,
@@ -382,23 +381,3 @@ def _rename(record: Record, before: Output, now: Output) -> None:
     for table in tables:
         if before in table:
             table[now] = table.pop(before)
-
-
-def row_inputs(arrays: Iterable[tuple[NDArray[Any], bool]]) -> Floats | None:
-    """Rows as plain numbers; None: there are none, or they are too wide.
-
-    Args:
-        arrays: (rows, numbers) each, and whether it holds token ids: these are counted.
-    """
-    columns = [_count_tokens(array) if holds_tokens else array.astype(np.float32) for array, holds_tokens in arrays]
-    if not columns or sum(one.shape[1] for one in columns) > MOST_INPUTS:
-        return None
-    return np.concatenate(columns, 1)
-
-
-def _count_tokens(ids: NDArray[Any]) -> Floats:
-    """The logarithms of how often the tokens of each group come in a row; padding does not count."""
-    counts = np.zeros((len(ids), TOKEN_GROUPS), np.float32)
-    np.add.at(counts, (np.arange(len(ids))[:, None], ids.astype(np.int64) % TOKEN_GROUPS), 1.0)
-    counts[:, 0] = 0
-    return np.log1p(counts)

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from trainwright.adapters.keras.calls import as_tensors, callbacks_of, catching
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import FitBatch
+from trainwright.adapters.keras.later_predictions import reshuffled_predictions
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
@@ -35,6 +37,16 @@ _FAR = 1e9
 
 
 def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
+    """What the metrics, the callbacks that watch them and later predictions show, before training."""
+    fit.reset()
+    with fit.ready(0):
+        facts = _measure_metrics(fit, batches)
+        facts = replace(facts, **_measure_callbacks(fit), reshuffled=reshuffled_predictions(fit.frame))
+    fit.reset()
+    return facts
+
+
+def _measure_metrics(fit: FitTraining, batches: int) -> EvaluationFacts:
     """Evaluate on the first batches, twice, and check how the metrics respond to these and to other predictions.
 
     Without validation data, the metrics are those of the training batches, as fit shows them.
@@ -244,9 +256,9 @@ def _sums(metrics: list[Any]) -> dict[int, float]:
     return {id(v): float(np.sum(tensors.value_of(v))) for m in metrics for v in m.variables}
 
 
-def measure_callbacks(fit: FitTraining) -> dict[str, Any]:
+def _measure_callbacks(fit: FitTraining) -> dict[str, Any]:
     """The metrics that the callbacks watch and the available ones, as fields of the evaluation's facts."""
-    watching = [c for c in callbacks_of(fit.fit_call.given) if _watches(c)]
+    watching = [c for c in callbacks_of(fit.given) if _watches(c)]
     if not watching or not fit.logged_names:
         return {}
     return {"watchers": tuple(_watcher(c, fit) for c in watching), "logged": fit.logged_names}

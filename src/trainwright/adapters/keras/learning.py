@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.keras.input.nested_values import leaves, named
 from trainwright.adapters.keras.input.one_batch import FitBatch, X
-from trainwright.adapters.learning import ForwardPass, Judged, Trained
+from trainwright.adapters.learning import ForwardPass, Trained
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.layers import traced
@@ -64,8 +65,7 @@ class FitLearner(Trained):
             v.dtype.kind not in "iufb" or not v.ndim or len(v) != rows for v in given.values()
         ):
             return None
-        return ForwardPass(given=given, results=results, losses=judged_loss.calls)
+        return ForwardPass(given=given, results=results, losses=judged_loss.losses)
 
-    def judged(self, batch: FitBatch) -> Judged | None:
-        look = self.training.look(batch)
-        return Judged(look.loss, look.losses) if look is not None else None
+    def judged(self, batch: FitBatch) -> EvaluatedBatch | None:
+        return self.training.look(batch)

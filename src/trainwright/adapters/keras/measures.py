@@ -1,120 +1,130 @@
-"""Measures a `fit` of a Keras model, on TensorFlow, torch or JAX."""
+"""Measures a `fit` of a Keras model, on TensorFlow, torch or JAX: its data, its first update, and short runs of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ShortRun, Train
-from trainwright.adapters.keras import evaluation, setup, step_facts
+from trainwright.adapters.keras import setup
 from trainwright.adapters.keras.calls import callbacks_of, catching
-from trainwright.adapters.keras.input.batch import measure_batch
-from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
-from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.later_predictions import reshuffled_predictions
-from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
-from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
-from trainwright.adapters.keras.training import FitCall, FitTraining
-from trainwright.seams.listening.seen import BuiltObjects, quiet
-from trainwright.stages import (
-    BatchFacts,
-    DatasetFacts,
-    EpochFacts,
-    EvaluationFacts,
-    OptimizerFacts,
-    SetupFacts,
-)
+from trainwright.adapters.keras.input import data_sets
+from trainwright.adapters.keras.optimizer import is_rate_given
+from trainwright.adapters.keras.schedule import DryRun, dry_run, rate_of_short_runs
+from trainwright.adapters.keras.training import FitTraining
+from trainwright.seams.listening.seen import BuiltObjects
+from trainwright.stages import DatasetFacts, GroupFacts, OptimizerFacts
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.which_keras import version
 
 
-class FitMeasures:
-    """One `fit`, measured on the model itself, which is restored after each measurement.
+def measure_dataset(fit: FitTraining) -> DatasetFacts:
+    """Read a sample of the data and count its labels."""
+    labels = setup.find_places(fit.model, fit.frame, fit.seen).get("labels_made")
+    return data_sets.measure_dataset(fit.data, scope=fit.scope, label_place=labels, step_on=fit.step_on)
+
+
+def measure_optimizer(fit: FitTraining, planned: int | None) -> OptimizerFacts:
+    """The effect of one update, and the schedule over the planned updates."""
+    model = fit.model
+    fit.rate_of_short_runs = None  # the first update is measured at the optimizer's own rate
+    batch = fit.take(1, seed=0)[0]
+    fit.reset()
+    attribute = next(iter(fit.optimizers()), "optimizer")
+    optimizer = getattr(model, attribute)
+    is_given = optimizer is None or is_rate_given(optimizer, fit.seen)
+    epochs = range(int(fit.given.get("initial_epoch") or 0), int(fit.given.get("epochs") or 1))
+    with fit.ready(0):
+        schedule = dry_run(optimizer, callbacks_of(fit.given), planned, epochs)
+        observer = fit.observer(detail=False)
+        with catching(observer.record):
+            fit.build_optimizer()
+        before = {n: np.array(tensors.value_of(v)) for n, v in _trained(model).items()}
+        record = observer.record if observer.record.failure else fit.take_step(batch, 0)
+        facts = OptimizerFacts(failure=record.failure, epochs=epochs)
+        if optimizer is not None:
+            held = fit.held_at_start if attribute == "optimizer" else None
+            facts = replace(
+                facts,
+                **_written_facts(optimizer, fit.seen),
+                **_update_facts(getattr(model, attribute), model, before, held),
+                **_schedule_facts(schedule),
+                rate_given=is_given or schedule.by_callback,
+                library=setup.library_name(fit.scope),
+                given_gradients=bool(record.gradients) if fit.own_step else None,
+                planned_updates=planned,
+            )
+    fit.reset()
+    fit.rate_of_short_runs = rate_of_short_runs(schedule)
+    return facts
+
+
+def train(fit: FitTraining, request: Train) -> ShortRun:
+    """Take steps; they take no longer for being compiled, which is done once for any number of steps and runs."""
+    before = fit.steps.compiling_seconds
+    run = short_runs.train(fit, request)
+    return replace(run, seconds=max(run.seconds - (fit.steps.compiling_seconds - before), 1e-3))
+
+
+def _written_facts(optimizer: Any, seen: BuiltObjects) -> dict[str, Any]:
+    """How the script made the optimizer."""
+    inner, is_built = getattr(optimizer, "inner_optimizer", optimizer), optimizer in seen.optimizers
+    return {
+        "user_built": is_built,
+        "named_by_string": not is_built,
+        "rate_keyword": "learning_rate",
+        "rate_position": seen.position_given(inner, "learning_rate") if is_built else None,
+    }
+
+
+def _update_facts(
+    optimizer: Any, model: Any, before: Mapping[str, np.ndarray], held: set[Any] | None
+) -> dict[str, Any]:
+    """What one update changed.
 
     Args:
-        planned: the script trains with these arguments; False: they only say what to measure.
+        before: the trainable weights before the update, by name.
+        held: the variables that the optimizer was built for before fit was called; None if it was not built.
     """
+    inner, named = getattr(optimizer, "inner_optimizer", optimizer), _trained(model)
+    decay = float(getattr(inner, "weight_decay", None) or 0.0)
+    return {
+        "kind": type(inner).__name__,
+        "groups": (GroupFacts(tensors=len(named), weight_decay=decay, names=tuple(named)),),
+        "trainable": tuple(named),
+        "held": tuple(n for n, v in named.items() if held is None or version().keys_of(inner, [v]) <= held),
+        "bound": True,
+        "foreign": len((held or set()) - version().keys_of(inner, model.weights)),
+        "changed": {n: _change(before[n], named[n]) for n in named if n in before},
+    }
 
-    def __init__(self, call: FitCall, data: FitData, seen: BuiltObjects, *, planned: bool = True) -> None:
-        self._planned = planned
-        self.fit_call = call
-        self._epochs: EpochFacts | None = None
-        with quiet():
-            self.fit = FitTraining(call, data, seen)
 
-    @property
-    def planned_updates(self) -> int | None:
-        """How many updates the real training would make; None: unknown, or none is planned."""
-        if not self._planned:
-            return None
-        return planned_updates(self.fit.data, self.fit.model.optimizer, self._epochs)
+def _schedule_facts(schedule: DryRun) -> dict[str, Any]:
+    return {
+        "learning_rate": schedule.peak,
+        "update_rate": schedule.now,
+        "schedule_kind": schedule.kind,
+        "schedule_given": bool(schedule.kind),
+        "schedule_length": schedule.length,
+        "schedule_failure": schedule.failure,
+        "schedule": schedule.points,
+        "schedule_steps": schedule.steps,
+        "schedule_moves_at": schedule.moves_at,
+    }
 
-    def measure_setup(self) -> SetupFacts:
-        self.fit.try_to_build()
-        return setup.setup_facts(self.fit, self.planned_updates)
 
-    def measure_dataset(self) -> DatasetFacts:
-        fit, data = self.fit, self.fit.data
-        labels = setup.find_places(fit.model, self.fit_call.frame, fit.seen).get("labels_made")
-        facts = measure_dataset(data, scope=fit.scope, label_place=labels, step_on=fit.step_on)
-        self._epochs = facts.epochs
-        return facts
+def _trained(model: Any) -> dict[str, Any]:
+    """The trainable variables, by name."""
+    trained = {id(v) for v in model.trainable_variables}
+    return {n: v for n, (_, v) in tensors.named_variables(model).items() if id(v) in trained}
 
-    def measure_batch(self) -> BatchFacts:
-        return measure_batch(self.fit.data, self.fit.model)
 
-    def measure_step(self) -> step_facts.StepFacts:
-        return step_facts.measure_step(self.fit)
-
-    def measure_optimizer(self) -> OptimizerFacts:
-        fit, model = self.fit, self.fit.model
-        fit.rate_of_short_runs = None  # the first update is measured at the optimizer's own rate
-        batch = fit.take(1, seed=0)[0]
-        fit.reset()
-        attribute = next(iter(fit.optimizers()), "optimizer")
-        optimizer = getattr(model, attribute)
-        given = is_rate_given(optimizer, fit.seen) if optimizer is not None else True
-        built = optimizer in fit.seen.optimizers if optimizer is not None else False
-        planned, first = self.planned_updates, int(self.fit_call.given.get("initial_epoch") or 0)
-        epochs = range(first, int(self.fit_call.given.get("epochs") or 1))
-        with fit.ready(0):
-            schedule = dry_run(optimizer, callbacks_of(self.fit_call.given), planned, epochs)
-            observer = fit.observer(detail=False)
-            with catching(observer.record):
-                fit.build_optimizer()
-            before = trained_values(model)
-            record = observer.record if observer.record.failure else fit.take_step(batch, 0)
-            facts = optimizer_facts(
-                getattr(model, attribute),
-                model,
-                before,
-                record.failure,
-                rate_given=given or schedule.by_callback,
-                planned=planned,
-                schedule=schedule,
-                held=fit.held_at_start if attribute == "optimizer" else None,
-                given_gradients=bool(record.gradients) if fit.own_step else None,
-                user_built=built,
-                library=setup.library_name(fit.scope),
-            )
-            inner = getattr(optimizer, "inner_optimizer", optimizer)
-            position = fit.seen.position_given(inner, "learning_rate") if built else None
-            facts = replace(facts, rate_position=position, epochs=epochs)
-        fit.reset()
-        fit.rate_of_short_runs = rate_of_short_runs(schedule)
-        return facts
-
-    def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        fit = self.fit
-        fit.reset()
-        with fit.ready(0):
-            facts = evaluation.measure(fit, batches)
-            facts = replace(
-                facts, **evaluation.measure_callbacks(fit), reshuffled=reshuffled_predictions(self.fit_call.frame)
-            )
-        fit.reset()
-        return facts
-
-    def train(self, request: Train) -> ShortRun:
-        before = self.fit.steps.compiling_seconds
-        run = short_runs.train(self.fit, request)
-        compiling = self.fit.steps.compiling_seconds - before  # once, for any number of steps and runs
-        return replace(run, seconds=max(run.seconds - compiling, 1e-3))
+def _change(before: np.ndarray, variable: Any) -> float:
+    now = tensors.value_of(variable)
+    size = float(np.linalg.norm(before.astype(np.float64)))
+    moved = float(np.linalg.norm(now.astype(np.float64) - before))
+    return moved / size if size else moved

@@ -1,4 +1,4 @@
-"""A Keras optimizer: every argument with its value, given or default; its first update; its schedule."""
+"""A Keras optimizer: every argument with its value, given or default, and the lines that name them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.schedule import DryRun
-from trainwright.core import Failure, Place
+from trainwright.core import Place
 from trainwright.seams.listening.seen import BuiltObjects, Construction
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
-from trainwright.stages import Argument, GroupFacts, OptimizerFacts
+from trainwright.stages import Argument
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
@@ -104,82 +103,6 @@ def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
     if isinstance(value, ast.Name):
         return assignment_place(built.frame_file, value.id, built.line)
     return Place(show(built.frame_file), value.lineno) if value is not None else None
-
-
-def optimizer_facts(
-    optimizer: Any,
-    model: Any,
-    before: Mapping[str, np.ndarray],
-    failure: Failure | None,
-    *,
-    rate_given: bool,
-    planned: int | None,
-    schedule: DryRun,
-    held: set[Any] | None,
-    given_gradients: bool | None,
-    user_built: bool,
-    library: str,
-) -> OptimizerFacts:
-    """The effect of one update, and the schedule over the planned updates.
-
-    Args:
-        before: the trainable weights before the update, by name.
-        schedule: the dry run of the schedule in force.
-        held: the variables that the optimizer was built for before fit was called; None if it was not built.
-    """
-    if optimizer is None:
-        return OptimizerFacts(failure=failure)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    named = _trained(model)
-    group = GroupFacts(
-        tensors=len(named),
-        weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
-        names=tuple(named),
-    )
-    return OptimizerFacts(
-        failure=failure,
-        kind=type(inner).__name__,
-        groups=(group,),
-        learning_rate=schedule.peak,
-        update_rate=schedule.now,
-        rate_given=rate_given,
-        user_built=user_built,
-        rate_keyword="learning_rate",
-        named_by_string=not user_built,
-        library=library,
-        trainable=tuple(named),
-        held=tuple(n for n, v in named.items() if held is None or version().keys_of(inner, [v]) <= held),
-        given_gradients=given_gradients,
-        bound=True,
-        foreign=len((held or set()) - version().keys_of(inner, model.weights)),
-        changed={n: _change(before[n], named[n]) for n in named if n in before},
-        schedule_kind=schedule.kind,
-        schedule_given=bool(schedule.kind),
-        schedule_length=schedule.length,
-        schedule_failure=schedule.failure,
-        schedule=schedule.points,
-        schedule_steps=schedule.steps,
-        schedule_moves_at=schedule.moves_at,
-        planned_updates=planned,
-    )
-
-
-def _trained(model: Any) -> dict[str, Any]:
-    """The trainable variables, by name."""
-    trained = {id(v) for v in model.trainable_variables}
-    return {n: v for n, (_, v) in tensors.named_variables(model).items() if id(v) in trained}
-
-
-def _change(before: np.ndarray, variable: Any) -> float:
-    now = tensors.value_of(variable)
-    size = float(np.linalg.norm(before.astype(np.float64)))
-    moved = float(np.linalg.norm(now.astype(np.float64) - before))
-    return moved / size if size else moved
-
-
-def trained_values(model: Any) -> dict[str, np.ndarray]:
-    """The trainable weights, by name."""
-    return {n: np.array(tensors.value_of(v)) for n, v in _trained(model).items()}
 
 
 def compile_places(compiled: Construction | None) -> dict[str, Place]:

@@ -45,7 +45,8 @@ _COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": 
 
 def setup_facts(fit: FitTraining, planned_updates: int | None) -> SetupFacts:
     """The arguments, places and devices of the training that is about to start."""
-    model, given, frame, seen = fit.model, fit.fit_call.given, fit.fit_call.frame, fit.seen
+    fit.try_to_build()
+    model, given, frame, seen = fit.model, fit.given, fit.frame, fit.seen
     freezes = ineffective_freezes(model, seen, later_freezes(model, frame), fit.real_step)
     fit.reset()
     weights = [v for _, v in tensors.named_variables(model).values()]

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -32,25 +31,21 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: the model, the arguments by name, and where it stands."""
-
-    model: Any
-    given: Mapping[str, Any]
-    frame: FrameType
-
-
 class FitTraining:
     """The model itself, its optimizer and its data, restored after every run.
 
     A copy is impossible: a subclassed model cannot be rebuilt from outside.
+
+    Args:
+        given: the arguments of `fit`, by name.
+        frame: where it is called.
     """
 
-    def __init__(self, call: FitCall, data: FitData, seen: BuiltObjects) -> None:
-        self.fit_call, self.seen = call, seen
-        self.model = call.model
-        self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
+    def __init__(
+        self, model: Any, given: Mapping[str, Any], frame: FrameType, data: FitData, seen: BuiltObjects
+    ) -> None:
+        self.model, self.given, self.frame, self.seen = model, given, frame, seen
+        self.scope: dict[str, Any] = {**frame.f_globals, **frame.f_locals}
         self.active = ActiveRepairs()
         self.backend: Backend = backend_of()
         self.data = data
@@ -64,7 +59,7 @@ class FitTraining:
         self.steps = CompiledSteps(self.model, self.backend)
         self.unlisted: list[Any] = []
         """Weights that a step uses but the model does not track."""
-        self.compiles = not call.model.run_eagerly
+        self.compiles = not model.run_eagerly
         self._applied: set[str] | None = None
 
     @property

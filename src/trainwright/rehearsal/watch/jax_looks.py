@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from trainwright.core import Place
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Pass
 from trainwright.rehearsal.recorder import MOST_ROWS, Recorder, spread
-from trainwright.rehearsal.watch.keras_losses import Expected, LabelledOutputs, compare
-from trainwright.rehearsal.watch.keras_rows import inputs_of, keys_of
+from trainwright.rehearsal.watch.labelled import Expected, LabelledOutputs, compare, inputs_of, keys_of
 
 # Seconds in which updates are looked at, and evaluations.
 MOST_SECONDS = 10.0

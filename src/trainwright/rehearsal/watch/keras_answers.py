@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,26 +15,55 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves
 from trainwright.adapters.keras.input.sources import Source
-from trainwright.rehearsal.record import Answers, LabelKind, Output
-from trainwright.rehearsal.record import PairSource as AnswerSource
+from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder, spread
 from trainwright.rehearsal.sampling import FEW, Offer
-from trainwright.rehearsal.watch.keras_losses import (
+from trainwright.rehearsal.watch.keras_rows import SetRows, rows_of_stream
+from trainwright.rehearsal.watch.keras_weights import values_of
+from trainwright.rehearsal.watch.labelled import (
     Expected,
     LabelledOutputs,
     class_labels,
     compare,
-    expected_by,
+    inputs_of,
     is_widened,
+    keys_of,
 )
-from trainwright.rehearsal.watch.keras_rows import SetRows, inputs_of, keys_of, rows_of_stream
-from trainwright.rehearsal.watch.keras_weights import values_of
 from trainwright.seams.failures.blame import is_own
 
 # Rows that the model answers at once.
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
+# Keras's losses by their names, with those that it has for short.
+_CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
+_BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
+_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
+            "mean_squared_logarithmic_error", "mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh",
+            "poisson")  # fmt: skip
+
+
+def expected_by(loss: Any) -> Expected | None:
+    """What the loss, as it was passed to `compile`, expects; None: it is the user's own, or none."""
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
+    function = getattr(loss, "fn", None)
+    owner = loss if callable(loss) and hasattr(loss, "__name__") else type(loss)
+    if not isinstance(loss, str) and not str(getattr(owner, "__module__", "")).startswith(("keras.", "tf_keras.")):
+        if function is None or not str(getattr(function, "__module__", "")).startswith(("keras.", "tf_keras.")):
+            return None
+    if function is not None:
+        name = getattr(function, "__name__", name)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name)).lower()
+    options = getattr(loss, "_fn_kwargs", {})
+    from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
+    ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
+    if name in _CLASSES:
+        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
+    if name in _BINARY:
+        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
+    if name in ("hinge", "squared_hinge"):
+        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
+    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
 def as_whole(row: NDArray[Any], reads_tokens: bool) -> NDArray[Any]:
@@ -142,14 +172,14 @@ class Asking:
                 update=question.update,
                 trains=question.trains,
                 **found.arrays(),
-                keys=keys_of(part.x) if single else None,
+                keys=keys_of(leaves(part.x)) if single else None,
                 numbers=part.numbers if single else None,
-                inputs=inputs_of(part.x, reads_tokens) if single else None,
+                inputs=inputs_of(leaves(part.x), reads_tokens) if single else None,
                 total=rows.total,
                 model=question.number,
                 evaluation=question.evaluation,
                 data=question.data,
-                source=AnswerSource.FIT,
+                source=PairSource.FIT,
             )
             self.recorder.add_answers(answers)
             self._offer(answers, part, reads_tokens, found)
@@ -335,4 +365,5 @@ class Asking:
             found = right.reshape(len(rest), -1).astype(np.float64)
             found = found if found.shape[1] == output.width else None
         if found is not None:
-            self.recorder.add_trained(output, keys_of(part.x), found, inputs_of(part.x, reads_tokens))
+            arrays = leaves(part.x)
+            self.recorder.add_trained(output, keys_of(arrays), found, inputs_of(arrays, reads_tokens))

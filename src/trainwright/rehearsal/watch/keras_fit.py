@@ -32,7 +32,7 @@ class EpochEnd:
 
 
 @dataclass(kw_only=True)
-class Fit:
+class RunningFit:
     """A training by `fit` that is under way."""
 
     recorder: Recorder
@@ -208,12 +208,16 @@ class Fit:
         self.saves[kept.path] = self.looks[-1].epoch if self.looks else 0
 
 
-def callbacks_of(keras: Any, fit: Fit) -> tuple[Any, Any]:
+def callbacks_of(keras: Any, fit: RunningFit) -> tuple[Any, Any]:
     """Two callbacks for a training: one that goes before the user's, and one that goes behind them."""
     watching = fit.recorder.watching
-    begin, begin_epoch, end_batch = watching(Fit.begin), watching(Fit.begin_epoch), watching(Fit.end_batch)
-    end_epoch, end_numbers = watching(Fit.end_epoch), watching(Fit.end_epoch_numbers)
-    begin_step = watching(Fit.begin_step)
+    begin, begin_epoch, end_batch = (
+        watching(RunningFit.begin),
+        watching(RunningFit.begin_epoch),
+        watching(RunningFit.end_batch),
+    )
+    end_epoch, end_numbers = watching(RunningFit.end_epoch), watching(RunningFit.end_epoch_numbers)
+    begin_step = watching(RunningFit.begin_step)
     base: Any = keras.callbacks.Callback
 
     class Before(base):

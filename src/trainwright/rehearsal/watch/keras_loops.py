@@ -14,8 +14,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training
-from trainwright.rehearsal.watch.keras_answers import Question
-from trainwright.rehearsal.watch.keras_losses import expected_by
+from trainwright.rehearsal.watch.keras_answers import Question, expected_by
 from trainwright.rehearsal.watch.keras_rows import SetRows, array_of
 from trainwright.rehearsal.watch.keras_watch import KerasWatch
 from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of

@@ -1,8 +1,7 @@
-"""Rows given to a Keras model: taken from arrays and from streams of batches, told apart, and as plain inputs."""
+"""Rows given to a Keras model, taken from arrays and from streams of batches."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import time
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
-from trainwright.rehearsal.record import Floats, Integers
-from trainwright.rehearsal.recorder import row_inputs, spread
-from trainwright.rehearsal.sampling import FEW
+from trainwright.rehearsal.record import Integers
+from trainwright.rehearsal.recorder import spread
 
 # Of a stream, at most so many batches, rows and bytes are read, and for so many seconds.
 MOST_BATCHES, MOST_STREAM_ROWS, MOST_BYTES, MOST_SECONDS = 200, 4096, 100_000_000, 4.0
@@ -81,36 +79,6 @@ def _batches(source: Source) -> Iterator[Any]:
         yield from itertools.islice(source.elements(), MOST_BATCHES)
 
 
-def keys_of(x: Any) -> Integers:
-    """One number for each row: equal rows have equal ones."""
-    parts = [np.ascontiguousarray(a) for a in leaves(x)]
-    count = len(parts[0])
-    keys = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        digest = hashlib.blake2b(digest_size=8)
-        for part in parts:
-            row = part[i : i + 1]
-            digest.update(repr(row.tolist()).encode() if row.dtype.kind in "OUS" else row.tobytes())
-        keys[i] = int.from_bytes(digest.digest(), "little", signed=True)
-    return keys
-
-
 def row_bytes(x: Any) -> int:
     """The size of one row."""
     return sum(math.prod(leaf.shape[1:]) * 4 for leaf in leaves(x) if hasattr(leaf, "shape"))
-
-
-def inputs_of(x: Any, reads_tokens: bool) -> Floats | None:
-    """The rows as plain numbers; token ids as counts. None: too wide, or no numbers.
-
-    Args:
-        reads_tokens: whether the model looks whole numbers up in a table.
-    """
-    arrays = []
-    for part in leaves(x):
-        if part.dtype.kind not in "fiub":
-            return None
-        flat = part.reshape(len(part), -1)
-        is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
-        arrays.append((flat, reads_tokens and is_text))
-    return row_inputs(arrays)

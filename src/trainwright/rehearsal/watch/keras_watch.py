@@ -24,9 +24,10 @@ from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorde
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
 from trainwright.rehearsal.watch.keras_answers import Asking, Question
-from trainwright.rehearsal.watch.keras_fit import Fit, callbacks_of, with_callbacks
-from trainwright.rehearsal.watch.keras_rows import keys_of, row_bytes, rows_of_arrays, rows_of_stream
+from trainwright.rehearsal.watch.keras_fit import RunningFit, callbacks_of, with_callbacks
+from trainwright.rehearsal.watch.keras_rows import row_bytes, rows_of_arrays, rows_of_stream
 from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, values_of, weights_of
+from trainwright.rehearsal.watch.labelled import keys_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import user_frame, user_place
@@ -55,7 +56,7 @@ class KerasWatch:
         self.recorder, self.keras = recorder, keras
         self.backend = "tensorflow" if keras.__name__.startswith("tf_keras") else str(keras.config.backend())
         self.followed = FollowedWeights(recorder)
-        self.fits: list[Fit] = []
+        self.fits: list[RunningFit] = []
         """Those under way, the innermost last."""
         self.questions: list[Question] = []
         self._calls = 0
@@ -90,7 +91,7 @@ class KerasWatch:
 
     # Training
 
-    def begin_fit(self, model: Any, given: dict[str, Any], frame: FrameType) -> Fit:
+    def begin_fit(self, model: Any, given: dict[str, Any], frame: FrameType) -> RunningFit:
         """A training that begins, with our callbacks among its arguments."""
         recorder = self.recorder
         where, data = user_place(frame), self._data_of(given)
@@ -101,7 +102,7 @@ class KerasWatch:
             begin = functools.partial(self.looks.begin_fit, model, given, data, user, training.number)
             data, repairing = recorder.guard(begin) or (data, None)
         callbacks = given.get("callbacks")
-        fit = Fit(
+        fit = RunningFit(
             recorder=recorder,
             model=model,
             backend=self.backend,
@@ -122,7 +123,7 @@ class KerasWatch:
         self.fits.append(fit)
         return fit
 
-    def end_fit(self, fit: Fit) -> None:
+    def end_fit(self, fit: RunningFit) -> None:
         """Keep what is to be asked about after the run."""
         self.fits.remove(fit)
         weights = fit.end()
@@ -157,7 +158,7 @@ class KerasWatch:
         is_legacy = self.keras.__name__.startswith("tf_keras")
         return fit_data(given, floats=self.keras.backend.floatx(), listed=is_legacy)
 
-    def _look_for_broken_rows(self, fit: Fit, weights: float) -> None:
+    def _look_for_broken_rows(self, fit: RunningFit, weights: float) -> None:
         """Look at all rows of arrays, if a loss or the weights are not finite: some layers answer 0 to what is not."""
         losses = (value for update, value in self.recorder.record.losses if update >= fit.begins)
         is_sound = all(map(math.isfinite, (*losses, weights)))
@@ -178,7 +179,7 @@ class KerasWatch:
         total, keys = source.rows or 0, None
         every = spread(total, MOST_KEYS)
         if len(every) * row_bytes(source.x) <= MOST_LOOKED:
-            keys = keys_of(source.at(every)[0])
+            keys = keys_of(leaves(source.at(every)[0]))
         labels = source.at(spread(total, MOST_LABELS))[1]
         return replace(question, rows=rows_of_arrays(source, MOST_TRAINED_ROWS), keys=keys, labels=labels)
 

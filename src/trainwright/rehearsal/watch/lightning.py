@@ -93,7 +93,7 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
     watch_door(kind, "log", passed_on)
 
 
-class FitCallback(TrainingWatch):
+class LightningNotes(TrainingWatch):
     """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
 
     kind = TrainingKind.LIGHTNING
@@ -144,9 +144,9 @@ class FitCallback(TrainingWatch):
         self._add_best(callback.monitor, higher, values, near[0] if near else None)
 
 
-def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, FitCallback]:
+def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, LightningNotes]:
     """A callback of this package, and what it tells."""
-    fit, watching = FitCallback(watch, where), watch.state.recorder.watching
+    fit, watching = LightningNotes(watch, where), watch.state.recorder.watching
     begin, look = watching(fit.begin), watching(fit.look)
     methods = {
         "on_train_start": lambda self, trainer, module: begin(trainer, module),

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind, Output, PairSource
+from trainwright.rehearsal.record import SAMPLED_WIDTH, Integers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, spread
+from trainwright.rehearsal.watch.labelled import read_scores
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall
 from trainwright.stages import IGNORED_LABEL
@@ -122,14 +123,6 @@ def _classes(
     index = places[spread(len(places), max(32, min(MOST_ROWS, MOST_SCORES // output.width)))]
     labels: NDArray[Any] = known[index].astype(np.int64)
     raw = scores[torch.from_numpy(index).to(scores.device)].float().cpu().numpy().astype(np.float64)
-    guesses: Integers = raw.argmax(1) if len(raw) else np.zeros(0, np.int64)
-    losses, own = (_log_losses(raw, of) for of in (labels, guesses))
-    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": np.exp(-own)}
+    guesses, losses, certainties = read_scores(raw, labels)
+    values = {"labels": labels, "guesses": guesses, "log_losses": losses, "certainties": certainties}
     return index, len(places), per_row, values
-
-
-def _log_losses(scores: Floats, labels: Integers) -> Floats:
-    """Of scores or of log probabilities, which are their own normalized form."""
-    highest = scores.max(1, initial=-np.inf)
-    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1)) - scores[np.arange(len(labels)), labels]
-    return total

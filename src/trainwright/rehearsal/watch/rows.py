@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind
-from trainwright.rehearsal.recorder import Recorder, row_inputs, spread
+from trainwright.rehearsal.recorder import Recorder, spread
 from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
+from trainwright.rehearsal.watch.labelled import row_inputs
 from trainwright.rehearsal.watch.reading import Meeting
 from trainwright.rehearsal.watch.samples import plain
 from trainwright.rehearsal.watch.state import OuterCall

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 
 from trainwright.core import Place
 from trainwright.probes import losses
+from trainwright.probes.constant import JudgedLoss, answers, hits_of_call
 from trainwright.seams.source.places import is_users
-from trainwright.stages import ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
+from trainwright.stages import CLASS_LOSSES, ELEMENTWISE, IGNORED_LABEL, MOST_CLASSES, LossCall
 from trainwright.stages.loss import LOSS_FORMS
 from trainwright.tensors.torch import objects as tensors
 
@@ -117,6 +118,26 @@ def _aligned_value(kept: KeptLoss) -> float | None:
         return float(getattr(F, kept.function)(scores.float(), targets.reshape(scores.shape).float()))
     except RuntimeError:  # scores outside (0, 1) for binary_cross_entropy; another fact reports that
         return None
+
+
+def judged(kept: KeptLoss) -> JudgedLoss | None:
+    """One call, for comparison with a constant prediction; None: it is no mean of losses whose constant prediction is known."""
+    value, options, function = kept.value, kept.options, kept.function
+    is_mean = isinstance(value, torch.Tensor) and value.numel() == 1 and options.get("reduction", "mean") == "mean"
+    if not is_mean or function not in (*CLASS_LOSSES, *ELEMENTWISE):
+        return None
+    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    if not targets.ndim:  # a loop over single rows has a target without any axis
+        scores, targets = scores.reshape(1, *scores.shape), targets.reshape(1)
+    return JudgedLoss(
+        function=function,
+        shape=scores.shape,
+        targets=targets,
+        value=float(value.detach()),
+        options={k: tensors.to_numpy(v) if isinstance(v, torch.Tensor) else v for k, v in options.items()},
+        answers=answers(function, scores, targets, of_indices=True),
+        hits=hits_of_call(function, scores, targets, ignored=int(options.get("ignore_index", IGNORED_LABEL))),
+    )
 
 
 @torch.no_grad()

@@ -26,7 +26,7 @@ class StepRecord:
     called: list[str] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
     kept_losses: list[KeptLoss] = field(default_factory=list)
-    """The tensors of those calls, in order; only with detail."""
+    """The tensors of those calls, in order; only with detail, or where losses alone are kept."""
     loss_shares: list[float | None] = field(default_factory=list)
     """The factor with which each of those calls entered the minimized loss."""
     loss_terms: list[LossTerm] = field(default_factory=list)

@@ -60,6 +60,7 @@ class Observer(TorchFunctionMode):
         roots: the modules that training calls, if these are parts of the model; None: the model itself.
         detail: record facts of every module and activation (one step); False: loss and changes only.
         trained_only: a root's calls without gradients are an evaluation during the step, and not recorded.
+        keeps_losses: keep the tensors of every loss call, with gradients or without, and nothing else of it.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Observer(TorchFunctionMode):
         roots: Sequence[nn.Module] | None = None,
         detail: bool = False,
         trained_only: bool = False,
+        keeps_losses: bool = False,
         places: Callable[[nn.Module], Place | None] = lambda module: None,
         asked_at: Mapping[Any, Sequence[Place]] | None = None,
     ) -> None:
@@ -77,7 +79,7 @@ class Observer(TorchFunctionMode):
         self.record = StepRecord()
         self._model = model
         self._roots = list(roots) if roots is not None else [model]
-        self._trained_only = trained_only
+        self._trained_only, self._keeps_losses = trained_only, keeps_losses
         self._aside = False
         self.keeps_output = False  # whether what is called now answers for another loss than the recorded one
         self._detail = detail
@@ -334,6 +336,9 @@ class Observer(TorchFunctionMode):
                 self._keep_loss(kept, failure, at)
 
     def _keep_loss(self, kept: KeptLoss, failure: Failure | None, at: Place | None) -> None:
+        if self._keeps_losses:
+            self.record.kept_losses.append(kept)
+            return
         if self._trained_only and not torch.is_grad_enabled():
             return
         logits = kept.scores

@@ -1,23 +1,20 @@
-"""What a Keras loss expects of a model's outputs and labels: their kind, and the probabilities that it sees in them."""
+"""Answers beside labels, and the rows that they are of: arrays in the form of the record."""
 
 from __future__ import annotations
 
-import re
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.rehearsal.record import SAMPLED_WIDTH, Floats, Integers, LabelKind
-from trainwright.rehearsal.recorder import spread
+from trainwright.rehearsal.record import SAMPLED_WIDTH, TOKEN_GROUPS, Floats, Integers, LabelKind
+from trainwright.rehearsal.recorder import MOST_INPUTS, spread
+from trainwright.rehearsal.sampling import FEW
 from trainwright.stages import IGNORED_LABEL
 
-_CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
-_BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
-_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
-            "mean_squared_logarithmic_error", "mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh",
-            "poisson")  # fmt: skip
 # The least probability that a logarithm is taken of, as in Keras.
 LEAST = 1e-7
 
@@ -31,29 +28,6 @@ class Expected:
     ignored: int | None = None
     """A class whose rows do not count."""
     is_hinge: bool = False
-
-
-def expected_by(loss: Any) -> Expected | None:
-    """What the loss, as it was passed to `compile`, expects; None: it is the user's own, or none."""
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
-    function = getattr(loss, "fn", None)
-    owner = loss if callable(loss) and hasattr(loss, "__name__") else type(loss)
-    if not isinstance(loss, str) and not str(getattr(owner, "__module__", "")).startswith(("keras.", "tf_keras.")):
-        if function is None or not str(getattr(function, "__module__", "")).startswith(("keras.", "tf_keras.")):
-            return None
-    if function is not None:
-        name = getattr(function, "__name__", name)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name)).lower()
-    options = getattr(loss, "_fn_kwargs", {})
-    from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
-    ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
-    if name in _CLASSES:
-        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
-    if name in _BINARY:
-        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
-    if name in ("hinge", "squared_hinge"):
-        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
-    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,22 +120,82 @@ def _compare_classes(
     kept = np.flatnonzero(good)
     kept = kept[spread(len(kept), most)]
     right, scores = right[kept], scores[kept]
+    is_inside = (right >= 0) & (right < width)
+    inside = np.where(is_inside, right, 0)
     if expected.from_logits:
-        odds = np.exp(scores - scores.max(-1, keepdims=True))
-        shares = odds / odds.sum(-1, keepdims=True)
+        guesses, losses, certainties = read_scores(scores, inside)
     else:  # as Keras reads them: divided by their sum, and cut
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.nan_to_num(scores / scores.sum(-1, keepdims=True))
-    inside = (right >= 0) & (right < width)
-    own = np.where(inside, shares[np.arange(len(right)), np.where(inside, right, 0)], 0.0)
+        guesses, certainties = scores.argmax(-1).astype(np.int64), shares.max(-1, initial=0.0)
+        losses = -np.log(np.clip(shares[np.arange(len(right)), inside], LEAST, 1.0))
     return LabelledOutputs(
         kind=LabelKind.CLASSES,
         width=width,
         labels=right,
-        guesses=scores.argmax(-1).astype(np.int64),
-        log_losses=-np.log(np.clip(own, LEAST, 1.0)),
-        certainties=shares.max(-1, initial=0.0),
+        guesses=guesses,
+        log_losses=np.where(is_inside, np.minimum(losses, -np.log(LEAST)), -np.log(LEAST)),
+        certainties=certainties,
         kept=kept if is_single else None,
         places=None if is_single else kept,
         of_rows=None if is_single else np.where(good, found.reshape(-1), IGNORED_LABEL).reshape(len(found), -1),
     )
+
+
+def read_scores(scores: Floats, labels: Integers) -> tuple[Integers, Floats, Floats]:
+    """Of scores, or of log probabilities, which are their own normalized form: the guesses, minus the logarithms of the labels'
+    probabilities, and the probabilities of the guesses."""
+    places, guesses = np.arange(len(labels)), scores.argmax(1) if len(scores) else np.zeros(0, np.int64)
+    highest = scores.max(1, initial=-np.inf)
+    total: Floats = highest + np.log(np.exp(scores - highest[:, None]).sum(1))
+    return guesses, total - scores[places, labels], np.exp(scores[places, guesses] - total)
+
+
+def keys_of(arrays: Sequence[NDArray[Any]]) -> Integers:
+    """One number for each row: equal rows have equal ones."""
+    parts = [np.ascontiguousarray(a) for a in arrays]
+    count = len(parts[0])
+    keys = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        digest = hashlib.blake2b(digest_size=8)
+        for part in parts:
+            row = part[i : i + 1]
+            digest.update(repr(row.tolist()).encode() if row.dtype.kind in "OUS" else row.tobytes())
+        keys[i] = int.from_bytes(digest.digest(), "little", signed=True)
+    return keys
+
+
+def inputs_of(arrays: Sequence[NDArray[Any]], reads_tokens: bool) -> Floats | None:
+    """The rows as plain numbers; token ids as counts. None: too wide, or no numbers.
+
+    Args:
+        reads_tokens: whether the model looks whole numbers up in a table.
+    """
+    chosen = []
+    for part in arrays:
+        if part.dtype.kind not in "fiub":
+            return None
+        flat = part.reshape(len(part), -1)
+        is_text = part.ndim == 2 and part.dtype.kind in "iu" and part.dtype.itemsize > 1 and flat.shape[1] > FEW
+        chosen.append((flat, reads_tokens and is_text))
+    return row_inputs(chosen)
+
+
+def row_inputs(arrays: Iterable[tuple[NDArray[Any], bool]]) -> Floats | None:
+    """Rows as plain numbers; None: there are none, or they are too wide.
+
+    Args:
+        arrays: (rows, numbers) each, and whether it holds token ids: these are counted.
+    """
+    columns = [_count_tokens(array) if holds_tokens else array.astype(np.float32) for array, holds_tokens in arrays]
+    if not columns or sum(one.shape[1] for one in columns) > MOST_INPUTS:
+        return None
+    return np.concatenate(columns, 1)
+
+
+def _count_tokens(ids: NDArray[Any]) -> Floats:
+    """The logarithms of how often the tokens of each group come in a row; padding does not count."""
+    counts = np.zeros((len(ids), TOKEN_GROUPS), np.float32)
+    np.add.at(counts, (np.arange(len(ids))[:, None], ids.astype(np.int64) % TOKEN_GROUPS), 1.0)
+    counts[:, 0] = 0
+    return np.log1p(counts)

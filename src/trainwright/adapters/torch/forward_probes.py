@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from trainwright.adapters.torch.called_model import CalledModel, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
+from trainwright.core import Place
 from trainwright.probes.forward import (
     LEAKS_BEYOND,
     ignored_inputs,
@@ -20,7 +23,11 @@ from trainwright.probes.forward import (
 )
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
+from trainwright.seams.source.places import user_place
+from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
+from trainwright.stages import ForwardFacts
+from trainwright.tensors.torch import objects as tensors
 from trainwright.timing import now
 
 # With a slow model, probes that would begin after this time are left out.
@@ -62,6 +69,32 @@ def run_probes(probe: CalledModel) -> dict[str, Any]:
         with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)
     return found
+
+
+def probe_last_weights(probe: CalledModel) -> ForwardFacts | None:
+    """What of the other rows and of the inputs reaches the answers, with the weights that the run ends with; None: it has none."""
+    base = probe.answer(probe.inputs)
+    if base is None or not np.isfinite(base).all():
+        return None
+    rows = rows_of(probe.inputs)
+    found = {**_leaking_rows(probe, base, rows), **_ignored_inputs(probe, base, rows)}
+    if not set(probe.inputs) - {*found.get("ignored_inputs", ()), *_FROM_TOKENIZER, *probe.label_keys}:
+        found.pop("ignored_inputs", None)  # it is not these that the model answers by
+    return ForwardFacts(output=tensors.facts(torch.as_tensor(base)), has_last_weights=True, **found)
+
+
+class NoiseWatch(TorchFunctionMode):
+    """The operations of training that are active in calls of a model, and the user's lines that run them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.active: dict[tuple[str, Place | None], None] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operation = active_noise(func, args, kwargs or {})
+        if operation is not None:
+            self.active[operation, user_place(sys._getframe(1))] = None
+        return func(*args, **(kwargs or {}))
 
 
 def rows_that_work(probe: CalledModel) -> int | None:

@@ -64,7 +64,7 @@ def watch_closely(state: WatchState) -> None:
             replay = failed.replay if behind_run.is_faithful(failed) else None
             for end in (one for one in record.looks if one.is_end):
                 add_sets(end.facts, failed.sets, replay, is_end=True)
-        record.looks = [one if one.is_end else replace(one, **found.get(one.training, {})) for one in record.looks]
+        record.looks = [one if one.is_end else replace(one, **found.pop(one.training, {})) for one in record.looks]
 
     state.recorder.on_error.append(lambda error: state.recorder.guard(lambda: _finish(state, looking, error)))
     state.recorder.on_written.append(watching(look_behind))

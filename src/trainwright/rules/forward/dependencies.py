@@ -69,11 +69,13 @@ def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup:
     origin, row = forward.leak_from, forward.leaking_row
     first = f", from {origin.operation} on" if origin else ""
     softmax = over_rows.activation_at or over_rows.softmax_at if over_rows else None
+    last = " and with the weights that the run ends with" if forward.has_last_weights else ""
     return Finding(
+        severity=Severity.WARNING if forward.has_last_weights else Severity.ERROR,
         message=f"row {row}'s output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=softmax or (origin.where if origin else None) or setup.place(Role.MODEL),
-        proof=Proof(f"only the rows other than row {row} were replaced, in evaluation mode"),
+        proof=Proof(f"only the rows other than row {row} were replaced, in evaluation mode{last}"),
         repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
             does=_OVER_CLASSES

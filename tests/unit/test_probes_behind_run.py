@@ -33,13 +33,13 @@ def rows(seed=0, width=4):
     return torch.randn(8, width, generator=torch.Generator().manual_seed(seed))
 
 
-def probe(answer, *args, record=None, is_trained=True, **kwargs) -> Record:
+def probe(answer, *args, record=None, is_trained=True, rows=8, **kwargs) -> Record:
     """The record of a run whose model was called like this."""
     record, module = record or classifier(), Asked(answer)
     model = Model(weakref.ref(module), MODEL if is_trained else 99, True, [], is_trained=is_trained)
     inputs = [(name, HeldTensor.of(tensor)) for name, tensor in tensors_in(args, kwargs)]
     probes = Probes(SimpleNamespace(recorder=SimpleNamespace(record=record)))
-    probes.note(OuterCall(model, 1, False, False, 8, inputs), args, kwargs)
+    probes.note(OuterCall(model, 1, False, False, rows, inputs), args, kwargs)
     probes.finish()
     return record
 
@@ -119,3 +119,9 @@ def test_nothing_but_the_probes_is_judged() -> None:
     found: list = []
     assert not judge_facts({SetupFacts: SetupFacts(), ForwardFacts: ForwardFacts(has_last_weights=True)}, None, found)
     assert not found
+
+
+def test_dropout_is_noted_where_the_rows_belong_together() -> None:
+    pairs = torch.ones(128, 128)
+    record = probe(lambda x: nn.functional.dropout(pairs @ x, 0.5), torch.randn(128, 4), rows=128)
+    assert [one.operation for one in record.lasting_noise] == ["dropout"] and not record.looks

@@ -17,6 +17,7 @@ from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.called import name_inputs
 from trainwright.look.results import LookResult
 from trainwright.probes.forward import LEAKS_BEYOND
+from trainwright.seams.failures.blame import tolerated
 from trainwright.stages import ForwardFacts, SetupFacts
 
 # Rows of a call that are asked again, at most.
@@ -42,12 +43,15 @@ def ask_again(
         return None, []
     probe = CalledModel(
         model=_Refilled(module, *given),
-        inputs={name: tensor[:MOST_ROWS] for name, tensor in inputs.items()},
+        inputs=inputs,
         label_keys=(*ARGUMENTS, *(name for name in inputs if "label" in name)),
         batch_size=min(rows, MOST_ROWS) if is_shuffled else 0,
     )
-    with NoiseWatch() as noise:
-        found = probe_last_weights(probe)
+    found: ForwardFacts | None = None
+    with NoiseWatch() as noise, tolerated():
+        probe.call(inputs)
+    with tolerated():  # its rows may belong together, as a graph's
+        found = probe_last_weights(replace(probe, inputs={name: tensor[:MOST_ROWS] for name, tensor in inputs.items()}))
     return found, list(noise.active)
 
 

@@ -122,15 +122,14 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
         DatasetFacts.sampler_weights DatasetFacts.drops_last"""),
     ("callbacks that watch a metric", TORCH, "EvaluationFacts.watchers EvaluationFacts.logged"),
     ("fit evaluates in its own mode, and predicts all rows", KERAS, """
-        EvaluationFacts.training_mode EvaluationFacts.active_noise EvaluationFacts.label_keys
-        EvaluationFacts.memory_bytes"""),
+        EvaluationFacts.label_keys EvaluationFacts.memory_bytes"""),
     (OPEN, TORCH, "BatchFacts.evaluation_tensors"),
     (OPEN, LOOPS, "GradientFacts.anomaly GradientFacts.anomaly_at LossFacts.padding_label_change"),
     (OPEN, TORCH, "EvaluationFacts.reshuffled"),
     (OPEN, KERAS, """
         SetupFacts.idle OptimizerFacts.state_bytes ForwardFacts.works_at_rows GradientFacts.update_growth
         LossFacts.renormalised LossFacts.terms LossFacts.unchanged_by_weights OptimizerFacts.warmup_updates
-        SetupFacts.unmatched_checkpoints"""),
+        SetupFacts.unmatched_checkpoints ForwardFacts.has_last_weights"""),
     ("a schedule that raises ends the run itself", TORCH, "OptimizerFacts.schedule_failure"),
     ("fit makes an update of each batch", KERAS, """
         GradientFacts.accumulated_batches GradientFacts.accumulated_share GradientFacts.only_last"""),

@@ -29,7 +29,7 @@ SAID = {
     "all predictions are the same": "held-out-at-constant",
     "F1 score is 0": "imbalanced-classes",
     "validation loss rises while the training loss falls": "differently-scaled-sets",
-    "my model overfits": "training-mode-evaluation",
+    "my model overfits": "wrong-mode",
     "good train accuracy but bad test accuracy": "differently-scaled-sets",
     "validation accuracy is too good to be true": "train-eval-overlap",
     "training is very slow": "endless-epoch",

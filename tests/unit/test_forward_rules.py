@@ -335,7 +335,9 @@ def test_dropout_is_extreme_where_a_batch_is_not_learnt_for_it(probability, lear
 
 def test_an_input_without_effect_is_named_unless_none_has_any():
     (finding,) = run(ignored_input, ForwardFacts(ignored_inputs=("image",)), SETUP)
-    assert finding.measured["input"] == "image"
+    assert finding.measured["input"] == "image" and finding.severity == Severity.NOTE
+    last = ForwardFacts(ignored_inputs=("image", "position_ids"), has_last_weights=True)
+    assert [f.severity for f in run(ignored_input, last, SETUP)] == [Severity.WARNING, Severity.NOTE]
     constant = ForwardFacts(ignored_inputs=("image",), same_for_other_inputs=True, same_when_perturbed=True)
     assert not run(ignored_input, constant, SETUP)
 

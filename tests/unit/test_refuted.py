@@ -105,12 +105,3 @@ def test_a_number_that_was_reported_is_not_missing() -> None:
     record.numbers = [Number(update=1, name="val_loss", value=0.5, source="logged")]
     assert not left(missing, record)
     assert left(finding("wrong-metric-direction", "TW705", measured={"monitor": "val_loss"}), record)
-
-
-def test_a_model_that_is_scored_at_rest_is_not_scored_in_training_mode() -> None:
-    record = classifier()
-    assert not left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)
-    # A function's dropout has no mode.
-    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 0}), record)
-    record.answers = [replace(one, is_noisy=not one.trains) for one in record.answers]
-    assert left(finding("training-mode-evaluation", "TW703", measured={"training_mode": 1}), record)

@@ -32,7 +32,6 @@ from trainwright.rehearsal.record import (
     Best,
     Drawn,
     Ended,
-    InputProbe,
     KeptWeights,
     LabelKind,
     Loaded,
@@ -43,7 +42,7 @@ from trainwright.rehearsal.record import (
     Training,
     Update,
 )
-from trainwright.rehearsal.record_parts import Broken
+from trainwright.rehearsal.record_parts import Broken, LastingNoise
 from trainwright.review import verdict
 from trainwright.review.review import ask, review
 from trainwright.review.rows import evaluated_rows, held_out_rows
@@ -394,30 +393,12 @@ def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: str, 
 # Probes
 
 
-@pytest.mark.parametrize(
-    ("change", "effect", "model", "name"),
-    [
-        ("rows", 0.3, MODEL, "crossed-rows"),
-        ("rows", 0.02, MODEL, "crossed-rows"),
-        ("rows", 1e-6, MODEL, ""),
-        ("rows", 0.3, 99, ""),
-        ("input side", 0.0, MODEL, "input-without-effect"),
-        ("input 1", 1e-9, MODEL, "input-without-effect"),
-        ("input side", 0.01, MODEL, ""),
-        ("input attention_mask", 0.0, MODEL, ""),
-    ],
-)
-def test_probes(change: str, effect: float, model: int, name: str) -> None:
+@pytest.mark.parametrize(("model", "is_told"), [(MODEL, True), (99, False)])
+def test_dropout_that_evaluation_mode_does_not_reach_is_told(model: int, is_told: bool) -> None:
     record = regressor()
-    other = InputProbe(model=model, change="input main", effect=0.4, rows=8)
-    record.probes = [InputProbe(model=model, change=change, effect=effect, rows=8), other]
-    assert said(record) == ({name} if name else set())
-
-
-def test_a_probe_that_no_input_answers_to_says_nothing() -> None:
-    record = regressor()
-    record.probes = [InputProbe(model=MODEL, change=f"input {name}", effect=0.0, rows=8) for name in ("ids", "mask")]
-    assert said(record) == set()
+    record.lasting_noise = [LastingNoise(model=model, operation="dropout", where=Place("train.py", 7))]
+    found = review(record).findings
+    assert [(one.name, one.where) for one in found] == ([("wrong-mode", Place("train.py", 7))] if is_told else [])
 
 
 # What is evaluated
@@ -1071,33 +1052,21 @@ def test_a_target_among_the_inputs_is_told_and_a_slow_series_is_not() -> None:
 # The review
 
 
-@pytest.mark.parametrize("is_shuffled", [True, False])
-def test_a_recurrence_over_rows_is_told_where_rows_come_again_behind_others(is_shuffled: bool) -> None:
-    """Of a sequence, whose first axis is time, each step comes behind the same one."""
-    record = classifier()
-    record.probes = [InputProbe(model=MODEL, change="earlier rows", effect=0.1, rows=8)]
-    if not is_shuffled:
-        for number, one in enumerate(record.answers):
-            if one.trains:
-                record.answers[number] = dataclasses.replace(one, keys=np.arange(len(one.labels)))
-    assert ("crossed-rows" in said(record)) == is_shuffled
-
-
 def test_an_error_of_a_question_is_ours_and_the_others_are_asked() -> None:
     record = classifier(0.25, 0.25)
-    record.probes = [None]  # type: ignore[list-item]
+    record.lasting_noise = [None]  # type: ignore[list-item]
     found, errors = review(record)
     assert "held-out-at-constant" in {one.name for one in found}
-    assert any(text.startswith("crossed-rows: AttributeError") for text in errors)
+    assert any(text.startswith("wrong-mode: AttributeError") for text in errors)
 
 
 def test_findings_are_few_and_in_the_order_of_worth() -> None:
     record = classifier(0.25, 0.25)
     record.steps = [Update(number=n, optimizer=1, rate=0.0, gradient_norm=1e-9) for n in range(1, UPDATES + 1)]
     record.parameters = parameters(has_moved=False)
-    record.probes = [InputProbe(model=MODEL, change="rows", effect=0.4, rows=8)]
+    record.lasting_noise = [LastingNoise(model=MODEL, operation="dropout", where=None)]
     names = [one.name for one in review(record).findings]
-    assert names == ["weights-stand-still", "crossed-rows"]
+    assert names == ["weights-stand-still", "wrong-mode"]
     assert all(isinstance(one.proof, Proof) for one in review(record).findings)
 
 

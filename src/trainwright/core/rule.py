@@ -33,8 +33,6 @@ class Fate(StrEnum):
     LEARNS_NOTHING = "learns nothing"
     UNTRAINED = "untrained"
     """Frozen weights were never trained."""
-    SCORES_IN_TRAINING_MODE = "scores in training mode"
-    """The model answers in training mode where it is scored."""
     SPOILS_THE_PLAN = "spoils the plan"
     """Something does not fit the number of updates."""
 

@@ -54,12 +54,6 @@ class RunEvidence:
         )
 
     @property
-    def scores_at_rest(self) -> bool:
-        """Whether the model was in evaluation mode at each call that was scored, and there were some."""
-        scored = [one for one in self.record.answers if not one.trains]
-        return bool(scored) and not any(one.is_noisy for one in scored)
-
-    @property
     def trained_what_is_frozen(self) -> bool:
         """Whether weights that are frozen in the end were trained before."""
         return any(one.is_held and one.has_moved and not one.is_trainable for one in self.record.parameters)
@@ -96,8 +90,6 @@ class RunEvidence:
             return self.is_whole or finding.stage < Stage.EVALUATION or self.reports(missed)
         if fate == Fate.STANDS_STILL:
             return self.trains
-        if fate == Fate.SCORES_IN_TRAINING_MODE:  # functions of dropout have no mode that is seen
-            return bool(finding.measured.get("training_mode")) and self.scores_at_rest
         if fate == Fate.UNTRAINED:
             return self.trained_what_is_frozen
         if fate == Fate.SPOILS_THE_PLAN:

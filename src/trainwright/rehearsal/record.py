@@ -23,8 +23,8 @@ from trainwright.rehearsal.record_parts import (
     Ended,
     Generated,
     Imported,
-    InputProbe,
     KeptWeights,
+    LastingNoise,
     Loaded,
     RawRows,
     Rewritten,
@@ -318,7 +318,7 @@ class Record(Facts):
     loaded: list[Loaded] = field(default_factory=list)
     best: list[Best] = field(default_factory=list)
     parameters: list[Parameter] = field(default_factory=list)
-    probes: list[InputProbe] = field(default_factory=list)
+    lasting_noise: list[LastingNoise] = field(default_factory=list)
     warnings: list[LibraryWarning] = field(default_factory=list)
     ended: Ended = field(default_factory=Ended)
     earlier: list[Ended] = field(default_factory=list)

@@ -124,16 +124,14 @@ class Imported:
     """The variables that the script and its libraries have set."""
 
 
-@dataclass(kw_only=True)
-class InputProbe:
-    """What a change of a model's inputs does to its answers, tried after the run in evaluation mode."""
+@dataclass(frozen=True, kw_only=True)
+class LastingNoise:
+    """What a model does in evaluation mode, tried after the run, as it does in training mode."""
 
     model: int
-    change: str
-    """`rows`: the batch's second half left out; `earlier rows`: its first half; `input NAME`: exchanged between rows."""
-    effect: float
-    """Mean change of the answers, as a share of their mean size."""
-    rows: int
+    operation: str
+    """`dropout`, or `batch_norm` with the statistics of the batch."""
+    where: Place | None
 
 
 @dataclass(kw_only=True)

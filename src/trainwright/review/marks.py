@@ -15,8 +15,8 @@ from trainwright.core.sheet import Sheet
 MOST_NAMED, MOST_NAMES = 3, 3
 # The findings that say what is marked in a table of the sheet.
 SAID_BY = {
-    "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "training-mode-evaluation"},
-    "profile": {"lost-columns", "lost-in-preparation", "discarded-columns", "input-without-effect"},
+    "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "wrong-mode"},
+    "profile": {"lost-columns", "lost-in-preparation", "discarded-columns"},
     "own": {"best-not-kept", "run-diverged", "wrong-metric-direction"},
     "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
                 "numbers-disagree", "torn-labels"},
@@ -24,7 +24,7 @@ SAID_BY = {
     "columns": {"other-scale-evaluated", "unscaled-inputs", "differently-scaled-sets", "inputs-scaled-twice"},
     "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
     "curves": {"run-diverged"},
-    "pieces": {"wrong-mode", "training-mode-evaluation", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
+    "pieces": {"wrong-mode", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
                "wrong-metric-direction"},
     "drawn": {"partial-data"},
 }  # fmt: skip

@@ -28,7 +28,6 @@ from trainwright.stages.dataset import (
     TokenizerFacts,
 )
 from trainwright.stages.evaluation import (
-    ActiveNoise,
     Comparison,
     Counter,
     EvaluationFacts,
@@ -100,7 +99,7 @@ from trainwright.stages.words import Words
 
 __all__ = [
     "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
-    "UNTRIED", "ActiveNoise", "AlignedSource", "Alignment", "Argument", "BadRow", "BatchFacts", "BatchOrder",
+    "UNTRIED", "AlignedSource", "Alignment", "Argument", "BadRow", "BatchFacts", "BatchOrder",
     "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets", "CutOff", "CutTexts",
     "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs", "EvaluationFacts",
     "Extremes", "ForwardFacts", "GradientChange", "GradientFacts", "GradientOf", "GroupFacts", "ImageFacts", "InPlace",

@@ -35,16 +35,6 @@ ABOUT = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActiveNoise:
-    """An operation that an evaluation ran in training mode."""
-
-    operation: str
-    """dropout, or batch_norm with the batch's own statistics."""
-    where: Place | None
-    """The nearest line of the user's code."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """An elementwise comparison of a model's output with labels in the user's own evaluation."""
 
@@ -206,13 +196,6 @@ class EvaluationFacts(Facts):
     """The names of several evaluation sets."""
     set_name: str = ""
     """If there are several, the name of the measured one."""
-    training_mode: bool = False
-    """The model was in training mode during the evaluation."""
-    active_noise: tuple[ActiveNoise, ...] = ()
-    train_call: Place | None = None
-    """The user's line that put the model in training mode during the evaluation."""
-    repeatable: bool | None = None
-    """The same batch gave the same predictions twice."""
     label_keys: tuple[str, ...] = ()
     """The label names that the framework looks for in an evaluation batch."""
     batch_keys: tuple[str, ...] = ()

@@ -178,6 +178,8 @@ class ForwardFacts(Facts):
     leaking_row: int = 0
     leak_from: Origin | None = None
     """The first call whose result for that row depends on other rows."""
+    has_last_weights: bool = False
+    """The probes were made with the weights that the run ends with, and there is nothing but them."""
     placed_rows: float | None = None
     """How much the outputs of equal rows in different places of the batch differ, relative to their scale."""
     placed_from: Origin | None = None

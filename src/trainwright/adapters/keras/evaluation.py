@@ -75,7 +75,6 @@ def _measure_metrics(fit: FitTraining, batches: int) -> EvaluationFacts:
     if not outputs:
         return EvaluationFacts(rows=source.length)
     labels, first = taken[0].y, [t for t in tensors.leaves(outputs[0]) if tensors.is_tensor(t)]
-    again = fit.look_at(taken[0])[0]
     _, alone = _metrics(fit, taken[0], outputs[0], fresh=True)
     return EvaluationFacts(
         planned=held is not None,
@@ -93,7 +92,6 @@ def _measure_metrics(fit: FitTraining, batches: int) -> EvaluationFacts:
         metrics_by="the metric given to compile",
         continuous_labels=_continuous(labels),
         rows=source.length,
-        repeatable=_same(outputs[0], again.output),
         batches=len(taken),
         counters=tuple(counters(fit.model, lambda: _metrics(fit, taken[0], outputs[0], fresh=False))),
     )
@@ -205,13 +203,6 @@ def _continuous(labels: Any) -> bool:
     if not isinstance(labels, np.ndarray) or labels.dtype.kind != "f":
         return False
     return bool((labels[np.isfinite(labels)] % 1 != 0).any())
-
-
-def _same(first: Any, second: Any) -> bool | None:
-    if first is None or second is None:
-        return None
-    pairs = zip(tensors.leaves(first), tensors.leaves(second))
-    return all(np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs)
 
 
 def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import sys
 from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from trainwright.adapters.torch.called_model import CalledModel, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
+from trainwright.core import Place
 from trainwright.probes.forward import (
     LEAKS_BEYOND,
     ignored_inputs,
@@ -20,7 +24,12 @@ from trainwright.probes.forward import (
 )
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
+from trainwright.seams.source.places import user_place
+from trainwright.seams.source.written import call_node
+from trainwright.seams.torch.layers import active_noise
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
+from trainwright.stages import ForwardFacts
+from trainwright.tensors.torch import objects as tensors
 from trainwright.timing import now
 
 # With a slow model, probes that would begin after this time are left out.
@@ -62,6 +71,48 @@ def run_probes(probe: CalledModel) -> dict[str, Any]:
         with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)
     return found
+
+
+def probe_last_weights(probe: CalledModel) -> ForwardFacts | None:
+    """What of the other rows and of the inputs reaches the answers, with the weights that the run ends with; None: it has none."""
+    base = probe.answer(probe.inputs)
+    if base is None or not np.isfinite(base).all():
+        return None
+    rows = rows_of(probe.inputs)
+    found = {**_leaking_rows(probe, base, rows), **_ignored_inputs(probe, base, rows)}
+    if not set(probe.inputs) - {*found.get("ignored_inputs", ()), *_FROM_TOKENIZER, *probe.label_keys}:
+        found.pop("ignored_inputs", None)  # it is not these that the model answers by
+    return ForwardFacts(output=tensors.facts(torch.as_tensor(base)), has_last_weights=True, **found)
+
+
+class NoiseWatch(TorchFunctionMode):
+    """The operations of training that are active in calls of a model, and the user's lines that run them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.active: dict[tuple[str, Place | None], None] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operation = active_noise(func, args, kwargs or {})
+        if operation is not None:
+            where = user_place(sys._getframe(1))
+            if where is not None and not _is_switched(where, getattr(func, "__name__", "")):
+                self.active[operation, where] = None
+        return func(*args, **(kwargs or {}))
+
+
+def _is_switched(where: Place, function: str) -> bool:
+    """Whether the call's own arguments may turn it off: a flag of the script's may be on now, and have been off before."""
+    call = call_node(where.file, where.line, function)
+    if call is None:
+        return True
+    switches = [k.value for k in call.keywords if k.arg in (None, "training")]
+    # The share is one, if it is computed: `0.1 if training else 0`.
+    shares = [
+        k.value for k in call.keywords if k.arg == "dropout_p" and not isinstance(k.value, (ast.Name, ast.Attribute))
+    ]
+    by_place = call.args[2:3] if "dropout" in function and not shares else []
+    return any(not isinstance(one, ast.Constant) for one in (*switches, *shares, *by_place))
 
 
 def rows_that_work(probe: CalledModel) -> int | None:

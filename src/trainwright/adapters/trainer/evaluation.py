@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.metrics import as_many, guessed, numbers, others, undone
 from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
-from trainwright.seams.source.places import show, user_place
-from trainwright.seams.torch.layers import active_noise
-from trainwright.stages import IGNORED_LABEL, ActiveNoise, EvaluationFacts, SubstitutePredictions, TensorFacts
+from trainwright.seams.source.places import show
+from trainwright.stages import IGNORED_LABEL, EvaluationFacts, SubstitutePredictions, TensorFacts
 from trainwright.tensors.items import length
 from trainwright.tensors.torch import objects as tensors
 
@@ -125,10 +121,9 @@ def measure(trainer: Any) -> EvaluationFacts:
     if user_metrics is not None:
         trainer.compute_metrics = metrics
     few = _few(data, BATCHES * trainer.args.eval_batch_size)
-    mode = EvaluationMode(trainer.model)
     failure, result = None, {}
     try:
-        with _without_callbacks(trainer), mode.watching():
+        with _without_callbacks(trainer):
             result = trainer.evaluate(eval_dataset=few)
     except Exception as error:  # the user's pipeline raised, which is a finding
         failure = failure_of(error)
@@ -155,10 +150,6 @@ def measure(trainer: Any) -> EvaluationFacts:
         needs_all_rows=metrics.needs_all_rows,
         rows=length(data),
         set_name=_name_of(data, trainer.eval_dataset),
-        training_mode=any(mode.modes),
-        active_noise=tuple(mode.active.values()),
-        train_call=mode.train_call,
-        repeatable=_repeatable(trainer, batch) if failure is None else None,
         batch_keys=tuple(batch),
         loss_keys=_loss_keys(trainer, batch) if lossless else (),
         **base,
@@ -239,16 +230,6 @@ def _without_callbacks(trainer: Any) -> Iterator[None]:
         handler.callbacks = kept
 
 
-def _repeatable(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
-    # An evaluation that completed once has been seen.
-    with tolerated():
-        trainer.model.eval()
-        pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
-        left, right = (tensors.tensors_in(answer) for answer in pair)
-        return all(torch.equal(x, y) for x, y in zip(left, right)) if left else None  # a model may return only a loss
-    return None
-
-
 def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys that a model needs to return a loss, if it returns one for the whole batch."""
     if not _gives_loss(trainer, batch):
@@ -269,45 +250,3 @@ def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
 def _scalar(answer: Any) -> Any:
     first = answer[0] if isinstance(answer, (tuple, list)) and answer else None
     return first if isinstance(first, torch.Tensor) and first.numel() == 1 else None
-
-
-class EvaluationMode(TorchFunctionMode):
-    """Watches one evaluation of a model. `model.train` is wrapped for the duration and then restored."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.modes: list[bool] = []
-        self.active: dict[tuple[str, Place | None], ActiveNoise] = {}
-        self.train_call: Place | None = None
-        self._model = model
-
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[EvaluationMode]:
-        """Watch while the context lasts."""
-        hook = self._model.register_forward_pre_hook(lambda module, args: self.modes.append(module.training))
-        own = self._model.__dict__.get("train")
-        self._model.__dict__["train"] = self._noting(self._model.train)
-        try:
-            with self:
-                yield self
-        finally:
-            hook.remove()
-            self._model.__dict__.pop("train")
-            if own is not None:
-                self._model.__dict__["train"] = own
-
-    def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def train(mode: bool = True) -> Any:
-            if mode and self.train_call is None:
-                self.train_call = user_place(sys._getframe(1))
-            return original(mode)
-
-        return train
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        operation = active_noise(func, args, kwargs)
-        if operation is not None:
-            where = user_place(sys._getframe(1))
-            self.active.setdefault((operation, where), ActiveNoise(operation=operation, where=where))
-        return func(*args, **kwargs)

@@ -83,7 +83,7 @@ class CloseLook:
             replay = failed.replay if behind_run.is_faithful(failed) else None
             for end in (one for one in record.looks if one.is_end):
                 add_sets(end.facts, failed.sets, replay, is_end=True)
-        record.looks = [one if one.is_end else replace(one, **found.get(one.training, {})) for one in record.looks]
+        record.looks = [one if one.is_end else replace(one, **found.pop(one.training, {})) for one in record.looks]
 
 
 def _finish(state: WatchState, looking: Looking, error: BaseException | None) -> None:

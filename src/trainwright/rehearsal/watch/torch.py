@@ -37,7 +37,7 @@ class TorchWatch:
         self.parameters = Parameters(self.state)
         self.probes = Probes(self.state)
         self.generating = Generating(recorder)
-        recorder.on_written.append(recorder.watching(self.generating.finish))
+        recorder.on_written += [recorder.watching(self.probes.finish), recorder.watching(self.generating.finish)]
         self.evaluated = LabelsInBatch(self.state, self.meetings)
         self.optimizers = Optimizers(self.state, self.meetings, self.parameters)
         self.handmade = Handmade(self.state, self.optimizers, self.parameters)
@@ -84,7 +84,7 @@ class TorchWatch:
         return recorder.begin_training(training)
 
     def finish(self) -> None:
-        """Write what waits, and probe the models."""
+        """Write what waits."""
         recorder, record = self.state.recorder, self.state.recorder.record
         self.look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
@@ -92,7 +92,6 @@ class TorchWatch:
             self.functional.finish,
             self.handmade.finish,
             self.parameters.finish,
-            self.probes.finish,
             self.broken.finish,
         ]
         for part in ends:

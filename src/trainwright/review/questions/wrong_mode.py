@@ -2,8 +2,10 @@
 
 Why it matters: With dropout or batch statistics in training mode a score depends on chance and on the rows beside it; a training
 that stays in evaluation mode has neither.
-Evidence: The mode of a model with such layers at each scored evaluation, and at the updates before and after the first one.
-Fix (manual): Call model.eval() before the evaluation and model.train() after it, at the beginning of each epoch.
+Evidence: The mode of a model with such layers at each scored evaluation, and at the updates before and after the first one; what
+it does as in training when it is asked once more in evaluation mode, after the run.
+Fix (manual): Call model.eval() before the evaluation and model.train() after it, at the beginning of each epoch. Pass
+training=self.training to functional dropout.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ QUIET_SHARE, FEWEST_UPDATES = 0.9, 10
 @rule("TW1010", Severity.WARNING)
 def wrong_mode(record: Record) -> Iterator[Finding]:
     """Layers that differ between the modes, in the wrong one."""
-    found = _evaluated(record) or _trained(record)
+    found = _evaluated(record) or _never_at_rest(record) or _trained(record)
     if found is not None:
         yield found
 
@@ -48,6 +50,24 @@ def _evaluated(record: Record) -> Finding | None:
             proof=Proof("the mode of the model at each call without gradients whose answers were scored"),
             fix=Fix(does="call model.eval() before the evaluation, and model.train() after it"),
         )
+    return None
+
+
+def _never_at_rest(record: Record) -> Finding | None:
+    """A function of dropout or batch statistics that evaluation mode does not reach."""
+    for one in record.lasting_noise:
+        is_only = {made.model for made in record.passes} == {one.model}  # so answers of unknown models are its
+        models = {one.model, 0} if is_only else {one.model}
+        scored = [call for call in record.answers if call.model in models and not call.trains]
+        if len(scored) >= FEWEST_CALLS and not _are_asked_again(scored):
+            return Finding(
+                message=f"{one.operation} stays active when the model is in evaluation mode: {len(scored):,} evaluation calls "
+                "were scored so",
+                measured={"operation": one.operation, "calls": len(scored)},
+                where=one.where,
+                proof=Proof("the trained model was asked again, in evaluation mode, and this line ran"),
+                fix=Fix(does=f"pass training=self.training to the functional {one.operation}"),
+            )
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from trainwright.core import Call, Fate, Finding, Fix, Proof, Repair, Role, Seam, Severity, rule
@@ -69,11 +70,13 @@ def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup:
     origin, row = forward.leak_from, forward.leaking_row
     first = f", from {origin.operation} on" if origin else ""
     softmax = over_rows.activation_at or over_rows.softmax_at if over_rows else None
+    last = " and with the weights that the run ends with" if forward.has_last_weights else ""
     return Finding(
+        severity=Severity.WARNING if forward.has_last_weights else Severity.ERROR,
         message=f"row {row}'s output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=softmax or (origin.where if origin else None) or setup.place(Role.MODEL),
-        proof=Proof(f"only the rows other than row {row} were replaced, in evaluation mode"),
+        proof=Proof(f"only the rows other than row {row} were replaced, in evaluation mode{last}"),
         repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
             does=_OVER_CLASSES
@@ -155,16 +158,23 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     )
 
 
-@rule("TW317", Severity.NOTE)
+# Inputs that need not matter: masks of rows of one length, what a model passes on, labels among the arguments.
+_BESIDE = re.compile(r"mask|label|target|length|position|token_type|index|\bids?\b|weight|step")
+
+
+@rule("TW317", Severity.WARNING)
 def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Inputs that differ between rows but have no effect."""
     if forward.same_for_other_inputs and forward.same_when_perturbed:
         return  # none of them has any
+    last = ", with the weights that the run ends with" if forward.has_last_weights else ""
     for name in forward.ignored_inputs:
+        is_meant = not forward.has_last_weights or _BESIDE.search(name.lower()) is not None
         yield Finding(
+            severity=Severity.NOTE if is_meant else Severity.WARNING,
             message=f"the model gets {name}, but its output stays the same when the rows of {name} are permuted",
             measured={"input": name},
             where=setup.place(Role.MODEL),
-            proof=Proof(f"{name} was shifted by one row: neither scores nor loss changed"),
+            proof=Proof(f"{name} was shifted by one row{last}: neither scores nor loss changed"),
             fix=Fix(does=f"use {name} in the model's forward, or leave it out of the batch"),
         )

@@ -1,5 +1,6 @@
-"""Dropout as a function, which is active unless it is told otherwise."""
-
+# verdict: learns
+# finds: nothing
+# Dropout as a function that follows the model's mode.
 import torch
 from material import QUIET
 from sklearn.datasets import load_digits
@@ -12,9 +13,10 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.last = nn.Linear(64, 128), nn.Linear(128, 10)
+        self.norm = nn.BatchNorm1d(128)
 
     def forward(self, pixels, labels=None):
-        hidden = F.dropout(F.relu(self.first(pixels)), 0.2)  # expect: training-mode-evaluation
+        hidden = F.dropout(F.relu(self.norm(self.first(pixels))), 0.2, self.training)
         scores = self.last(hidden)
         return {"loss": F.cross_entropy(scores, labels), "logits": scores}
 

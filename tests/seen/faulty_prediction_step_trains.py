@@ -1,5 +1,6 @@
-"""A prediction step that puts the model back into training mode."""
-
+# verdict: does not learn
+# finds: wrong-mode
+# A prediction step that puts the model back into training mode.
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 
@@ -10,8 +11,8 @@ args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_siz
 
 class OwnTrainer(Trainer):
     def prediction_step(self, model, inputs, *rest, **options):
-        model.train()  # expect: training-mode-evaluation
-        return super().prediction_step(model, inputs, *rest, **options)
+        model.train()
+        return super().prediction_step(model, inputs, *rest, **options)  # finds: wrong-mode
 
 
 trainer = OwnTrainer(

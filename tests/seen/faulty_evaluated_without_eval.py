@@ -1,3 +1,6 @@
+# verdict: learns
+# finds: wrong-mode
+# The model is never put into evaluation mode.
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
@@ -19,5 +22,5 @@ for epoch in range(10):
     correct = 0
     with torch.no_grad():
         for inputs, labels in valid:
-            correct += (model(inputs).argmax(dim=1) == labels).sum().item()  # expect: training-mode-evaluation
+            correct += (model(inputs).argmax(dim=1) == labels).sum().item()  # finds: wrong-mode
     print(epoch, correct / len(valid.dataset))

@@ -1,3 +1,6 @@
+# verdict: learns
+# finds: nothing
+# The model is put into evaluation mode, and back.
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
@@ -23,10 +26,11 @@ class Training:
             self.optimizer.step()
 
     def loss(self, inputs, labels):
-        return nn.functional.cross_entropy(self.net(inputs), labels)  # expect: training-mode-evaluation
+        return nn.functional.cross_entropy(self.net(inputs), labels)
 
     @torch.no_grad()
     def validate(self):
+        self.net.eval()
         return sum(self.loss(inputs, labels).item() for inputs, labels in valid) / len(valid)
 
 

@@ -26,7 +26,7 @@ for epoch in range(5):
     val_loss, val_correct = 0.0, 0
     with torch.no_grad():
         for images, labels in valloader:
-            outputs = net(images)  # expect: training-mode-evaluation
+            outputs = net(images)  # expect: wrong-mode
             val_loss += criterion(outputs, labels).item()
             val_correct += (outputs.argmax(1) == labels).sum().item()
     print(f"epoch {epoch}: val loss {val_loss / len(valloader):.3f} accuracy {val_correct / 397:.3f}")

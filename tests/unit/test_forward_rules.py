@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainwright.adapters.torch.words import TRAINER
-from trainwright.core import Failure, Finding, Outcome, Place, Trial
+from trainwright.core import Failure, Finding, Outcome, Place, Severity, Trial
 from trainwright.rules.forward.activations import (
     bounded_regression_output,
     dead_units,

@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 from records import MODEL, classifier
-from trainwright.look.judging import judge_facts
+from trainwright.look.asking import judge_facts
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.watch.probes import Probes
-from trainwright.rehearsal.watch.state import HeldTensor, Model, OuterCall, tensors_in
+from trainwright.rehearsal.watch.samples import named_tensors
+from trainwright.rehearsal.watch.state import HeldTensor, Model, OuterCall
 from trainwright.stages import ForwardFacts, SetupFacts
 
 
@@ -37,7 +38,7 @@ def probe(answer, *args, record=None, is_trained=True, rows=8, **kwargs) -> Reco
     """The record of a run whose model was called like this."""
     record, module = record or classifier(), Asked(answer)
     model = Model(weakref.ref(module), MODEL if is_trained else 99, True, [], is_trained=is_trained)
-    inputs = [(name, HeldTensor.of(tensor)) for name, tensor in tensors_in(args, kwargs)]
+    inputs = [(name, HeldTensor.of(tensor)) for name, tensor in named_tensors(args, kwargs)]
     probes = Probes(SimpleNamespace(recorder=SimpleNamespace(record=record)))
     probes.note(OuterCall(model, 1, False, False, rows, inputs), args, kwargs)
     probes.finish()
@@ -108,6 +109,14 @@ def test_dropout_that_stays_active_is_noted(share: float) -> None:
     record = probe(lambda x: nn.functional.dropout(x, share), rows())
     assert [(one.model, one.operation) for one in record.lasting_noise] == ([(MODEL, "dropout")] if share else [])
     assert not record.looks
+
+
+def test_dropout_that_the_script_switches_by_itself_is_no_lasting_one() -> None:
+    """Its flag may be on at the end of the run, and have been off in each evaluation."""
+    is_on = True
+    assert not probe(lambda x: nn.functional.dropout(x, 0.5, training=is_on), rows()).lasting_noise
+    assert not probe(lambda x: nn.functional.dropout(x, 0.5, is_on), rows()).lasting_noise
+    assert probe(lambda x: nn.functional.dropout(x, 0.5, training=True), rows()).lasting_noise
 
 
 def test_a_model_that_takes_nothing_else_is_left_alone() -> None:

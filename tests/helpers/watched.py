@@ -13,7 +13,8 @@ _FOLDERS = [str(Path(__file__).parent), *filter(None, os.environ.get("PYTHONPATH
 _RUN = """
 import pickle, runpy, sys
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch import finish, watch
+from trainwright.rehearsal.watch import finish
+from trainwright.rehearsal.watch import watch
 from trainwright.rehearsal.watch.numbers import Tee
 script, out, on, *args = sys.argv[1:]
 recorder = Recorder()

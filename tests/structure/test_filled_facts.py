@@ -72,12 +72,12 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("a class of the framework's that the script derives its trainer from", LOOPS, "SetupFacts.overrides"),
     ("the script's own statements make the steps", ("loop",), "SetupFacts.automatic_steps"),
     ("asked of the Trainer behind the run: its evaluation, its function of metrics, its steps on any batch", LOOPS, """
-        EvaluationFacts.active_noise EvaluationFacts.batch_keys EvaluationFacts.best_greater EvaluationFacts.best_metric
+        EvaluationFacts.batch_keys EvaluationFacts.best_greater EvaluationFacts.best_metric
         EvaluationFacts.continuous_labels EvaluationFacts.guesses EvaluationFacts.ignored_share
         EvaluationFacts.keeps_predictions EvaluationFacts.label_values EvaluationFacts.loss_keys
         EvaluationFacts.memory_bytes EvaluationFacts.metrics_named EvaluationFacts.metrics_when
-        EvaluationFacts.needs_all_rows EvaluationFacts.present EvaluationFacts.repeatable EvaluationFacts.returned
-        EvaluationFacts.set_name EvaluationFacts.set_names EvaluationFacts.training_mode ForwardFacts.memory"""),
+        EvaluationFacts.needs_all_rows EvaluationFacts.present EvaluationFacts.returned
+        EvaluationFacts.set_name EvaluationFacts.set_names ForwardFacts.memory"""),
     ("an evaluation that the script's statements make, watched as it runs", TRAINER, """
         EvaluationFacts.comparisons EvaluationFacts.counters EvaluationFacts.evaluated_at EvaluationFacts.in_loop
         EvaluationFacts.quotients"""),

@@ -18,7 +18,7 @@ import json, os, sys, tempfile
 import numpy as np, keras
 from keras import layers
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras import finish_keras, watch_keras
+from trainwright.rehearsal.watch.keras.doors import finish_keras, watch_keras
 draw = np.random.default_rng(0)
 x = draw.normal(size=(320, 6)).astype("float32")
 kind, size = x[:, :3].argmax(1), (x[:, 0] * 2 + x[:, 1]).astype("float32")

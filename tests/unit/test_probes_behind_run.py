@@ -13,9 +13,9 @@ from records import MODEL, classifier
 from trainwright.look.asking import judge_facts
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record
-from trainwright.rehearsal.watch.probes import Probes
-from trainwright.rehearsal.watch.samples import named_tensors
-from trainwright.rehearsal.watch.state import HeldTensor, Model, OuterCall
+from trainwright.rehearsal.watch.torch.probes import Probes
+from trainwright.rehearsal.watch.torch.samples import named_tensors
+from trainwright.rehearsal.watch.torch.state import HeldTensor, Model, OuterCall
 from trainwright.stages import ForwardFacts, SetupFacts
 
 

@@ -22,7 +22,7 @@ from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource,
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
 from trainwright.rehearsal.told import MOST_SAMPLES, told
-from trainwright.rehearsal.watch.generated import real_tokens
+from trainwright.rehearsal.watch.torch.generated import real_tokens
 from trainwright.report import html, terminal
 from trainwright.report.samples import brief_rows, visible
 from trainwright.review.sheet import sheet_of

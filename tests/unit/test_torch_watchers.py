@@ -10,8 +10,8 @@ from trainwright.rehearsal.record import LabelKind, Output, PairSource, Pass, Re
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch import stored_rows
 from trainwright.rehearsal.watch.numbers import numbers_in
-from trainwright.rehearsal.watch.state import MOST_HELD, HeldTensor, storage_of
-from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.rehearsal.watch.torch.state import MOST_HELD, HeldTensor, storage_of
+from trainwright.rehearsal.watch.torch.watch import TorchWatch
 from trainwright.stages import ForwardFacts
 from watched import watched
 

@@ -1,7 +1,7 @@
 """Looks closely at the first two updates of each training, as they happen: when to begin, what to keep, when to leave.
 
 The observers of a step stand from the first call of a model with gradients until its optimizers step; what a second update shows
-is noted at its begin. The doors of the run (`rehearsal/watch/close_look.py`) call this. No call of the script is repeated, but for
+is noted at its begin. The doors of the run (`rehearsal/watch/torch/close_look.py`) call this. No call of the script is repeated, but for
 the probes of the forward pass, which leave weights, buffers, modes and random numbers as they were.
 """
 

@@ -29,7 +29,7 @@ def watch(recorder: Recorder) -> None:
     recorder.on_finish.append(found.finish)
     begins: dict[str, Callable[[Any], None]] = {
         "torch": found.begin_torch,
-        "jax": lambda module: _part("jax").watch_jax(recorder, module),
+        "jax": lambda module: _part("jax.functions").watch_jax(recorder, module),
         "sklearn.metrics": lambda module: _part("sklearn").watch_sklearn(recorder, module),
         **dict.fromkeys(("keras", "tf_keras"), found.begin_keras),
         **{name: functools.partial(found.begin_after_torch, name) for name in _AFTER_TORCH},
@@ -54,11 +54,11 @@ def finish_behind(recorder: Recorder) -> Record:
 
 # What needs the watchers of torch: the file and the function that watch it, by the module.
 _AFTER_TORCH = {
-    "torch.utils.data.dataloader": ("loaders", "watch_loaders"),
-    "safetensors.torch": ("files", "watch_safetensors"),
-    "transformers.trainer": ("trainer", "watch_trainer"),
-    "lightning.pytorch": ("lightning", "watch_lightning"),
-    "pytorch_lightning": ("lightning", "watch_lightning"),
+    "torch.utils.data.dataloader": ("torch.loaders", "watch_loaders"),
+    "safetensors.torch": ("torch.files", "watch_safetensors"),
+    "transformers.trainer": ("torch.trainer", "watch_trainer"),
+    "lightning.pytorch": ("torch.lightning", "watch_lightning"),
+    "pytorch_lightning": ("torch.lightning", "watch_lightning"),
 }
 
 
@@ -73,7 +73,7 @@ class _Frameworks:
 
     def begin_torch(self, module: Any) -> None:
         """Torch was imported."""
-        self._torch = _part("torch").watch_torch(self._recorder)
+        self._torch = _part("torch.watch").watch_torch(self._recorder)
         for name, waiting in self._waiting:
             self.begin_after_torch(name, waiting)
 
@@ -89,7 +89,7 @@ class _Frameworks:
         """Keras was imported; one that is too old says so when it trains."""
         if shortfall([module.__name__]):
             return
-        _part("keras").watch_keras(self._recorder, module)
+        _part("keras.doors").watch_keras(self._recorder, module)
         self._has_keras = True
 
     def end(self, error: BaseException | None) -> None:
@@ -101,7 +101,7 @@ class _Frameworks:
     def finish(self) -> None:
         """The run is over."""
         if self._has_keras:
-            self._recorder.guard(functools.partial(_part("keras").finish_keras, self._recorder))
+            self._recorder.guard(functools.partial(_part("keras.doors").finish_keras, self._recorder))
         if self._torch is not None:
             self._torch.finish()
 

@@ -12,8 +12,8 @@ import torch
 
 from trainwright.core import Place
 from trainwright.rehearsal.record_parts import KeptWeights, Loaded
-from trainwright.rehearsal.watch.samples import fingerprint, holder_of, state_in, weights_in
-from trainwright.rehearsal.watch.state import WatchState, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch.samples import fingerprint, holder_of, state_in, weights_in
+from trainwright.rehearsal.watch.torch.state import WatchState, unwrapped, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.listening.seen import WeakIdentityDictionary
 from trainwright.seams.source.places import nearest_place

@@ -8,11 +8,11 @@ from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from trainwright.rehearsal.watch.close_look import CloseLook
-from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.parameters import LOOKED_AT, Parameters
-from trainwright.rehearsal.watch.samples import fingerprint
-from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
+from trainwright.rehearsal.watch.torch.close_look import CloseLook
+from trainwright.rehearsal.watch.torch.meetings import Meetings
+from trainwright.rehearsal.watch.torch.parameters import LOOKED_AT, Parameters
+from trainwright.rehearsal.watch.torch.samples import fingerprint
+from trainwright.rehearsal.watch.torch.state import WatchState, weights_fingerprint
 from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import nearest_place
 from trainwright.tensors.torch.objects import held_by

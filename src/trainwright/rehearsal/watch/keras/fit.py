@@ -12,7 +12,7 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Pass, Training
 from trainwright.rehearsal.record_parts import Best, KeptWeights
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, weights_of
+from trainwright.rehearsal.watch.keras.weights import FollowedWeights, fingerprint, weights_of
 from trainwright.tensors.keras.objects import rate_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from trainwright.core import Place
 from trainwright.look.last_weights import MOST_ROWS, ask_again, further_look
 from trainwright.rehearsal.record_parts import LastingNoise
-from trainwright.rehearsal.watch.state import Model, OuterCall, WatchState
+from trainwright.rehearsal.watch.torch.state import Model, OuterCall, WatchState
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import seen
 

@@ -12,12 +12,12 @@ import torch
 
 from trainwright.rehearsal.record import PairSource
 from trainwright.rehearsal.watch.broken import BrokenRows
-from trainwright.rehearsal.watch.close_look import CloseLook
-from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.passes import call_of, is_constant
-from trainwright.rehearsal.watch.reading import Meeting
-from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
+from trainwright.rehearsal.watch.torch.close_look import CloseLook
+from trainwright.rehearsal.watch.torch.meetings import Meetings
+from trainwright.rehearsal.watch.torch.passes import call_of, is_constant
+from trainwright.rehearsal.watch.torch.reading import Meeting
+from trainwright.rehearsal.watch.torch.samples import is_plain, plain
+from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import put_in, standing, watch_door
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS

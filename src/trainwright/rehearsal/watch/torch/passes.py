@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import Pass
-from trainwright.rehearsal.watch.close_look import CloseLook
-from trainwright.rehearsal.watch.samples import named_tensors
-from trainwright.rehearsal.watch.state import (
+from trainwright.rehearsal.watch.torch.close_look import CloseLook
+from trainwright.rehearsal.watch.torch.samples import named_tensors
+from trainwright.rehearsal.watch.torch.state import (
     HeldTensor,
     LoaderBatch,
     OuterCall,

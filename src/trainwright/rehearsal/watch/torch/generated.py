@@ -19,7 +19,7 @@ from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_parts import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
-from trainwright.rehearsal.watch.state import OuterCall, unwrapped
+from trainwright.rehearsal.watch.torch.state import OuterCall, unwrapped
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 
 # Rows that are continued, tokens that are generated, and those of a prompt that is not marked as one, or is.

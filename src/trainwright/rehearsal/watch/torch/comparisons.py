@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from trainwright.rehearsal.record import LabelKind, Output, PairSource
-from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.passes import call_of
-from trainwright.rehearsal.watch.reading import Meeting
-from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
+from trainwright.rehearsal.watch.torch.meetings import Meetings
+from trainwright.rehearsal.watch.torch.passes import call_of
+from trainwright.rehearsal.watch.torch.reading import Meeting
+from trainwright.rehearsal.watch.torch.samples import is_plain, plain
+from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
 
 # Values of what is compared.

@@ -11,8 +11,8 @@ import torch
 
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.watch.samples import is_plain, plain
-from trainwright.rehearsal.watch.torch import TorchWatch, TrainingWatch
+from trainwright.rehearsal.watch.torch.samples import is_plain, plain
+from trainwright.rehearsal.watch.torch.watch import TorchWatch, TrainingWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 

@@ -14,10 +14,10 @@ from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn
 from trainwright.rehearsal.watch.dense_rows import DenseRows
 from trainwright.rehearsal.watch.raw import RawTables
-from trainwright.rehearsal.watch.samples import is_plain
-from trainwright.rehearsal.watch.state import HeldTensor, LoaderBatch, LoaderPass, WatchState
 from trainwright.rehearsal.watch.stored_rows import StoredRows
-from trainwright.rehearsal.watch.torch import TorchWatch
+from trainwright.rehearsal.watch.torch.samples import is_plain
+from trainwright.rehearsal.watch.torch.state import HeldTensor, LoaderBatch, LoaderPass, WatchState
+from trainwright.rehearsal.watch.torch.watch import TorchWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 from trainwright.tensors.items import length

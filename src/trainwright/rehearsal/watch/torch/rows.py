@@ -11,9 +11,9 @@ from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind
 from trainwright.rehearsal.recorder import Recorder, spread
 from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
 from trainwright.rehearsal.watch.labelled import row_inputs
-from trainwright.rehearsal.watch.reading import Meeting
-from trainwright.rehearsal.watch.samples import plain
-from trainwright.rehearsal.watch.state import OuterCall
+from trainwright.rehearsal.watch.torch.reading import Meeting
+from trainwright.rehearsal.watch.torch.samples import plain
+from trainwright.rehearsal.watch.torch.state import OuterCall
 
 # Values of a row that its key is made of.
 OF_KEY = 4096

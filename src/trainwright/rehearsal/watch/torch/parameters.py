@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from trainwright.rehearsal.record import Parameter
-from trainwright.rehearsal.watch.samples import is_plain, sample
-from trainwright.rehearsal.watch.state import Model, WatchState, unwrapped
+from trainwright.rehearsal.watch.torch.samples import is_plain, sample
+from trainwright.rehearsal.watch.torch.state import Model, WatchState, unwrapped
 
 # Values of a tensor whose movement is followed.
 FOLLOWED = 256

@@ -15,7 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from trainwright.core import Place
 from trainwright.rehearsal.record import Drawn, Floats, Integers, Output, Pass
 from trainwright.rehearsal.recorder import EACH, Recorder
-from trainwright.rehearsal.watch.samples import fingerprint, holder_of, plain, version_of, weights_of
+from trainwright.rehearsal.watch.torch.samples import fingerprint, holder_of, plain, version_of, weights_of
 
 # Calls whose outputs are remembered, for a comparison or a loss that comes later, and the values of these in all.
 RECENT_CALLS, RECENT_VALUES = 64, 8_000_000

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.rehearsal.watch.keras_fit import is_internal
-from trainwright.rehearsal.watch.keras_loops import Loops, Stepping, is_noisy, norm_of
-from trainwright.rehearsal.watch.keras_watch import KerasWatch
-from trainwright.rehearsal.watch.keras_weights import fingerprint
+from trainwright.rehearsal.watch.keras.fit import is_internal
+from trainwright.rehearsal.watch.keras.loops import Loops, Stepping, is_noisy, norm_of
+from trainwright.rehearsal.watch.keras.watch import KerasWatch
+from trainwright.rehearsal.watch.keras.weights import fingerprint
 from trainwright.seams.listening.doors import calling_frame, standing, watch_door
 
 _watches: weakref.WeakKeyDictionary[Recorder, list[tuple[KerasWatch, Loops]]] = weakref.WeakKeyDictionary()

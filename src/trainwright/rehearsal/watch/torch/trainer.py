@@ -12,9 +12,9 @@ from transformers.trainer_callback import TrainerCallback
 from trainwright.core import Place
 from trainwright.frameworks.packages import TrainingKind
 from trainwright.rehearsal.watch.guessing import watch_trainer_metrics
-from trainwright.rehearsal.watch.losses import watch_smoothing
-from trainwright.rehearsal.watch.state import WatchState, weights_fingerprint
-from trainwright.rehearsal.watch.torch import TorchWatch, TrainingWatch
+from trainwright.rehearsal.watch.torch.losses import watch_smoothing
+from trainwright.rehearsal.watch.torch.state import WatchState, weights_fingerprint
+from trainwright.rehearsal.watch.torch.watch import TorchWatch, TrainingWatch
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 

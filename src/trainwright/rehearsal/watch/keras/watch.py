@@ -23,10 +23,10 @@ from trainwright.rehearsal.record_parts import KeptWeights, Loaded
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder, spread
 from trainwright.rehearsal.watch.broken import BrokenRows
 from trainwright.rehearsal.watch.dense_rows import MOST_DRAWS, DenseRows
-from trainwright.rehearsal.watch.keras_answers import Asking, Question
-from trainwright.rehearsal.watch.keras_fit import RunningFit, callbacks_of, with_callbacks
-from trainwright.rehearsal.watch.keras_rows import row_bytes, rows_of_arrays, rows_of_stream
-from trainwright.rehearsal.watch.keras_weights import FollowedWeights, fingerprint, values_of, weights_of
+from trainwright.rehearsal.watch.keras.answers import Asking, Question
+from trainwright.rehearsal.watch.keras.fit import RunningFit, callbacks_of, with_callbacks
+from trainwright.rehearsal.watch.keras.rows import row_bytes, rows_of_arrays, rows_of_stream
+from trainwright.rehearsal.watch.keras.weights import FollowedWeights, fingerprint, values_of, weights_of
 from trainwright.rehearsal.watch.labelled import keys_of
 from trainwright.rehearsal.watch.stored_rows import StoredRows
 from trainwright.seams.listening.doors import take_away

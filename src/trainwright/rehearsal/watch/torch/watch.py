@@ -11,19 +11,19 @@ from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.record_parts import Best
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.watch.broken import BrokenRows
-from trainwright.rehearsal.watch.close_look import CloseLook
-from trainwright.rehearsal.watch.comparisons import LabelsInBatch, watch_comparisons
-from trainwright.rehearsal.watch.files import watch_files
-from trainwright.rehearsal.watch.generated import Generating
-from trainwright.rehearsal.watch.handmade import Functional, Handmade, watch_functional
-from trainwright.rehearsal.watch.losses import Losses, watch_backward, watch_losses, watch_scaling
-from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.optimizers import Optimizers, watch_optimizers
-from trainwright.rehearsal.watch.parameters import Parameters
-from trainwright.rehearsal.watch.passes import watch_calls
-from trainwright.rehearsal.watch.probes import Probes
-from trainwright.rehearsal.watch.samples import holder_of, is_plain
-from trainwright.rehearsal.watch.state import OuterCall, WatchState, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch.close_look import CloseLook
+from trainwright.rehearsal.watch.torch.comparisons import LabelsInBatch, watch_comparisons
+from trainwright.rehearsal.watch.torch.files import watch_files
+from trainwright.rehearsal.watch.torch.generated import Generating
+from trainwright.rehearsal.watch.torch.handmade import Functional, Handmade, watch_functional
+from trainwright.rehearsal.watch.torch.losses import Losses, watch_backward, watch_losses, watch_scaling
+from trainwright.rehearsal.watch.torch.meetings import Meetings
+from trainwright.rehearsal.watch.torch.optimizers import Optimizers, watch_optimizers
+from trainwright.rehearsal.watch.torch.parameters import Parameters
+from trainwright.rehearsal.watch.torch.passes import watch_calls
+from trainwright.rehearsal.watch.torch.probes import Probes
+from trainwright.rehearsal.watch.torch.samples import holder_of, is_plain
+from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, unwrapped, weights_fingerprint
 
 
 class TorchWatch:

@@ -12,10 +12,10 @@ import torch
 
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import EACH
-from trainwright.rehearsal.watch.passes import batch_with, pass_of
-from trainwright.rehearsal.watch.reading import Meeting, flat_rows, shape_of, values_of
-from trainwright.rehearsal.watch.rows import offer_rows, read_rows
-from trainwright.rehearsal.watch.state import OuterCall, WatchState, storage_of
+from trainwright.rehearsal.watch.torch.passes import batch_with, pass_of
+from trainwright.rehearsal.watch.torch.reading import Meeting, flat_rows, shape_of, values_of
+from trainwright.rehearsal.watch.torch.rows import offer_rows, read_rows
+from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
 
 # Meetings that wait for `backward`, the values of their outputs, and the nodes of the graph that are looked at for each.
 MOST_PENDING, MOST_PENDING_VALUES, MOST_NODES = 1000, 50_000_000, 200

@@ -14,10 +14,10 @@ import numpy as np
 
 from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training
-from trainwright.rehearsal.watch.keras_answers import Question, expected_by
-from trainwright.rehearsal.watch.keras_rows import SetRows, array_of
-from trainwright.rehearsal.watch.keras_watch import KerasWatch
-from trainwright.rehearsal.watch.keras_weights import fingerprint, values_of
+from trainwright.rehearsal.watch.keras.answers import Question, expected_by
+from trainwright.rehearsal.watch.keras.rows import SetRows, array_of
+from trainwright.rehearsal.watch.keras.watch import KerasWatch
+from trainwright.rehearsal.watch.keras.weights import fingerprint, values_of
 from trainwright.seams.source.places import user_place
 from trainwright.tensors.keras.objects import rate_of
 from trainwright.tensors.keras.which_keras import use_version_of

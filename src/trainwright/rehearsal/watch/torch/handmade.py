@@ -15,12 +15,12 @@ from torch.utils._pytree import tree_leaves
 from trainwright.core import Place
 from trainwright.rehearsal.record import PairSource, Training
 from trainwright.rehearsal.recorder import asks_for_rows
-from trainwright.rehearsal.watch.meetings import Meetings
-from trainwright.rehearsal.watch.optimizers import Optimizers
-from trainwright.rehearsal.watch.parameters import Parameters
-from trainwright.rehearsal.watch.reading import Meeting
-from trainwright.rehearsal.watch.samples import fingerprint, is_plain
-from trainwright.rehearsal.watch.state import HeldTensor, OuterCall, WatchState, storage_of
+from trainwright.rehearsal.watch.torch.meetings import Meetings
+from trainwright.rehearsal.watch.torch.optimizers import Optimizers
+from trainwright.rehearsal.watch.torch.parameters import Parameters
+from trainwright.rehearsal.watch.torch.reading import Meeting
+from trainwright.rehearsal.watch.torch.samples import fingerprint, is_plain
+from trainwright.rehearsal.watch.torch.state import HeldTensor, OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place
 from trainwright.seams.torch.graph import leaves_behind

@@ -25,7 +25,7 @@ from trainwright.look.state import GivenBatch
 from trainwright.rehearsal.listening import LISTENING
 from trainwright.rehearsal.record import LabelKind
 from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
-from trainwright.rehearsal.watch.state import LoaderBatch, OuterCall, WatchState
+from trainwright.rehearsal.watch.torch.state import LoaderBatch, OuterCall, WatchState
 from trainwright.seams.listening.doors import watch_classes, watch_door
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.listening.trainer_patches import training_left_by

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Integers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, spread
 from trainwright.rehearsal.watch.labelled import read_scores
-from trainwright.rehearsal.watch.samples import plain
-from trainwright.rehearsal.watch.state import OuterCall
+from trainwright.rehearsal.watch.torch.samples import plain
+from trainwright.rehearsal.watch.torch.state import OuterCall
 from trainwright.stages import IGNORED_LABEL
 
 # Scores that are read of one call: fewer rows where there are many classes.

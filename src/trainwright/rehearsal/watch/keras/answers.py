@@ -18,8 +18,8 @@ from trainwright.adapters.keras.input.sources import Source
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder, spread
 from trainwright.rehearsal.sampling import FEW, Offer
-from trainwright.rehearsal.watch.keras_rows import SetRows, rows_of_stream
-from trainwright.rehearsal.watch.keras_weights import values_of
+from trainwright.rehearsal.watch.keras.rows import SetRows, rows_of_stream
+from trainwright.rehearsal.watch.keras.weights import values_of
 from trainwright.rehearsal.watch.labelled import (
     Expected,
     LabelledOutputs,

@@ -20,7 +20,7 @@ import wrapt
 
 from trainwright.rehearsal.record import Training
 from trainwright.rehearsal.recorder import Recorder, asks_for_rows
-from trainwright.rehearsal.watch.jax_looks import HeldCall, Looks
+from trainwright.rehearsal.watch.jax.looks import HeldCall, Looks
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.source.places import nearest_place, user_frame
 

@@ -1,0 +1,1 @@
+"""Watchers of Keras, on all its backends."""

@@ -1,0 +1,1 @@
+"""Watchers of torch, and of what trains with it."""

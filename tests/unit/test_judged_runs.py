@@ -44,8 +44,14 @@ def found(name: str, code: str, severity: Severity) -> Finding:
 def judge(monkeypatch: pytest.MonkeyPatch):
     """The report of a record in which the rules find something."""
 
-    def judged(record: Record, *findings: Finding, ignore: tuple[str, ...] = ()) -> Report:
-        repaired = Repaired([*findings], [], record, ())
+    def judged(
+        record: Record,
+        *findings: Finding,
+        ignore: tuple[str, ...] = (),
+        last: Record | None = None,
+        names: tuple[str, ...] = (),
+    ) -> Report:
+        repaired = Repaired([*findings], [], last or record, names)
         monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: repaired)
         return judge_run(Report(script="train.py"), record, Options(ignore=ignore))
 
@@ -139,6 +145,32 @@ def test_a_step_without_a_gradient_is_refuted_by_weights_that_get_some_and_move(
     report = judge(record, found("no-gradient", "TW503", Severity.ERROR))
     assert [f.name for f in report.findings if f.name == "no-gradient"] == ([] if has_gradients else ["no-gradient"])
     assert (exit_status(report) == 0) == has_gradients
+
+
+def test_a_script_that_made_no_update_is_shown_as_far_as_its_last_run_with_repairs_came(judge) -> None:
+    record = Record()
+    record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)
+    proven, last = found("renamed-argument", "TW001", Severity.ERROR), regressor()
+    last.earlier = [
+        Ended(failure=Failure(type="NameError", message="name 'x' is not defined", where=Place("train.py", 9)))
+    ]
+    last.changed = ("line 9: print(…) is left out",)
+    report = judge(record, proven, last=last, names=("renamed-argument",))
+    assert report.verdict is not None and report.verdict.shown == Shown.BROKEN
+    assert [(f.name, f.after_repair) for f in report.findings] == [
+        ("renamed-argument", ()),
+        ("script-stopped", ("renamed-argument",)),
+    ]
+    row = report.stages[-1]
+    assert row.status == Status.REPAIRED and "copy with 1 line changed, with the faults above fixed in memory" in row.why
+    assert report.sheet is not None and report.sheet.updates == last.updates
+    told = "With renamed-argument fixed in memory, a copy (line 9: print(…) is left out) was run again"
+    assert told in report.message and "judged by itself: learns" in report.message
+    assert judge(record, proven).sheet is None
+    begun = regressor()
+    begun.ended.failure = record.ended.failure
+    report = judge(begun, proven, last=last, names=("renamed-argument",))
+    assert "was run again" not in report.message and report.stages[-1].status == Status.FAILED
 
 
 def test_an_exception_that_the_check_has_explained_is_not_told_again(judge) -> None:

@@ -50,21 +50,24 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     if options.training is not None:  # the questions are asked of the whole run
         found = found._replace(findings=())
         of_run = next((verdict for one, verdict in of_each if one.number == options.training), None)
-    of_copy = verdict_of(replace(record, earlier=[]), found.findings) if record.changed else None
+    # A script that made no update is shown as far as the last run with repairs in force came.
+    last = repaired.record
+    shown = last if last.updates and not record.updates else record
+    asked = found if shown is record else review(shown)
+    of_copy = verdict_of(replace(shown, earlier=[]), asked.findings) if shown.changed or shown is not record else None
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
-    sheet = sheet_of(record, found.findings) if record.updates or record.losses else None
+    sheet = sheet_of(shown, asked.findings) if shown.updates or shown.losses else None
     # What is seen to learn needs no trial.
     untried = [] if learns(of_run) else dict.fromkeys(one.untried for one in looks if one.untried)
-    left = without_refuted(repaired.findings, record, of_copy if learns(of_copy) else of_run)
+    is_refuting = shown is record and learns(of_copy)  # what was mended in memory is refuted by no run
+    left = without_refuted(repaired.findings, record, of_copy if is_refuting else of_run)
     named = name_errors(left := [f for f in left if not options.ignores(f)])
     report = replace(
         report,
         findings=tuple(left),
         verdict=Verdict(shown=Shown.BROKEN, why=named) if named else of_run,
     )
-    # What stopped before its training is shown as far as the last run with repairs in force came.
-    shown = record if record.updates else repaired.record
     report = with_training(report, looks if shown is record else [*looks, *shown.looks], shown)
     if options.training is not None and options.training > len(record.trainings):
         none = f"There is no training {options.training}: {len(record.trainings)} were reached."
@@ -75,36 +78,35 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         _explained(report.findings, record, ends) or {ends[0].where} if is_explained else set()
     )
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
-    behind, of_repaired = _behind_repairs(repaired, left, record) if repaired.names else ([], "")
+    names = repaired.names if shown is last else ()
+    behind = [f for f in _behind_repairs(repaired, left) if f.name == STOPPED or (names and not options.ignores(f))]
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
-    copied = "" if of_copy is None or of_repaired else _of_copy(of_copy, record)
+    copied = "" if of_copy is None else _of_copy(of_copy, shown, names)
     report = replace(
         report,
-        findings=with_outcome_explained((*report.findings, *behind, *kept), is_of_copy=bool(record.changed)),
+        findings=with_outcome_explained((*report.findings, *behind, *kept), is_of_copy=of_copy is not None),
         failure=None if is_explained else record.ended.failure,
-        message=" ".join(filter(None, (report.message, copied, of_repaired, *untried))),
-        stages=(*(_with_evaluation(run, sheet) for run in report.stages), _stage(record, of_run)),
+        message=" ".join(filter(None, (report.message, copied, *untried))),
+        stages=(
+            *(_with_evaluation(run, sheet) for run in report.stages),
+            _stage(shown, of_run, names),
+        ),
         internal_errors=(*repaired.own_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
     return with_diffs(with_warnings(_with_marks(report), judged(record.warnings)))
 
 
-def _behind_repairs(repaired: Repaired, findings: Sequence[Finding], first: Record) -> tuple[list[Finding], str]:
-    """What stops the last run with repairs in force and no finding explains, and how it is judged if the first run made no update."""
-    record, found = repaired.record, review(repaired.record).findings
+def _behind_repairs(repaired: Repaired, findings: Sequence[Finding]) -> list[Finding]:
+    """What the questions find in the last run with repairs in force; not where it stops with what a finding explains."""
+    if not repaired.names:
+        return []
+    record = repaired.record
     ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
     said = {f.where for f in findings} | _explained(findings, record, ends)
-    stops = [with_known_remedy(f, ends) for f in found if f.name == STOPPED and f.where not in said]
-    behind = [replace(f, after_repair=repaired.names) for f in stops]
-    if first.updates or not record.updates:
-        return behind, ""
-    of_run = verdict_of(replace(record, earlier=[]), found)
-    is_copy = len(record.changed) > len(first.changed)
-    what = f"a copy ({'; '.join(record.changed)})" if is_copy else "the script"
-    names = " and ".join(filter(None, (", ".join(repaired.names[:-1]), repaired.names[-1])))
-    judged_alone = f"{of_run.shown}; {of_run.why.rstrip('.')}."
-    return behind, f"With {names} fixed in memory, {what} was run again, and is judged by itself: {judged_alone}"
+    asked = [f for f in review(record).findings if f.name != STOPPED or f.where not in said]
+    stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in asked)
+    return [replace(f, after_repair=repaired.names) for f in stopped]
 
 
 def _explained(findings: Sequence[Finding], record: Record, ends: Sequence[Failure]) -> set[Place | None]:
@@ -169,10 +171,19 @@ def _with_evaluation(run: StageRun, sheet: Sheet | None) -> StageRun:
     return replace(run, why=f"the rehearsal evaluated {times}{at}")
 
 
-def _of_copy(verdict: Verdict, record: Record) -> str:
-    """What the copy showed that goes past what stopped the script."""
-    changed = "; ".join(record.changed)
-    return f"A copy ({changed}) was rehearsed, and is judged by itself: {verdict.shown}; {verdict.why.rstrip('.')}."
+def _of_copy(verdict: Verdict, record: Record, names: Sequence[str]) -> str:
+    """What a run showed that goes past what stopped the script.
+
+    Args:
+        names: the rules whose repairs were in force in it.
+    """
+    copy = f"copy ({'; '.join(record.changed)})"
+    if names:
+        mended = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        ran = f"With {mended} fixed in memory, {f'a {copy}' if record.changed else 'the script'} was run again"
+    else:
+        ran = f"A {copy} was rehearsed"
+    return f"{ran}, and is judged by itself: {verdict.shown}; {verdict.why.rstrip('.')}."
 
 
 def _own_errors(record: Record) -> tuple[str, ...]:
@@ -180,8 +191,12 @@ def _own_errors(record: Record) -> tuple[str, ...]:
     return tuple(f"the rehearsal: {error}" for error in (*own, *record.watcher_errors))
 
 
-def _stage(record: Record, verdict: Verdict | None) -> StageRun:
-    """The rehearsal's row among the stages."""
+def _stage(record: Record, verdict: Verdict | None, names: Sequence[str]) -> StageRun:
+    """The rehearsal's row among the stages.
+
+    Args:
+        names: the rules whose repairs were in force.
+    """
     ended = record.ended
     reached = f"{record.updates:,} updates" if record.updates else "no update was seen"
     if ended.own_error or ended.hindrance:
@@ -193,7 +208,7 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
     else:
         status = (
             Status.REPAIRED
-            if record.changed
+            if record.changed or names
             else Status.PASSED
             if learns(verdict)
             else Status.UNSHOWN
@@ -209,4 +224,5 @@ def _stage(record: Record, verdict: Verdict | None) -> StageRun:
         )
         changed = len(record.changed)
         further += f", in a copy with {changed} line{'' if changed == 1 else 's'} changed" if changed else ""
+        further += ", with the faults above fixed in memory" if names else ""
     return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)

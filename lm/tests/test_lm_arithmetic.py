@@ -30,7 +30,7 @@ from trainwright_lm.training.arithmetic import (
     Arithmetic,
     Stopwatch,
     TimedTrial,
-    decided,
+    decide_arithmetic,
     for_evaluation,
 )
 from trainwright_lm.training.assembly import with_vocabulary
@@ -154,21 +154,21 @@ def test_the_rehearsal_computes_muons_products_in_the_same_format(
 def test_where_products_are_near_each_other_a_pass_decides_and_muon_by_itself(machine: Any) -> None:
     rates = {"product": 1.5, "pass": 0.6, "muon": 30.0}
     machine(lambda trial: rates[trial.what] if trial.precision == "bf16" else 1.0)
-    decision = decided(measured(), None, CPU)
+    decision = decide_arithmetic(measured(), None, CPU)
     assert decision == Arithmetic(precision="bf16", muon_precision="fp32", threads=1)
     assert "Computes in bf16 (measured: fp32 takes 1.7 times as long), Muon's products in fp32" in decision.line
 
 
 def test_a_small_gain_does_not_pay_for_less_exact_numbers(machine: Any) -> None:
     machine(slow("fp32", 1.05))
-    decision = decided(measured(), None, CPU)
+    decision = decide_arithmetic(measured(), None, CPU)
     assert decision.precision == decision.muon_precision == "fp32"
     assert "bf16 is no faster" in decision.line
 
 
 def test_adamw_has_no_products_of_muon_to_measure(machine: Any) -> None:
     clock = machine(slow("fp32", 2.0))
-    assert decided(measured("optimizer.name=adamw"), None, CPU).muon_precision == "bf16"
+    assert decide_arithmetic(measured("optimizer.name=adamw"), None, CPU).muon_precision == "bf16"
     assert {trial.what for trial in clock.asked} == {"product", "pass"}
 
 
@@ -183,12 +183,12 @@ def test_slow_goes_of_the_faster_format_do_not_decide(bad: tuple[int, ...], mach
         return 2.0
 
     machine(disturbed)
-    assert decided(measured("optimizer.name=adamw"), None, CPU).precision == "bf16"
+    assert decide_arithmetic(measured("optimizer.name=adamw"), None, CPU).precision == "bf16"
 
 
 def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
     clock = machine(slow("bf16"))
-    decided(measured("run.threads=1"), None, CPU)
+    decide_arithmetic(measured("run.threads=1"), None, CPU)
     assert Counter(clock.asked)[TimedTrial(what="product", precision="bf16")] == speed.GOES_TO_LOSE
     assert Counter(clock.asked)[TimedTrial(what="product", precision="fp32")] == speed.GOES + 1
     assert TimedTrial(what="pass", precision="bf16") not in clock.asked
@@ -196,7 +196,7 @@ def test_what_has_lost_is_not_waited_for_again_and_again(machine: Any) -> None:
 
 def test_a_format_that_the_device_refuses_is_not_taken(machine: Any) -> None:
     machine(lambda trial: math.inf if trial.precision == "bf16" else 1.0)
-    assert decided(measured(), None, CPU).precision == "fp32"
+    assert decide_arithmetic(measured(), None, CPU).precision == "fp32"
 
 
 def test_a_fixed_format_is_not_measured(data: PreparedData, tmp_path: Path, machine: Any, used: Used) -> None:
@@ -215,12 +215,12 @@ def test_one_thread_is_taken_where_two_wait_for_each_other_and_all_where_they_he
 ) -> None:
     monkeypatch.setattr(speed, "thread_counts", lambda: [1, 2, 4])
     machine(lambda trial: float(trial.threads) ** 4)
-    busy = decided(small_recipe(), None, CPU)
+    busy = decide_arithmetic(small_recipe(), None, CPU)
     assert busy.threads == 1 and "1000 ms on 1, 16000 ms on 2" in busy.line
     machine(lambda trial: 1 / trial.threads)
-    assert decided(small_recipe(), None, CPU).threads == 4
+    assert decide_arithmetic(small_recipe(), None, CPU).threads == 4
     machine(lambda trial: 1.0 if trial.threads == 1 else 0.95)
-    assert decided(small_recipe(), None, CPU).threads == 1
+    assert decide_arithmetic(small_recipe(), None, CPU).threads == 1
 
 
 def test_the_middle_go_decides_about_threads(
@@ -235,7 +235,7 @@ def test_the_middle_go_decides_about_threads(
 
     monkeypatch.setattr(speed, "thread_counts", lambda: [1, 2])
     machine(lambda trial: lucky(trial) / trial.threads)
-    assert decided(small_recipe(), None, CPU).threads == 1
+    assert decide_arithmetic(small_recipe(), None, CPU).threads == 1
 
 
 def test_the_training_runs_on_the_chosen_threads_and_leaves_torchs_as_they_were(
@@ -255,10 +255,10 @@ def test_a_variable_or_a_setting_fixes_the_threads_and_is_named(
     machine: Any, without_variables: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = machine(slow("bf16"))
-    asked = decided(small_recipe("run.threads=3"), None, CPU)
+    asked = decide_arithmetic(small_recipe("run.threads=3"), None, CPU)
     assert asked.threads == 3 and "on 3 threads (as asked)" in asked.line
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    named = decided(small_recipe(), None, CPU)
+    named = decide_arithmetic(small_recipe(), None, CPU)
     assert named.threads == torch.get_num_threads() and "(OMP_NUM_THREADS)" in named.line
     assert not clock.asked
 
@@ -338,7 +338,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_muon_in_bf16(machine: Any) -> 
     recipe = as_tables(measured())
     del recipe["run"]["threads"]
     old = State(update=3, recipe=recipe, data="abc", precision="fp32")
-    decision = decided(measured(), old, CPU)
+    decision = decide_arithmetic(measured(), old, CPU)
     assert decision == Arithmetic(precision="fp32", muon_precision="bf16", threads=torch.get_num_threads())
     assert not clock.asked
 
@@ -372,9 +372,9 @@ def test_all_processes_take_what_the_first_one_decided(machine: Any, without_var
             return sent.pop(0)
 
     clock = machine(slow("fp32", 2.0))
-    first = decided(measured(), None, First(device=CPU.device, count=2))
+    first = decide_arithmetic(measured(), None, First(device=CPU.device, count=2))
     asked = len(clock.asked)
-    second = decided(measured(), None, Second(device=CPU.device, count=2, rank=1))
+    second = decide_arithmetic(measured(), None, Second(device=CPU.device, count=2, rank=1))
     assert first == second
     assert first.precision == "bf16" and "torch's choice" in first.line
     assert len(clock.asked) == asked and not sent

@@ -12,7 +12,7 @@ from lm_evaluating import tokenizer_of, tokens_of
 from trainwright_lm.evaluation.baselines import (
     BACKOFF,
     NgramDecoder,
-    decoded,
+    decode_stream,
     fit_ngrams,
     frequent_completer,
     last_words,
@@ -102,14 +102,14 @@ def test_a_sample_holds_whole_documents_within_its_budget(tmp_path) -> None:
     tokenizer = tokenizer_of(texts)
     file = tokens_of(tmp_path / "train.bin", texts, tokenizer)
     stream = sampled_stream(file, token_budget=100, seed=3)
-    documents = decoded(stream, tokenizer, byte_budget=10**6).decode().split("\n\n")[:-1]
+    documents = decode_stream(stream, tokenizer, byte_budget=10**6).decode().split("\n\n")[:-1]
     assert 0 < len(stream) <= 100 and len(documents) > 1
     assert {f"{one}\n" for one in documents} <= set(texts)
     assert np.array_equal(stream, sampled_stream(file, token_budget=100, seed=3))
     assert not np.array_equal(stream, sampled_stream(file, token_budget=100, seed=4))
     assert np.array_equal(np.sort(sampled_stream(file, token_budget=10**6, seed=0)), np.sort(file.tokens))
     assert len(sampled_stream(file, token_budget=1, seed=0)) > 1  # one document all the same
-    assert len(decoded(stream, tokenizer, byte_budget=17)) == 17
+    assert len(decode_stream(stream, tokenizer, byte_budget=17)) == 17
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def test_right_gradients_are_kept_compiled(architecture: str, dropout: float) ->
 
 
 def test_wrong_gradients_are_found_and_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    rotated = network.rotated
-    monkeypatch.setattr(network, "rotated", lambda x, c, s: rotated(x, c, -s if torch.compiler.is_compiling() else s))
+    rotated = network.rotate
+    monkeypatch.setattr(network, "rotate", lambda x, c, s: rotated(x, c, -s if torch.compiler.is_compiling() else s))
     loss, inputs, targets = loss_and_windows()
     said = compile_loss(loss, inputs, targets, "fp32", CPU)
     assert said.startswith("Nothing is compiled: compiled by torch ") and ".attention." in said

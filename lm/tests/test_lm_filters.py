@@ -8,7 +8,7 @@ import pytest
 
 from corpus import code
 from trainwright.errors import UsageError
-from trainwright_lm.corpus.filters import OWN, FilterOptions, checked, drop_reason
+from trainwright_lm.corpus.filters import OWN, FilterOptions, check_options, drop_reason
 from trainwright_lm.corpus.funnel import SAMPLES, Funnel, as_json, from_json
 from trainwright_lm.documents import Document
 
@@ -126,7 +126,7 @@ def test_letters_of_every_script_are_letters() -> None:
 )
 def test_thresholds_that_make_no_sense_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        checked(replace(DEFAULT, **change))  # type: ignore[arg-type]
+        check_options(replace(DEFAULT, **change))  # type: ignore[arg-type]
 
 
 def test_a_funnel_counts_names_samples_and_survives_json() -> None:

@@ -16,7 +16,7 @@ from trainwright_lm.runs.checkpoint import steps
 from trainwright_lm.runs.folder import open_run
 from trainwright_lm.tokens.prepared import open_data
 from trainwright_lm.training import train as module
-from trainwright_lm.training.plan import planned
+from trainwright_lm.training.plan import make_plan
 from trainwright_lm.training.processes import Processes
 from trainwright_lm.training.train import train
 
@@ -121,12 +121,12 @@ def test_one_process_goes_on_where_two_ended(data: Path, two: Path, one: Path, t
 
 def test_windows_that_the_processes_cannot_share_evenly_are_refused(data: Path) -> None:
     with pytest.raises(UsageError, match="multiple of the processes; got 8 and 3"):
-        planned(open_data(data).train, small_recipe(), Processes(count=3, device=torch.device("cpu")))
+        make_plan(open_data(data).train, small_recipe(), Processes(count=3, device=torch.device("cpu")))
 
 
 def test_processes_share_an_updates_windows_out_without_a_rest_or_a_repeat(data: Path) -> None:
     cpu = torch.device("cpu")
-    plan = planned(open_data(data).train, small_recipe(), Processes(device=cpu))
+    plan = make_plan(open_data(data).train, small_recipe(), Processes(device=cpu))
     whole, _ = plan.share(3, Processes(device=cpu))
     shares = [plan.share(3, Processes(rank=r, count=4, device=cpu))[0] for r in range(4)]
     assert torch.equal(torch.cat(shares), whole)

@@ -164,18 +164,18 @@ def test_a_distribution_is_a_group_with_the_licence_of_its_metadata(tmp_path: Pa
     distribution(tmp_path, "three", "Classifier: License :: OSI Approved :: Apache Software License", ["three.py"])
     found = {
         i.path: (i.group, i.licence)
-        for i in items(files.installed(suffixes=(".py",), largest=99, paths=[str(tmp_path)]))
+        for i in items(files.read_installed(suffixes=(".py",), largest=99, paths=[str(tmp_path)]))
     }
     assert found == {"one/a.py": ("one-two", "MIT"), "three.py": ("three", "Apache-2.0")}
 
 
 def test_an_environment_without_packages_says_so(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="have no files"):
-        files.installed(suffixes=(".py",), largest=99, paths=[str(tmp_path)])
+        files.read_installed(suffixes=(".py",), largest=99, paths=[str(tmp_path)])
 
 
 def test_this_environments_packages_are_found() -> None:
-    assert {"numpy", "rich"} <= {file.group for file in files.installed(suffixes=(".py",), largest=99).files}
+    assert {"numpy", "rich"} <= {file.group for file in files.read_installed(suffixes=(".py",), largest=99).files}
 
 
 # --- tables

@@ -30,7 +30,7 @@ from trainwright_lm.training import assembly
 from trainwright_lm.training import log as logs
 from trainwright_lm.training import train as training_module
 from trainwright_lm.training.arithmetic import Arithmetic
-from trainwright_lm.training.assembly import assembled, with_vocabulary
+from trainwright_lm.training.assembly import assemble, with_vocabulary
 from trainwright_lm.training.live import Live, duration
 from trainwright_lm.training.plan import Plan, seed_of
 from trainwright_lm.training.processes import Processes, SummedLoss, mean_nats
@@ -52,7 +52,7 @@ def gradients(data: PreparedData, recipe: Recipe, monkeypatch: pytest.MonkeyPatc
     """Those that the optimizer sees in the first update."""
     held: dict[str, torch.Tensor] = {}
     recipe = with_vocabulary(recipe, data)
-    training = assembled(data, Path(), recipe, None, Processes(device=CPU), Live(silent=True), FP32)
+    training = assemble(data, Path(), recipe, None, Processes(device=CPU), Live(silent=True), FP32)
     named = dict(training.model.named_parameters())
     monkeypatch.setattr(
         type(training.optimizer), "step", lambda own: held.update({k: p.grad.clone() for k, p in named.items()})
@@ -486,7 +486,7 @@ def test_weights_made_by_an_infinite_gradient_are_not_saved(
     data: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss before them is finite."""
-    clipped = training_module.clipped
+    clipped = training_module.clip_gradients
     updates = iter(range(100))
 
     def clipped_late(training: Any) -> torch.Tensor:
@@ -494,7 +494,7 @@ def test_weights_made_by_an_infinite_gradient_are_not_saved(
             next(training.model.parameters()).grad.fill_(torch.inf)
         return clipped(training)
 
-    monkeypatch.setattr(training_module, "clipped", clipped_late)
+    monkeypatch.setattr(training_module, "clip_gradients", clipped_late)
     with pytest.raises(TrainwrightError, match="diverged"):
         train(data, tmp_path, small_recipe("run.save_every=2", "run.log_every=100", "run.evaluate_every=0"))
     assert all(torch.isfinite(tensor).all() for tensor in weights(tmp_path).values())

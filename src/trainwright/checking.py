@@ -15,7 +15,7 @@ from rich.console import Console
 
 from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.errors import UsageError
-from trainwright.output import OutputFiles, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.output import OutputFiles, announce, check_targets, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
 from trainwright.report import terminal
 from trainwright.seams.processes import position
@@ -52,7 +52,7 @@ def check_program(
     Raises:
         TrainwrightError: for a wrong command, and for frameworks that are too old.
     """
-    targets = checked(targets)
+    targets = check_targets(targets)
     prepare(program, options)
     is_alone = "-" in targets.given.values()
     with own_stdout(is_alone) as stdout, progress() as say:
@@ -148,10 +148,10 @@ def judge_program(
 
 def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | str]) -> Report:
     """The report with what a second check, of an edited copy, shows of its fixes; an error of ours there is told in it."""
-    from trainwright.fixes.verify import verified
+    from trainwright.fixes.verify import mark_verified
 
     try:
-        return verified(report, again)
+        return mark_verified(report, again)
     except Exception as error:  # ours: what the first check has found stands
         own = f"the second check: {type(error).__name__}: {error}"
         return replace(report, internal_errors=(*report.internal_errors, own))

@@ -18,7 +18,7 @@ from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.output import OutputFiles, progress, tell
-from trainwright.start.command_line import Option, arranged
+from trainwright.start.command_line import Option, arrange_words
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
 
@@ -265,7 +265,7 @@ def main() -> None:
     """The entry point: sets the exit status and shows our own errors as one line."""
     take_everything()
     try:
-        words, said = arranged(sys.argv[1:], options_of)
+        words, said = arrange_words(sys.argv[1:], options_of)
         tell(said)
         status = app(words, exit_on_error=False)
     except CycloptsError:  # shown by cyclopts

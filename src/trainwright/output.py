@@ -94,7 +94,7 @@ def own_stdout(alone: bool) -> Iterator[TextIO]:
         yield stdout
 
 
-def checked(targets: OutputFiles) -> OutputFiles:
+def check_targets(targets: OutputFiles) -> OutputFiles:
     """The targets as absolute paths, because a script may change its working directory.
 
     Raises:

@@ -3,7 +3,7 @@
 import pytest
 
 from trainwright.cli import options_of
-from trainwright.start.command_line import arranged as arranged_for
+from trainwright.start.command_line import arrange_words as arranged_for
 
 SILENT = "import os, json\nimport torch\nfrom torch import nn\nmodel = nn.Linear(2, 2)\nmodel.eval()\nprint('no arguments')\n"
 

@@ -159,7 +159,7 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     import keras
 
     from trainwright.probes.constant import constant_and_floor
-    from trainwright.seams.keras.loss import judged, losses_of_rows, measure_call
+    from trainwright.seams.keras.loss import judge_call, losses_of_rows, measure_call
 
     scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
     labels = np.array([0, 2, 2, 1])
@@ -170,9 +170,9 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     assert (facts.function, facts.from_logits, facts.takes_indices) == ("cross_entropy", True, True)
     assert facts.plain_value == pytest.approx(sum(rows) / 4, abs=1e-5)
     assert (facts.smallest_target, facts.largest_target) == (0, 2)
-    constant, floor = constant_and_floor([[judged(kept)]], [sum(rows) / 4])  # type: ignore[arg-type]
+    constant, floor = constant_and_floor([[judge_call(kept)]], [sum(rows) / 4])  # type: ignore[arg-type]
     assert constant == pytest.approx(-sum(p * math.log(p) for p in (0.25, 0.25, 0.5))) and floor == 0
-    assert judged(kept).answers == ([0, 0, 2, 2], [0, 2, 2, 1])  # type: ignore[arg-type]
+    assert judge_call(kept).answers == ([0, 0, 2, 2], [0, 2, 2, 1])  # type: ignore[arg-type]
 
 
 def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
@@ -191,7 +191,7 @@ def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
 def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
     import keras
 
-    from trainwright.adapters.keras.optimizer import resolved
+    from trainwright.adapters.keras.optimizer import resolve_arguments
     from trainwright.adapters.keras.setup import arguments
     from trainwright.seams.listening.seen import BuiltObjects, Construction
 
@@ -203,7 +203,7 @@ def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
     seen.compiled[model] = Construction(
         name="compile", frame_file="script.py", line=1, place=place, keywords=frozenset(given), given=given
     )
-    rate = resolved(model.optimizer, seen)["optimizer.learning_rate"]
+    rate = resolve_arguments(model.optimizer, seen)["optimizer.learning_rate"]
     assert (rate.value, rate.given) == (0.001, False)
     shown = arguments(model, {"epochs": 3}, seen, {"optimizer": model.optimizer})
     assert (shown["optimizer"].value, shown["optimizer"].given) == ("adam", True)

@@ -30,7 +30,7 @@ from trainwright.core import (
     Status,
 )
 from trainwright.fixes.edits import fitting, patch
-from trainwright.fixes.verify import verified
+from trainwright.fixes.verify import mark_verified
 from trainwright.seams.scripts.edited_files import standing_in
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ def test_all_edits_are_made_in_one_copy_and_the_file_stays_as_it_was(tmp_path) -
         given.append(dict(copies))
         return report()
 
-    seen = verified(report(RENAMED, REMOVED, RATE, OUTPUTS), again)
+    seen = mark_verified(report(RENAMED, REMOVED, RATE, OUTPUTS), again)
     after = """\
     args = TrainingArguments(
         "out",
@@ -119,7 +119,7 @@ def test_an_edit_that_does_not_fit_beside_the_others_is_left_out() -> None:
 
 
 def test_without_an_edit_nothing_is_checked() -> None:
-    seen = verified(report(BY_HAND), lambda copies: pytest.fail("checked"))
+    seen = mark_verified(report(BY_HAND), lambda copies: pytest.fail("checked"))
     assert "None of these fixes can be written as an edit" in seen.message
 
 
@@ -142,39 +142,39 @@ def test_the_patch_of_a_file_without_a_last_newline_applies_too(tmp_path) -> Non
 
 
 def test_a_finding_that_is_still_there_is_not_verified_and_the_others_are() -> None:
-    seen = verified(report(RENAMED, RATE), lambda copies: report(RATE))
+    seen = mark_verified(report(RENAMED, RATE), lambda copies: report(RATE))
     assert names(seen) == ["renamed-argument"]
     assert "verified 1 of them. Excessive-learning-rate is not verified: it is still found." in seen.message
 
 
 def test_a_finding_without_an_edit_is_expected_again_where_its_line_has_moved_to() -> None:
     moved = replace(BY_HAND, where=Place("train.py", 6), message="with other numbers")
-    seen = verified(report(REMOVED, BY_HAND), lambda copies: report(moved))
+    seen = mark_verified(report(REMOVED, BY_HAND), lambda copies: report(moved))
     assert names(seen) == ["renamed-argument"]
     assert "Beyond" not in seen.message
 
 
 def test_a_new_fault_at_a_stage_that_was_checked_verifies_nothing() -> None:
-    seen = verified(report(RENAMED), lambda copies: report(OUTPUTS))
+    seen = mark_verified(report(RENAMED), lambda copies: report(OUTPUTS))
     assert names(seen) == []
     assert "finds a new fault, TW401 label-out-of-range (train.py:7)" in seen.message
 
 
 def test_a_new_note_breaks_nothing() -> None:
     note = replace(OUTPUTS, severity=Severity.NOTE)
-    assert names(verified(report(RENAMED), lambda copies: report(note))) == ["renamed-argument"]
+    assert names(mark_verified(report(RENAMED), lambda copies: report(note))) == ["renamed-argument"]
 
 
 def test_a_fault_that_the_first_check_could_not_reach_is_told_and_breaks_nothing() -> None:
     later = dict.fromkeys([s.label for s in RULE_STAGES][1:], Status.SKIPPED)
     first = report(RENAMED, setup=Status.FAILED, **later)
-    seen = verified(first, lambda copies: report(OUTPUTS, loss=Status.FAILED))
+    seen = mark_verified(first, lambda copies: report(OUTPUTS, loss=Status.FAILED))
     assert names(seen) == ["renamed-argument"]
     assert "it found label-out-of-range (train.py:7)" in seen.message
 
 
 def test_a_stage_that_is_not_reached_any_more_verifies_nothing() -> None:
-    seen = verified(report(RENAMED), lambda copies: report(baseline=Status.SKIPPED))
+    seen = mark_verified(report(RENAMED), lambda copies: report(baseline=Status.SKIPPED))
     assert names(seen) == []
     assert "does not get through the baseline stage, which the first check did" in seen.message
 
@@ -182,19 +182,19 @@ def test_a_stage_that_is_not_reached_any_more_verifies_nothing() -> None:
 def test_the_stages_that_a_rule_needs_must_have_been_checked() -> None:
     """The rule on rates looks at the batch memorized, whatever stage its code belongs to."""
     first = report(RATE, overfit=Status.FAILED)
-    assert names(verified(first, lambda copies: report())) == ["excessive-learning-rate"]
-    seen = verified(first, lambda copies: report(overfit=Status.FAILED))
+    assert names(mark_verified(first, lambda copies: report())) == ["excessive-learning-rate"]
+    seen = mark_verified(first, lambda copies: report(overfit=Status.FAILED))
     assert names(seen) == []
     assert "did not get through the overfit stage" in seen.message
 
 
 def test_an_error_of_our_own_verifies_nothing() -> None:
-    seen = verified(report(RENAMED), lambda copies: replace(report(), internal_errors=("rule X",)))
+    seen = mark_verified(report(RENAMED), lambda copies: replace(report(), internal_errors=("rule X",)))
     assert names(seen) == []
 
 
 def test_without_a_second_report_the_reason_is_told() -> None:
-    seen = verified(report(RENAMED, message="Before."), lambda copies: "the second check was interrupted")
+    seen = mark_verified(report(RENAMED, message="Before."), lambda copies: "the second check was interrupted")
     assert names(seen) == []
     assert seen.message == "Before. No fix could be verified on an edited copy: the second check was interrupted."
 

@@ -11,7 +11,7 @@ from trainwright.bundle.blame import blame
 from trainwright.bundle.page import MARK, page, without_data
 from trainwright.bundle.redact import Redactor
 from trainwright.bundle.reproduce import is_shown_again
-from trainwright.bundle.source import needed, read_statements, smaller, text_of
+from trainwright.bundle.source import list_needed, read_statements, smaller, text_of
 from trainwright.bundle.values import expression, first_rows, outline
 from trainwright.bundling import bundle_program
 from trainwright.core import Failure, Finding, Place, Report, Severity
@@ -123,7 +123,7 @@ def test_a_script_is_cut_down_to_what_a_line_needs(tmp_path: Path) -> None:
     )
     statements = read_statements(SCRIPT, tmp_path / "train.py", [])
     last = [s for s in statements if s.text == "model.train()"]
-    assert text_of(needed(statements, last)).replace("\n\n", "\n") == (
+    assert text_of(list_needed(statements, last)).replace("\n\n", "\n") == (
         "SIZE = 3\ndef make(x):\n    return SIZE\nbuild = make\nimport torch\n"
         "torch.manual_seed(0)\nx = torch.ones(4)\nx[0] = 3\nmodel = build(x)\nmodel.train()\n"
     )
@@ -132,7 +132,7 @@ def test_a_script_is_cut_down_to_what_a_line_needs(tmp_path: Path) -> None:
 def test_a_module_of_ones_own_is_put_in(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("RATE = 0.1\n\ndef make():\n    return RATE\n\ndef other():\n    pass\n")
     statements = read_statements("import helper as h\nmodel = h.make()\n", tmp_path / "train.py", [])
-    assert text_of(needed(statements, statements[-1:])).replace("\n\n", "\n") == (
+    assert text_of(list_needed(statements, statements[-1:])).replace("\n\n", "\n") == (
         "RATE = 0.1\ndef make():\n    return RATE\nfrom types import SimpleNamespace\n"
         "h = SimpleNamespace(make=make)\nmodel = h.make()\n"
     )

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
-from trainwright.seams.torch.loss import judged
+from trainwright.seams.torch.loss import judge_call
 from trainwright.seams.torch.watch import Observer
 
 torch.manual_seed(0)
@@ -38,7 +38,7 @@ def observing() -> Observer:
 
 
 def calls_of(seen: Observer) -> list[JudgedLoss]:
-    return [call for kept in seen.record.kept_losses if (call := judged(kept)) is not None]
+    return [call for kept in seen.record.kept_losses if (call := judge_call(kept)) is not None]
 
 
 def descended(function, shape, targets, options, *, constant: bool) -> float:

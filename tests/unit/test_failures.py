@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from trainwright.seams.failures.blame import told
+from trainwright.seams.failures.blame import describe_error
 
 
 class Trainer:
@@ -27,12 +27,12 @@ tokenized_datasets = {"train": [1]}
 def test_a_misspelled_name_is_told_with_the_one_that_is_like_it(wrong: Callable[[], object], end: str) -> None:
     with pytest.raises((NameError, AttributeError, KeyError)) as raised:
         wrong()
-    assert told(raised.value).message.endswith(end)
+    assert describe_error(raised.value).message.endswith(end)
 
 
 def test_an_error_that_keras_wraps_in_a_key_error_is_told_as_it_was() -> None:
     wrapped = KeyError(
         "Exception encountered when calling Model.call().\n\n\x1b[1mattention_mask\x1b[0m\n\nArguments …"
     )
-    assert told(wrapped).message == "attention_mask"
-    assert told(KeyError("attention_mask")).message == "'attention_mask'"
+    assert describe_error(wrapped).message == "attention_mask"
+    assert describe_error(KeyError("attention_mask")).message == "'attention_mask'"

@@ -162,7 +162,9 @@ def test_a_script_that_made_no_update_is_shown_as_far_as_its_last_run_with_repai
         ("script-stopped", ("renamed-argument",)),
     ]
     row = report.stages[-1]
-    assert row.status == Status.REPAIRED and "copy with 1 line changed, with the faults above fixed in memory" in row.why
+    assert (
+        row.status == Status.REPAIRED and "copy with 1 line changed, with the faults above fixed in memory" in row.why
+    )
     assert report.sheet is not None and report.sheet.updates == last.updates
     told = "With renamed-argument fixed in memory, a copy (line 9: print(…) is left out) was run again"
     assert told in report.message and "judged by itself: learns" in report.message

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from trainwright.core.quotations import fixed_length
-from trainwright.explain.answer import HANDFUL, ranked
+from trainwright.explain.answer import HANDFUL, rank_quotes
 from trainwright.frameworks.messages import best, load_messages, matches
 from trainwright.frameworks.messages.known import KnownMessage, read_entries
 from trainwright.registry import load_rules
@@ -51,14 +51,14 @@ def test_the_table_holds_many_texts_that_no_rule_quotes() -> None:
 @pytest.mark.parametrize("text", sorted(QUOTED))
 def test_a_rule_that_quotes_a_message_is_still_among_the_first_answers(text: str) -> None:
     message = text.replace("…", "17")
-    shown = [hit.what for hit in ranked(message, [])[:HANDFUL]]
+    shown = [hit.what for hit in rank_quotes(message, [])[:HANDFUL]]
     assert any(rule in shown for rule in RULES.values() if text in rule.quotations)
 
 
 def test_the_longest_quotation_comes_first() -> None:
     specific = matches("TypeError", "Trainer.__init__() got an unexpected keyword argument 'tokenizer'")
     assert specific[0].text == "Trainer.__init__() got an unexpected keyword argument 'tokenizer'"
-    hits = ranked("IndexError: Target -1 is out of bounds.", [])
+    hits = rank_quotes("IndexError: Target -1 is out of bounds.", [])
     assert hits[0].what is RULES["unignored-labels"]
     assert [hit.length for hit in hits] == sorted((hit.length for hit in hits), reverse=True)
 

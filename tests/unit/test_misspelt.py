@@ -6,9 +6,9 @@ from trainwright.core import Failure, Place, Report
 from trainwright.core.misspelt import is_slip, mend
 from trainwright.fixes.rewriting import apply
 from trainwright.report.words import unexplained
-from trainwright.seams.failures.blame import told
+from trainwright.seams.failures.blame import describe_error
 from trainwright.seams.source.going_past import go_past
-from trainwright.seams.source.renaming import renamed
+from trainwright.seams.source.renaming import rename_in_text
 
 AT = Place("train.py", 2)
 UNKNOWN = "name 'tokenized_dataset' is not defined. Did you mean: 'tokenized_datasets'?"
@@ -67,13 +67,13 @@ def test_a_method_is_corrected_on_its_line_only() -> None:
 
 
 def test_a_name_that_is_set_later_is_not_misspelt() -> None:
-    assert renamed("rows = []\nprint(row)\nrow = 1\n", 2, "row", "rows") is None
-    assert renamed("totals = 0\ntotal += 1\n", 2, "total", "totals") == "totals = 0\ntotals += 1\n"
+    assert rename_in_text("rows = []\nprint(row)\nrow = 1\n", 2, "row", "rows") is None
+    assert rename_in_text("totals = 0\ntotal += 1\n", 2, "total", "totals") == "totals = 0\ntotals += 1\n"
 
 
 def test_a_name_of_a_function_is_corrected_on_its_line_only() -> None:
     text = "def f(rows):\n    return rowz\ndef g():\n    return rowz\n"
-    assert renamed(text, 2, "rowz", "rows") == text.replace("rowz", "rows", 1)
+    assert rename_in_text(text, 2, "rowz", "rows") == text.replace("rowz", "rows", 1)
 
 
 def test_a_doubtful_suggestion_is_only_said() -> None:
@@ -85,9 +85,9 @@ def test_names_that_are_as_near_are_both_suggested() -> None:
     names = {"train_lossa": 1, "train_lossb": 1}
     with pytest.raises(NameError) as raised:
         exec(compile("train_loss", __file__, "eval"), names)
-    assert told(raised.value).message.endswith("Did you mean: 'train_lossa' or 'train_lossb'?") or told(
-        raised.value
-    ).message.endswith("Did you mean: 'train_lossb' or 'train_lossa'?")
+    assert describe_error(raised.value).message.endswith(
+        "Did you mean: 'train_lossa' or 'train_lossb'?"
+    ) or describe_error(raised.value).message.endswith("Did you mean: 'train_lossb' or 'train_lossa'?")
 
 
 def test_the_remark_speaks_of_no_missing_package() -> None:

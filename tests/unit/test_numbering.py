@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trainwright.adapters.data.numbering import renumbered
+from trainwright.adapters.data.numbering import find_renumbered
 from trainwright.stages import Split
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def numbers(names, coding):
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series], ids=["list", "array", "series"])
 def test_categories_with_other_numbers_are_found(kind):
-    found = renumbered(
+    found = find_renumbered(
         split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), {"train": kind(TRAIN), "held": kind(HELD)}
     )
     assert found is not None and (found.column, found.feature, found.names, found.differing) == ("tree", 0, 5, 4)
@@ -36,7 +36,7 @@ def test_the_names_may_be_in_the_table_that_both_sets_were_cut_from():
     train, held = whole.iloc[:200].copy(), whole.iloc[200:].copy()
     for part, coding in ((train, RIGHT), (held, OTHER)):
         part["tree"] = part["tree"].map(coding)
-    found = renumbered(
+    found = find_renumbered(
         split(train["tree"].to_numpy()), split(held["tree"].to_numpy()), {"whole": whole, "train": train, "held": held}
     )
     assert found is not None and found.sources[1] == "whole['tree'] of the rows of held"
@@ -44,18 +44,18 @@ def test_the_names_may_be_in_the_table_that_both_sets_were_cut_from():
 
 def test_one_numbering_for_both_is_none():
     scope = {"train": list(TRAIN), "held": list(HELD)}
-    assert renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, RIGHT)), scope) is None
+    assert find_renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, RIGHT)), scope) is None
 
 
 def test_names_in_another_order_than_the_rows_prove_nothing():
     scope = {"train": list(RNG.permutation(TRAIN)), "held": list(HELD)}
-    assert renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), scope) is None
+    assert find_renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), scope) is None
 
 
 def test_a_name_for_each_row_is_no_category():
     names = [f"row {i}" for i in range(100)]
     left, right = np.arange(100), np.arange(100)[::-1]
-    assert renumbered(split(left), split(right), {"train": names, "held": names}) is None
+    assert find_renumbered(split(left), split(right), {"train": names, "held": names}) is None
 
 
 def test_words_are_compared_in_the_order_in_which_they_stand():
@@ -71,9 +71,9 @@ def test_words_are_compared_in_the_order_in_which_they_stand():
         return rows
 
     scope = {"train": texts[:100], "held": texts[100:]}
-    found = renumbered(split(ids(texts[:100], left)), split(ids(texts[100:], right)), scope)
+    found = find_renumbered(split(ids(texts[:100], left)), split(ids(texts[100:], right)), scope)
     assert found is not None and found.feature is None and found.differing > 40
-    assert renumbered(split(ids(texts[:100], left)), split(ids(texts[100:], left)), scope) is None
+    assert find_renumbered(split(ids(texts[:100], left)), split(ids(texts[100:], left)), scope) is None
 
 
 class Awkward:
@@ -89,7 +89,7 @@ class Awkward:
 
 
 def test_objects_that_only_look_like_tables_do_no_harm():
-    assert renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), {"odd": Awkward()}) is None
+    assert find_renumbered(split(numbers(TRAIN, RIGHT)), split(numbers(HELD, OTHER)), {"odd": Awkward()}) is None
 
 
 def tables(left, right, first=0):
@@ -101,12 +101,14 @@ def tables(left, right, first=0):
 
 def test_without_known_evaluation_rows_tables_with_the_same_columns_are_compared():
     scope = tables(RIGHT, OTHER, first=1000)
-    found = renumbered(split(scope["train"]["code"].to_numpy()), None, scope)
+    found = find_renumbered(split(scope["train"]["code"].to_numpy()), None, scope)
     assert found is not None and (found.column, found.table) == ("code", "other")
-    assert renumbered(split(scope["other"]["code"].to_numpy()[::-1]), None, scope) is None  # the numbers of neither
+    assert (
+        find_renumbered(split(scope["other"]["code"].to_numpy()[::-1]), None, scope) is None
+    )  # the numbers of neither
 
 
 def test_a_table_before_and_after_it_was_renumbered_is_one_set():
     scope = tables(RIGHT, OTHER)
-    assert renumbered(split(scope["train"]["code"].to_numpy()), None, scope) is None
-    assert renumbered(split(numbers(TRAIN, RIGHT)), None, tables(RIGHT, RIGHT, first=1000)) is None
+    assert find_renumbered(split(scope["train"]["code"].to_numpy()), None, scope) is None
+    assert find_renumbered(split(numbers(TRAIN, RIGHT)), None, tables(RIGHT, RIGHT, first=1000)) is None

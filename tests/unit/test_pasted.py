@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from trainwright.explain.answer import explain
-from trainwright.explain.pasted import Frame, raised, users_frame
+from trainwright.explain.pasted import Frame, find_raised, users_frame
 
 PLAIN = """\
 Epoch 1: 100%|##########| 3/3
@@ -98,7 +98,7 @@ def answer(question: str) -> tuple[bool, str]:
 
 
 def test_a_traceback_has_one_exception_and_the_users_last_line() -> None:
-    (one,) = raised(PLAIN)
+    (one,) = find_raised(PLAIN)
     assert (one.type, one.message.strip()) == ("IndexError", "Target 10 is out of bounds.")
     assert len(one.frames) == 3
     assert users_frame([one]) == Frame(file="/home/ada/train.py", line=20, code="loss = criterion(model(x), y)")
@@ -112,16 +112,16 @@ def test_a_traceback_has_one_exception_and_the_users_last_line() -> None:
 
 
 def test_a_cause_comes_before_what_it_caused_and_both_are_answered() -> None:
-    assert [one.type for one in raised(CHAINED)] == ["KeyError", "ValueError"]
-    assert users_frame(raised(CHAINED)) == Frame(file="/home/ada/train.py", line=8, code='return rows["text"]')
+    assert [one.type for one in find_raised(CHAINED)] == ["KeyError", "ValueError"]
+    assert users_frame(find_raised(CHAINED)) == Frame(file="/home/ada/train.py", line=8, code='return rows["text"]')
     text = answer(CHAINED)[1]
     assert text.index("Data cardinality is ambiguous") > 0
     assert text.index("KeyError: 'eval_loss'") > 0
 
 
 def test_the_traceback_of_a_worker_comes_before_the_one_that_wraps_it() -> None:
-    assert [one.message.split()[0] for one in raised(WORKER)] == ["stack", "Caught"]
-    assert users_frame(raised(WORKER)) == Frame(file="/home/ada/rows.py", line=5, code="return torch.stack(rows)")
+    assert [one.message.split()[0] for one in find_raised(WORKER)] == ["stack", "Caught"]
+    assert users_frame(find_raised(WORKER)) == Frame(file="/home/ada/rows.py", line=5, code="return torch.stack(rows)")
     text = answer(WORKER)[1]
     assert text.index("stack expects each tensor") < text.index("Caught … in DataLoader worker process")
 
@@ -137,14 +137,14 @@ def test_the_traceback_of_a_worker_comes_before_the_one_that_wraps_it() -> None:
     ids=["notebook", "old notebook", "colab", "ranks"],
 )  # fmt: skip
 def test_other_forms_of_tracebacks_are_read(pasted: str, frame: Frame, rule: str) -> None:
-    assert users_frame(raised(pasted)) == frame
+    assert users_frame(find_raised(pasted)) == frame
     found, text = answer(pasted)
     assert found
     assert rule in text
 
 
 def test_a_traceback_of_windows_is_read() -> None:
-    frame = users_frame(raised(WINDOWS))
+    frame = users_frame(find_raised(WINDOWS))
     assert frame is not None and frame.file.endswith("train.py") and frame.line == 4
     assert "Can't pickle local object" in answer(WINDOWS)[1]
 
@@ -156,7 +156,7 @@ def test_what_launchers_add_comes_last() -> None:
 
 def test_a_log_without_a_traceback_is_searched_for_exceptions_and_warnings() -> None:
     log = "step 1 loss 0.3\n/x/y.py:12: UserWarning: Detected call of lr_scheduler.step() before optimizer.step()\nstep 2\n"
-    assert [one.type for one in raised(log)] == ["UserWarning"]
+    assert [one.type for one in find_raised(log)] == ["UserWarning"]
     assert "schedule-before-optimizer" in answer(log)[1]
 
 
@@ -177,7 +177,7 @@ def test_an_unknown_error_is_said_to_be_unknown_with_its_place() -> None:
 
 def test_a_traceback_that_is_cut_off_is_read_as_far_as_it_goes() -> None:
     cut = PLAIN[: PLAIN.index("IndexError")]
-    (one,) = raised(cut)
+    (one,) = find_raised(cut)
     assert one.type == ""
     assert users_frame([one]) is not None
     assert not answer(cut)[0]
@@ -190,7 +190,7 @@ def test_a_check_that_failed_on_the_gpu_is_read_from_the_lines_above_the_traceba
     pasted = kernel * 3 + PLAIN.replace(
         "IndexError: Target 10 is out of bounds.", "RuntimeError: device-side assert triggered"
     )
-    assert [one.type for one in raised(pasted)] == ["", "RuntimeError"]
+    assert [one.type for one in find_raised(pasted)] == ["", "RuntimeError"]
     text = answer(pasted)[1]
     assert text.index("srcIndex < srcSelectDimSize") < text.index("device-side assert triggered")
 
@@ -200,7 +200,7 @@ def test_an_exception_that_was_ignored_is_not_the_error() -> None:
         "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f>\n"
         'Traceback (most recent call last):\n  File "a.py", line 1, in b\n    c\nAssertionError: can only test a child process\n'
     )
-    assert [one.type for one in raised(noise + PLAIN)] == ["IndexError"]
+    assert [one.type for one in find_raised(noise + PLAIN)] == ["IndexError"]
 
 
 @pytest.mark.parametrize(
@@ -208,4 +208,4 @@ def test_an_exception_that_was_ignored_is_not_the_error() -> None:
 )
 def test_nothing_is_made_of_nothing(text: str) -> None:
     assert not answer(text)[0]
-    assert users_frame(raised(text)) is None
+    assert users_frame(find_raised(text)) is None

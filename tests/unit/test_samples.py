@@ -20,8 +20,8 @@ from trainwright.rehearsal.names import seek_names
 from trainwright.rehearsal.readable import MOST_CHARACTERS, Names, TokenDecoder, draw, read_all
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource, Record
 from trainwright.rehearsal.recorder import Recorder
+from trainwright.rehearsal.sample_words import MOST_SAMPLES, tell_sample
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
-from trainwright.rehearsal.told import MOST_SAMPLES, told
 from trainwright.rehearsal.watch.torch.generated import real_tokens
 from trainwright.report import html, terminal
 from trainwright.report.samples import brief_rows, visible
@@ -345,7 +345,7 @@ def test_in_a_terminal_a_longer_text_shows_the_beginning_of_each_part() -> None:
 
 def told_of(ids: np.ndarray, decoder: TokenDecoder) -> Sample:
     one = read(lambda row: [("0", ids)], Names(decoders=[decoder]))
-    return replace(told(one, (), output="", rows_of="held-out"), why=("at random",))
+    return replace(tell_sample(one, (), output="", rows_of="held-out"), why=("at random",))
 
 
 @pytest.mark.parametrize(("setting", "shown"), [("samples = false", False), ("samples = true", True), ("", True)])

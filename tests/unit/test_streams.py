@@ -8,7 +8,7 @@ import pytest
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.streams import watching_lines
 from trainwright.rehearsal.watch.numbers import Tee
-from trainwright.seams.failures.blame import is_own, told
+from trainwright.seams.failures.blame import describe_error, is_own
 
 
 class File(io.StringIO):
@@ -70,5 +70,5 @@ def test_what_the_console_cannot_show_is_the_scripts_error(monkeypatch) -> None:
     with watching_lines(), pytest.raises(UnicodeEncodeError) as raised:
         print("λ", file=Tee(Recorder(), sys.stdout))
     assert not is_own(raised.value)
-    where = told(raised.value).where
+    where = describe_error(raised.value).where
     assert where is not None and where.file.endswith("test_streams.py")

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, BertConfig, PreTrainedTokenizerFa
 
 from trainwright.core import LibraryWarning
 from trainwright.frameworks.warning_texts import HARMLESS, KNOWN
-from trainwright.judging.library_warnings import judged
+from trainwright.judging.library_warnings import judge_warnings
 from trainwright.registry import load_rules
 from trainwright.seams.listening.hearing import Hearing, heard_by
 
@@ -139,7 +139,7 @@ def heard(call: Callable[[], object]) -> tuple[LibraryWarning, ...]:
         hearing = Hearing()
         with heard_by(hearing):
             call()
-    return judged(hearing.kept).heard
+    return judge_warnings(hearing.kept).heard
 
 
 @pytest.fixture(autouse=True)

@@ -166,7 +166,7 @@ def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequen
         recipe = recipe_from(tables, recipe)
     if not any("warmup_updates" in tables.get("schedule", {}) for tables in named):
         recipe = _warmed_up(recipe)
-    return checked(recipe)
+    return check_recipe(recipe)
 
 
 def _warmed_up(recipe: Recipe) -> Recipe:
@@ -206,7 +206,7 @@ def as_tables(recipe: Recipe) -> dict[str, dict[str, Any]]:
     }
 
 
-def checked(recipe: Recipe) -> Recipe:
+def check_recipe(recipe: Recipe) -> Recipe:
     """Return the recipe after checking that its settings are consistent.
 
     Raises:

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.seams.source.moved_code import at_line_of, watched, watched_names
+from trainwright.seams.source.moved_code import at_line_of, find_watcher, watched_names
 
 
 def is_hf_trainer(value: Any) -> bool:
@@ -134,7 +134,7 @@ def of_parts(
                 model,
                 loader,
                 () if evaluation_loader is None else evaluation_loader,
-                watched(loss),
+                find_watcher(loss),
                 optimizer,
                 given_parts.given_of(model, has_loss=loss is not None),
                 given_parts.loss_in if loss is None else given_parts.scores_in,

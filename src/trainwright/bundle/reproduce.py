@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainwright.bundle.source import Statement, needed, smaller, text_of
+from trainwright.bundle.source import Statement, list_needed, smaller, text_of
 from trainwright.bundle.values import DRAW, IMPORTS, Values, call_to_tell
 from trainwright.core import Report, Stage
 
@@ -76,7 +76,7 @@ class Search:
             return "", "the finding names no line of the script"
         ways = [
             ("made-up values", _with_values(statements, values, places)),
-            ("the script's own values", needed(statements, places)),
+            ("the script's own values", list_needed(statements, places)),
             ("all of the script's statements", list(statements)),
         ]
         failed: set[str] = set()
@@ -126,7 +126,7 @@ def _with_values(statements: Sequence[Statement], values: Values, places: Sequen
             new = []  # its effect is in the value that is written out before it
         changed += new
         wanted += new if one in places else []
-    chosen = needed(changed, wanted)
+    chosen = list_needed(changed, wanted)
     if not any(s not in statements for s in chosen):
         return chosen
     head = [Statement(ast.parse(line).body[0]) for line in IMPORTS]

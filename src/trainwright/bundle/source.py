@@ -84,7 +84,7 @@ def read_statements(text: str, file: Path, folders: Sequence[Path]) -> list[Stat
     return sorted(found, key=lambda s: getattr(s.node, "module", "") != "__future__")
 
 
-def needed(statements: Sequence[Statement], wanted: Iterable[Statement]) -> list[Statement]:
+def list_needed(statements: Sequence[Statement], wanted: Iterable[Statement]) -> list[Statement]:
     """The wanted statements and all that they depend on, in order."""
     kept, names = set(wanted), set[str]()
     last = max((statements.index(s) for s in kept), default=-1)

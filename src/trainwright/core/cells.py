@@ -56,7 +56,7 @@ def bounds(file: str, cell: int) -> tuple[int, int]:
     return first, min(after) - 2 if after else 2**31
 
 
-def told(file: str, lines: list[int]) -> str:
+def tell_lines(file: str, lines: list[int]) -> str:
     """Lines of a file in words: "line 4, 7", and in a notebook "cell 2, line 4, cell 3, line 1"."""
     if not is_notebook(file):
         return f"line {', '.join(str(line) for line in lines)}"

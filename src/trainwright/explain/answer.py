@@ -13,7 +13,7 @@ from rich.text import Text
 
 from trainwright.core import Rule
 from trainwright.explain.complaints import complaint_of
-from trainwright.explain.pasted import Frame, Raised, raised, users_frame
+from trainwright.explain.pasted import Frame, Raised, find_raised, users_frame
 from trainwright.explain.shown import page, table, titles
 from trainwright.frameworks.messages import Match, matches
 from trainwright.frameworks.messages.known import KnownMessage
@@ -45,8 +45,8 @@ def explain(text: str) -> tuple[bool, RenderableType]:
     """Whether anything was found, and what to show."""
     if one := find(text):
         return True, page(one)
-    found = raised(text)
-    if hits := ranked(text, found):
+    found = find_raised(text)
+    if hits := rank_quotes(text, found):
         return True, Group(*_place(users_frame(found)), *_answer(hits))
     if found:
         return False, Group(*_place(users_frame(found)), _unknown_error(found[-1]))
@@ -58,7 +58,7 @@ def explain(text: str) -> tuple[bool, RenderableType]:
     return False, _unknown(text)
 
 
-def ranked(text: str, found: list[Raised]) -> list[Hit]:
+def rank_quotes(text: str, found: list[Raised]) -> list[Hit]:
     """What quotes a text or the exceptions in it, the most specific first."""
     hits: list[Hit] = []
     if found:

@@ -62,7 +62,7 @@ _LIBRARY = re.compile(
 )
 
 
-def raised(text: str) -> list[Raised]:
+def find_raised(text: str) -> list[Raised]:
     """The exceptions in a text, a cause before what it caused; empty if the text holds none."""
     lines = _lines(text)
     starts = [i for i, line in enumerate(lines) if _HEADER.match(line)]

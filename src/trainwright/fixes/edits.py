@@ -30,7 +30,7 @@ def diff(edits: Sequence[Edit], context: int = 1) -> str | None:
     Args:
         context: lines shown around a change.
     """
-    files = edited(edits)
+    files = edit_files(edits)
     parts: list[str] = []
     for file, (before, after) in (files or {}).items():
         for name, old, new in _sources(file, before, after):
@@ -55,7 +55,7 @@ def _sources(file: str, before: str, after: str) -> Iterator[tuple[str, list[str
         yield f"{file}, cell {number}", parts[0], parts[1]
 
 
-def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
+def edit_files(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
     """The text of each file before and after its edits, or None if any of them does not fit."""
     files: dict[str, tuple[str, str]] = {}
     for file in dict.fromkeys(e.file for e in edits):
@@ -81,7 +81,7 @@ def fitting(report: Report) -> list[Finding]:
     """The findings whose edits can be applied together; earlier ones take precedence over incompatible later ones."""
     chosen: list[Finding] = []
     for finding in report.findings:
-        if finding.fix and finding.fix.edits and edited(edits_of([*chosen, finding])) is not None:
+        if finding.fix and finding.fix.edits and edit_files(edits_of([*chosen, finding])) is not None:
             chosen.append(finding)
     return chosen
 

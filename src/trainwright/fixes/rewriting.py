@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from trainwright.core import Edit, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, SetKeyword
-from trainwright.seams.source.renaming import renamed
+from trainwright.seams.source.renaming import rename_in_text
 
 _OfCall = RemoveKeyword | RenameKeyword | SetKeyword
 # Brackets around an argument, which are no part of its node.
@@ -23,7 +23,7 @@ def apply(source: str, edits: Sequence[Edit]) -> str | None:
     """
     for edit in sorted(edits, key=lambda e: e.line, reverse=True):
         if isinstance(edit, RenameName):
-            after = renamed(source, edit.line, edit.old, edit.new, of_object=edit.of_object)
+            after = rename_in_text(source, edit.line, edit.old, edit.new, of_object=edit.of_object)
         else:
             after = _edited(source, edit)
         if after is None:

@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core import Finding, Report, Rule, Severity, Stage
-from trainwright.fixes.edits import edited, edits_of, fitting
+from trainwright.fixes.edits import edit_files, edits_of, fitting
 from trainwright.registry import load_rules
 
 CheckAgain = Callable[[Mapping[str, str]], Report | str]
 """Checks with the given texts in place of files, by resolved path; returns the report, or why there is none."""
 
 
-def verified(report: Report, again: CheckAgain) -> Report:
+def mark_verified(report: Report, again: CheckAgain) -> Report:
     """The report, with each fix marked as verified whose finding is gone in a check of an edited copy.
 
     No fix is marked if that check found anything else broken. The message summarizes that check.
@@ -28,7 +28,7 @@ def verified(report: Report, again: CheckAgain) -> Report:
     chosen = fitting(report)
     if not chosen:
         return _saying(report, "None of these fixes can be written as an edit, so there is no edited copy to check.")
-    files = edited(edits_of(chosen)) or {}
+    files = edit_files(edits_of(chosen)) or {}
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
         return _saying(report, f"No fix could be verified on an edited copy: {second}.")

@@ -229,7 +229,7 @@ def replacement(owner: str, name: str, *, package: str, of_class: bool) -> str |
     return None
 
 
-def filled(text: str, name: str, near: str | None) -> str:
+def fill_replacement(text: str, name: str, near: str | None) -> str:
     """A replacement with the parts of the name filled in.
 
     Args:

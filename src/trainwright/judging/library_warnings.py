@@ -11,7 +11,7 @@ from trainwright.frameworks.warning_texts import HARMLESS, HARMLESS_CATEGORIES, 
 from trainwright.stages import WarningFacts
 
 
-def judged(heard: Iterable[LibraryWarning]) -> WarningFacts:
+def judge_warnings(heard: Iterable[LibraryWarning]) -> WarningFacts:
     """The warnings with what is known of their texts; harmless ones and the user's own are left out."""
     return WarningFacts(heard=tuple(known for w in heard if (known := _known(w)) is not None))
 

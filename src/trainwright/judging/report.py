@@ -10,7 +10,7 @@ from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, S
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.judging.causes import with_known_remedy, with_outcome_explained
-from trainwright.judging.library_warnings import judged, with_warnings
+from trainwright.judging.library_warnings import judge_warnings, with_warnings
 from trainwright.judging.looks import UNSEEN_EVALUATION, judge_looks, with_training
 from trainwright.judging.refuted import learns, name_errors, without_refuted
 from trainwright.judging.repaired import Repaired, RunAgain, judge_repaired
@@ -94,7 +94,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         internal_errors=(*repaired.own_errors, *found.own_errors, *_own_errors(record)),
         sheet=sheet,
     )
-    return with_diffs(with_warnings(_with_marks(report), judged(record.warnings)))
+    return with_diffs(with_warnings(_with_marks(report), judge_warnings(record.warnings)))
 
 
 def _behind_repairs(repaired: Repaired, findings: Sequence[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same, raised_facts
 from trainwright.core import Facts, Failure, Role
 from trainwright.seams.devices.memory_owners import lacks_gpu_memory
-from trainwright.seams.failures.blame import frames_of, is_own, told
+from trainwright.seams.failures.blame import describe_error, frames_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet, seen
@@ -40,7 +40,7 @@ def measure_end(error: Exception, looking: Looking | None) -> FactsByKind:
     Args:
         looking: the looks at trainings; None: torch was not imported.
     """
-    failure = told(error)
+    failure = describe_error(error)
     if looking is None:
         return {SetupFacts: raised_facts(error, failure, None, SetupFacts())}
     with quiet(), silenced():

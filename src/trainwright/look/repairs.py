@@ -11,7 +11,7 @@ from torch import nn
 
 from trainwright.core import Call, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.failures.repair_log import mended, was_made
+from trainwright.seams.failures.repair_log import apply_repair, was_made
 from trainwright.seams.listening.seen import quiet, seen
 from trainwright.tensors.torch import objects as tensors
 
@@ -89,7 +89,7 @@ def _with_batch(repair: Repair) -> Any:
 def _change(repair: Repair, call: Call) -> None:
     with tolerated(), quiet():
         try:
-            mended(repair, call)
+            apply_repair(repair, call)
         except (PartMissing, KeyError, AttributeError, TypeError):
             return  # the training names no such part: the repair is not made
 

@@ -10,7 +10,7 @@ from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.training import FitTraining, same_items
 from trainwright.core import Call, PartMissing, Repair, Seam
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.listening.seen import quiet
 from trainwright.tensors.keras import objects as tensors
 
@@ -58,4 +58,4 @@ def _with_parts(data: FitData, parts: Call) -> FitData:
 
 
 def _mend_batch(repair: Repair, view: dict[str, Any]) -> dict[str, Any]:
-    return dict(mended(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+    return dict(apply_repair(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)

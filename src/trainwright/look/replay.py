@@ -25,10 +25,10 @@ from trainwright.look.called import has_mode_on_top, is_same, name_inputs
 from trainwright.look.observers import Leaving, RunObserver
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
-from trainwright.seams.torch.loss import judged
+from trainwright.seams.torch.loss import judge_call
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.objects import held_by
@@ -257,7 +257,7 @@ class Replay:
         with torch.no_grad():
             for repair in self.active.all:
                 if repair.seam == Seam.OPTIMIZER:
-                    mended(repair, given)
+                    apply_repair(repair, given)
 
     def take_step(self, tape: Tape, number: int) -> StepRecord:
         """Make one update."""
@@ -285,7 +285,7 @@ class Replay:
                 loss = tape.make()
         except Exception:  # the script's own code, in a mode of ours
             return None
-        calls = map(judged, observer.record.kept_losses)
+        calls = map(judge_call, observer.record.kept_losses)
         return EvaluatedBatch(loss=float(loss), losses=[call for call in calls if call is not None])
 
     def loss_of(self, tape: Tape) -> float:
@@ -301,7 +301,7 @@ class Replay:
         if of_batch:
             before = after = self.view(tape)
             for repair in of_batch:
-                after = dict(mended(repair, Call(seam=Seam.BATCH, given=after, tensors=tensors)).given)
+                after = dict(apply_repair(repair, Call(seam=Seam.BATCH, given=after, tensors=tensors)).given)
             repairs = [*_exchange_batch(before, after), *repairs]
         return RunObserver(self._model, self._roots, repairs, keeps_losses=keeps_losses)
 

@@ -27,7 +27,7 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
-from trainwright.seams.torch.loss import KeptLoss, judged
+from trainwright.seams.torch.loss import KeptLoss, judge_call
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.tensors.torch.objects import tensors_in
@@ -106,7 +106,7 @@ class TrainerLearner(Trained):
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
         if record.failure is not None:
             return None
-        return EvaluatedBatch(loss=loss, losses=[call for call in map(judged, kept) if call is not None])
+        return EvaluatedBatch(loss=loss, losses=[call for call in map(judge_call, kept) if call is not None])
 
 
 def _leave_own_calls(look: EvaluatedBatch) -> EvaluatedBatch:

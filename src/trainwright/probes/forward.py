@@ -55,7 +55,7 @@ def difference(left: np.ndarray, right: np.ndarray) -> float:
     return float(np.abs(left - right).max()) / scale
 
 
-def moved(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def move_values(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """A weight's values with added noise."""
     noise = random.standard_normal(values.shape, dtype=np.float32)
     return np.asarray(values + MOVED_BY * max(float(values.std()), SPREAD_OF_EQUALS) * noise, dtype=values.dtype)

@@ -99,7 +99,7 @@ def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[SubstitutePredict
     return found
 
 
-def guessed(predictions: Any, labels: Any, ask: Callable[[Any], Mapping[str, float]]) -> dict[str, Guess]:
+def score_guesses(predictions: Any, labels: Any, ask: Callable[[Any], Mapping[str, float]]) -> dict[str, Guess]:
     """What each of a function's metrics is for guesses in the form of these predictions; empty if none can be made.
 
     Args:

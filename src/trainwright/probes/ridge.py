@@ -21,7 +21,7 @@ def class_columns(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.asarray((one_hot - share) / np.sqrt(share))
 
 
-def standardised(table: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def standardise(table: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """The columns in their deviations from these means; what is further off is as far as the furthest."""
     return np.asarray(np.clip((table - mean) / np.where(deviation > 0, deviation, 1.0), -FURTHEST, FURTHEST))
 

@@ -23,7 +23,7 @@ from trainwright.look.results import Wanted
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
-from trainwright.rehearsal.listening import LISTENING
+from trainwright.rehearsal.listener import LISTENING
 from trainwright.rehearsal.loops import LoopEnding
 from trainwright.rehearsal.ranks import RankListening, RankNotes
 from trainwright.rehearsal.record import Record
@@ -36,7 +36,7 @@ from trainwright.rehearsal.streams import NeedsTyping, hiding_output, without_in
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import chain_of, is_own
-from trainwright.seams.failures.blame import told as failure_told
+from trainwright.seams.failures.blame import describe_error as failure_told
 from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import aside

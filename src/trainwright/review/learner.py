@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.probes.ridge import ridge, squared_distances, standardised
+from trainwright.probes.ridge import ridge, squared_distances, standardise
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind, Output, Record
 from trainwright.review.rows import AnsweredRows, had_its_chance, mixes_rows
 from trainwright.review.scores import errors_of
@@ -163,7 +163,7 @@ def _prepare(train: Floats, test: Floats) -> tuple[Floats, Floats] | None:
     live = deviation > 1e-8
     if not live.any():
         return None
-    both = standardised(both[:, live], mean[live], deviation[live])
+    both = standardise(both[:, live], mean[live], deviation[live])
     if both.shape[1] > MOST_COLUMNS:
         generator = np.random.default_rng(0)  # its own: no state of the script's
         both = both @ generator.standard_normal((both.shape[1], MOST_COLUMNS)) / np.sqrt(MOST_COLUMNS)

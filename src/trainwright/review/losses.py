@@ -33,7 +33,7 @@ def batches_of(record: Record) -> int:
     return most if times >= SAME_SHARE * len(sizes) else 1
 
 
-def unapplied(record: Record) -> Sequence[float]:
+def list_unapplied(record: Record) -> Sequence[float]:
     """The losses behind the last update of a run that came to its end: an incomplete window, whose gradients are lost.
 
     What is of another size, like the score of a saliency map, is no window's.

@@ -16,7 +16,7 @@ from trainwright.review.raw import profiles
 from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
 from trainwright.review.sheet_pieces import layer, pieces, rows_drawn
-from trainwright.review.sheet_samples import confused_rows, generated, samples
+from trainwright.review.sheet_samples import confused_rows, samples, tell_generated
 from trainwright.review.sweeps import without_cut_trials
 from trainwright.review.verdict import chosen_trial, verdicts
 
@@ -66,7 +66,7 @@ def sheet_of(record: Record, findings: Sequence[Finding] = ()) -> Sheet:
         trainings=_trainings(every),
         confused=confused_rows(record),
         samples=samples(record, findings),
-        generated=generated(record),
+        generated=tell_generated(record),
     )
 
 

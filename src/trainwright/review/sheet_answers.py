@@ -16,7 +16,7 @@ from trainwright.rehearsal.record import Floats, LabelKind, Output, Record, Trai
 from trainwright.review.learner import simple_scores
 from trainwright.review.rows import AnsweredRows, evaluated_rows, trained_rows
 from trainwright.review.scores import SHOWN_ERRORS, Score
-from trainwright.review.sheet_samples import decided, names_of
+from trainwright.review.sheet_samples import decide_classes, names_of
 
 _Decided = tuple[NDArray[Any], NDArray[Any]]
 
@@ -148,7 +148,7 @@ def _of_each_output(record: Record) -> list[AnsweredRows]:
 
 
 def _class_rows(rows: AnsweredRows, of: str, named: tuple[str, ...]) -> list[Row]:
-    found = decided(rows)
+    found = decide_classes(rows)
     if found is None:
         return []
     drawn = _drawn(rows.output, rows.trained)

@@ -12,7 +12,7 @@ from trainwright.core import Finding
 from trainwright.core.sample import ConfusedRow, GeneratedText, Sample
 from trainwright.core.sheet import HELD_OUT, TRAINING
 from trainwright.rehearsal.record import LabelKind, Output, PairSource, Record, Sampled
-from trainwright.rehearsal.told import MOST_SETS, numbered, ordered, told
+from trainwright.rehearsal.sample_words import MOST_SETS, number_classes, order_samples, tell_sample
 from trainwright.review.rows import AnsweredRows, evaluated_rows, made_outputs
 from trainwright.review.scores import are_probabilities
 
@@ -46,13 +46,13 @@ def samples(record: Record, findings: Sequence[Finding] = ()) -> tuple[Sample, .
         of = str(output) if several and output.width else ""
         rows_of = HELD_OUT if held_out else TRAINING
         names = record.class_names.get(output, ())
-        found.append([told(one, names, output=of, rows_of=rows_of) for one in ordered(of_set, findings)])
+        found.append([tell_sample(one, names, output=of, rows_of=rows_of) for one in order_samples(of_set, findings)])
     found = [of_set for of_set in found if of_set]
     found.sort(key=lambda of_set: of_set[0].rows_of != HELD_OUT)
     return tuple(sample for of_set in found[:MOST_SETS] for sample in of_set)
 
 
-def generated(record: Record) -> tuple[GeneratedText, ...]:
+def tell_generated(record: Record) -> tuple[GeneratedText, ...]:
     """What a language model made of a few rows."""
     held_out = {
         (call.data, rows.model)
@@ -76,10 +76,10 @@ def generated(record: Record) -> tuple[GeneratedText, ...]:
 def names_of(output: Output, known: Sequence[int], named: tuple[str, ...]) -> dict[int, str]:
     """What these classes are called: by their names, where the script has some."""
     usual = {0: "no", 1: "yes"} if output.kind == LabelKind.BINARY else {one: str(one) for one in known}
-    return usual | numbered(named, output)
+    return usual | number_classes(named, output)
 
 
-def decided(rows: AnsweredRows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def decide_classes(rows: AnsweredRows) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Labels and answers as classes; None: there are none."""
     output, values = rows.output, rows.values
     if output.kind == LabelKind.CLASSES and rows.guesses is not None:
@@ -99,7 +99,7 @@ def confused_rows(record: Record) -> tuple[ConfusedRow, ...]:
 
 
 def _confused(record: Record, rows: AnsweredRows) -> tuple[ConfusedRow, ...]:
-    found = decided(rows)
+    found = decide_classes(rows)
     if found is None:
         return ()
     labels, guesses = found

@@ -55,6 +55,6 @@ def is_broadcast(comparison: Comparison) -> bool:
     return len(left) != len(right) and count == prod(right) and count > 1 and prod(comparison.result) > count
 
 
-def compared(comparison: Comparison) -> str:
+def tell_comparison(comparison: Comparison) -> str:
     """ "scores of shape (64, 10) with labels of shape (64,)"."""
     return f"{comparison.predictions.shape} with labels of shape {comparison.labels.shape}"

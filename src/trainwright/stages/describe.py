@@ -207,7 +207,7 @@ def _in_loop(facts: EvaluationFacts) -> str:
     places = facts.evaluated_at[:3]
     where = (
         f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} of a pass tried, evaluated at "
-        f"{cells.told(places[0].file, [p.line for p in places])}"
+        f"{cells.tell_lines(places[0].file, [p.line for p in places])}"
         if places
         else "metrics of the training steps"
     )

@@ -18,7 +18,7 @@ class Option:
     takes_value: bool
 
 
-def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]) -> tuple[list[str], str]:
+def arrange_words(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]) -> tuple[list[str], str]:
     """The command line with `--` inserted before SCRIPT, and a message for the user on options of ours behind it.
 
     Args:

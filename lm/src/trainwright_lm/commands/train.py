@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from trainwright_lm.config import checked, load_recipe, recipe_from
+from trainwright_lm.config import check_recipe, load_recipe, recipe_from
 
 if TYPE_CHECKING:
     from trainwright_lm.training.train import TrainingOutcome
@@ -65,7 +65,9 @@ def train(
     else:
         chosen = load_recipe(preset or "tiny", recipe, settings or ())
     run = {"precision": precision, "threads": threads}  # also of a resumed run
-    chosen = checked(recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, chosen))
+    chosen = check_recipe(
+        recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, chosen)
+    )
     return _ended(train_run(open_data(data), out, chosen, resume=resume))
 
 

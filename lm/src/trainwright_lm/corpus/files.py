@@ -27,7 +27,7 @@ from trainwright_lm.corpus.tables import open_tables
 _ENDS_TOLD = 3
 
 
-def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> Source:
+def read_installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> Source:
     """The files of the distributions in this environment; each is a group, with the license from its metadata.
 
     Args:

@@ -51,7 +51,7 @@ class FilterOptions:
 OWN = FilterOptions(keywords=(), licences=(), min_bytes=1, longest_line=sys.maxsize, mean_line=1000.0)
 
 
-def checked(options: FilterOptions) -> FilterOptions:
+def check_options(options: FilterOptions) -> FilterOptions:
     """Return the options after validating their values.
 
     Raises:

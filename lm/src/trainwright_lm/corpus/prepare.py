@@ -17,7 +17,7 @@ from typing import Any
 from trainwright.errors import UsageError
 from trainwright_lm.atomic import locked, read_json, write_json
 from trainwright_lm.corpus import files, steps
-from trainwright_lm.corpus.filters import checked
+from trainwright_lm.corpus.filters import check_options
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.remote import open_hub, open_remote
 from trainwright_lm.corpus.sources import ARCHIVES, HUB, INSTALLED, TABLES, Source, is_own
@@ -86,7 +86,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool, spread: Spread) 
         shutil.rmtree(job.work, ignore_errors=True)
         return Prepared(manifest=manifest, already=True)
     _begin(job, wanted, spread)
-    if not spread.dry_run and not steps.gathered(job, spread.shards):
+    if not spread.dry_run and not steps.are_gathered(job, spread.shards):
         steps.cut(job, _unchanged(job.work, sources or open_sources(options)), spread.shards)
     run(job, spread, finish)
     if spread.executor == "slurm":
@@ -166,7 +166,7 @@ def open_sources(options: PrepareOptions) -> list[Source]:
 def _open_one(name: str, options: PrepareOptions, *, alone: bool) -> Source:
     fields, suffixes, largest = options.fields, options.suffixes, options.largest
     if name == INSTALLED:
-        return files.installed(suffixes=suffixes, largest=largest)
+        return files.read_installed(suffixes=suffixes, largest=largest)
     if name.startswith(HUB):
         return open_hub(name, fields, largest)
     path = Path(name).expanduser()
@@ -236,8 +236,8 @@ def _plain(options: PrepareOptions) -> dict[str, Any]:
 def _check(options: PrepareOptions) -> None:
     if not all(name.strip() for name in options.sources):
         raise UsageError("A source must be installed, a folder, a table or an address; got an empty name.")
-    checked(options.filters)
-    checked(options.own_filters)
+    check_options(options.filters)
+    check_options(options.own_filters)
     vocabulary, whole = options.vocabulary_size, "at least 257, for all bytes and the end token"
     for name, value, is_right, wanted in (
         ("--near", options.near, 0 < options.near <= 1, "above 0 and at most 1"),

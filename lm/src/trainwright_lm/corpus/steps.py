@@ -91,7 +91,7 @@ def cut(job: Job, sources: Sequence[Source], tasks: int) -> None:
             pickle.dump(parts, stream)
 
 
-def gathered(job: Job, tasks: int) -> bool:
+def are_gathered(job: Job, tasks: int) -> bool:
     """Whether all shards have been gathered."""
     return all(Pieces(_pieces(job, rank)).place().finished for rank in range(tasks))
 

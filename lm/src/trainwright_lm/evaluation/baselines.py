@@ -117,7 +117,7 @@ def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarr
     return np.concatenate([file.tokens[starts[i] : starts[i + 1]] for i in kept] or [file.tokens[:0]])
 
 
-def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> bytes:
+def decode_stream(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> bytes:
     """The text of a token stream up to the budget, with a newline in place of each end token."""
     text = bytearray()
     for document in np.split(stream, np.flatnonzero(stream == tokenizer.end_id)[:-1] + 1):

@@ -19,7 +19,7 @@ from trainwright_lm.evaluation.baselines import (
     TEXT_BUDGET_BYTES,
     TOKEN_BUDGET,
     NgramDecoder,
-    decoded,
+    decode_stream,
     fit_ngrams,
     frequent_completer,
     line_completer,
@@ -206,7 +206,7 @@ def _completers(run: Run, data: PreparedData, seed: int) -> tuple[dict[str, Comp
     with stage("baselines"):
         stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
         ngrams = fit_ngrams(stream, vocabulary_size=tokenizer.vocabulary_size)
-        text = decoded(stream, tokenizer, byte_budget=TEXT_BUDGET_BYTES)
+        text = decode_stream(stream, tokenizer, byte_budget=TEXT_BUDGET_BYTES)
     completers = {
         "model": line_completer(run.model, run.tokenizer),
         "ngram": line_completer(NgramDecoder(ngrams), tokenizer),

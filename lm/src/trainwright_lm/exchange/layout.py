@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from trainwright.errors import ReadError, UsageError
-from trainwright_lm.config import ModelConfig, Recipe, checked
+from trainwright_lm.config import ModelConfig, Recipe, check_recipe
 from trainwright_lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, RMS_NORM_EPSILON, ROPE_BASE, mlp_width
 
 _LAYOUTS = tomllib.loads(files("trainwright_lm.exchange").joinpath("layouts.toml").read_text("utf-8"))
@@ -67,7 +67,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
         names = _LAYOUTS[architecture := _ARCHITECTURES[kind]]["sizes"]
         given = {names["dropout"]: 0.1 if kind == "gpt2" else 0.0, **settings}
         config = ModelConfig(architecture=architecture, **{ours: given[theirs] for ours, theirs in names.items()})
-        checked(Recipe(model=config))
+        check_recipe(Recipe(model=config))
     except (KeyError, TypeError) as error:
         raise ReadError(
             f"config.json must have the sizes of a {kind} model; {error!r} is missing or not a number."

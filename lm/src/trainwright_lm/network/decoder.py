@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainwright_lm.network.model import Cache, Layer, Transformer, rotated
+from trainwright_lm.network.model import Cache, Layer, Transformer, rotate
 
 
 class Decoder:
@@ -88,7 +88,7 @@ def _position(layer: Layer) -> Callable[[Tensor, Turn, Cache, int], Tensor]:
         query_H1S, key_H1S, value_H1S = parts_3H1S.unbind(0)
         if turn is not None:
             query_key_2HS = _rms(parts_3H1S[:2].squeeze(2), epsilon) * both_21S
-            query_HS, key_HS = rotated(query_key_2HS, *turn).unbind(0)
+            query_HS, key_HS = rotate(query_key_2HS, *turn).unbind(0)
             query_H1S, key_H1S = query_HS[:, None], key_HS[:, None]
         keys_1HPS, values_1HPS = cache.put(number, key_H1S[None], value_H1S[None])
         mixed_1H1S = F.scaled_dot_product_attention(query_H1S[None], keys_1HPS, values_1HPS)

@@ -61,13 +61,13 @@ def query_key_value(parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin
         parts_3BHTS = parts_BT3HS.permute(2, 0, 3, 1, 4)
         pair_2BHTS = _exact(parts_3BHTS[:2])
         normalised_2BHTS = pair_2BHTS * _scale(pair_2BHTS, epsilon) * weights_2S[:, None, None, None]
-        turned_2BHTS = rotated(normalised_2BHTS, cos_TR, sin_TR).to(parts_3BHTS.dtype)
+        turned_2BHTS = rotate(normalised_2BHTS, cos_TR, sin_TR).to(parts_3BHTS.dtype)
         return torch.cat((turned_2BHTS, parts_3BHTS[2:]))
     by_hand_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
     return by_hand_3BHTS
 
 
-def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
+def rotate(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
     """Rotate each pair of features (i, i + S/2) of the last dimension by the angle given for i and the position."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
@@ -119,13 +119,13 @@ class _QueryKeyValue(torch.autograd.Function):
         scale = _scale(pair_2BHTS, epsilon)
         normalised_2BHTS = pair_2BHTS * scale
         ctx.save_for_backward(normalised_2BHTS.to(out_3BHTS.dtype), weights_2S, scale, cos_TR, sin_TR)
-        out_3BHTS[:2] = rotated(normalised_2BHTS * weights_2S[:, None, None, None], cos_TR, sin_TR)
+        out_3BHTS[:2] = rotate(normalised_2BHTS * weights_2S[:, None, None, None], cos_TR, sin_TR)
         return out_3BHTS
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         normalised_2BHTS, weights_2S, scale, cos_TR, sin_TR = ctx.saved_tensors
-        turned_back_2BHTS = rotated(_exact(grads[0][:2]), cos_TR, -sin_TR)
+        turned_back_2BHTS = rotate(_exact(grads[0][:2]), cos_TR, -sin_TR)
         grad_2BHTS, products = _before_norm(
             turned_back_2BHTS, _exact(normalised_2BHTS), scale, weights_2S[:, None, None, None]
         )

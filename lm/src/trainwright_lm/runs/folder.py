@@ -14,7 +14,7 @@ from typing import Any
 
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright_lm.atomic import locked, read_json, write_json
-from trainwright_lm.config import Recipe, as_tables, checked, recipe_from
+from trainwright_lm.config import Recipe, as_tables, check_recipe, recipe_from
 from trainwright_lm.network.model import Transformer
 from trainwright_lm.runs import checkpoint as checkpoints
 from trainwright_lm.tokens.tokenizer import Tokenizer, load_tokenizer
@@ -171,7 +171,7 @@ def read_recipe(folder: Path) -> Recipe:
     if not folder.is_dir():
         raise ReadError(f"A run must be a folder; {folder} is {'a file' if folder.exists() else 'missing'}.")
     try:
-        return checked(recipe_from(_read(folder / RECIPE)))
+        return check_recipe(recipe_from(_read(folder / RECIPE)))
     except UsageError as error:
         raise ReadError(f"{folder / RECIPE} must be a recipe of this version: {error}") from error
 

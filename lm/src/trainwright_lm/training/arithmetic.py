@@ -174,7 +174,7 @@ class Arithmetic:
     """The measured times."""
 
 
-def decided(recipe: Recipe, held: State | None, processes: Processes) -> Arithmetic:
+def decide_arithmetic(recipe: Recipe, held: State | None, processes: Processes) -> Arithmetic:
     """Decide in the first process and send the decision to all others."""
     arithmetic: Arithmetic = processes.given(_decided(recipe, held, processes) if processes.first else None)
     return arithmetic

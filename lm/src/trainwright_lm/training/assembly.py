@@ -34,7 +34,7 @@ from trainwright_lm.training.arithmetic import Arithmetic
 from trainwright_lm.training.compiling import compile_loss, is_wanted
 from trainwright_lm.training.live import Live
 from trainwright_lm.training.optimizers import build_optimizer, load_optimizer_tensors
-from trainwright_lm.training.plan import Plan, planned
+from trainwright_lm.training.plan import Plan, make_plan
 from trainwright_lm.training.processes import Processes, SummedLoss, spread
 
 # Enough windows for comparisons within and between batches, and few enough to take only seconds.
@@ -50,7 +50,7 @@ FREE = {
 }  # fmt: skip
 
 
-def opened(
+def open_checkpoint(
     data: PreparedData,
     folder: Path,
     recipe: Recipe,
@@ -173,7 +173,7 @@ def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
     return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
 
 
-def assembled(
+def assemble(
     data: PreparedData,
     folder: Path,
     recipe: Recipe,
@@ -188,7 +188,7 @@ def assembled(
         UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
         ReadError: if the checkpoint belongs to another model.
     """
-    plan = planned(data.train, recipe, processes)
+    plan = make_plan(data.train, recipe, processes)
     if held is None:
         _say_what_is_lost(plan, recipe, live)
     key_ids, split = key_token_ids(data.tokenizer.encode, recipe.loss.key_tokens)

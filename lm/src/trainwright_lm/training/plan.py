@@ -68,7 +68,7 @@ class Plan:
         return self.at_once * self.windows.context
 
 
-def planned(tokens: TokenFile, recipe: Recipe, processes: Processes) -> Plan:
+def make_plan(tokens: TokenFile, recipe: Recipe, processes: Processes) -> Plan:
     """Make the plan of a recipe.
 
     Raises:

@@ -25,12 +25,12 @@ from trainwright_lm.runs.checkpoint import State
 from trainwright_lm.runs.folder import CHECKPOINTS, LOG, claimed, is_run
 from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import log as logs
-from trainwright_lm.training.arithmetic import decided, on_threads
-from trainwright_lm.training.assembly import AssembledTraining, assembled, first_state, opened, with_vocabulary
+from trainwright_lm.training.arithmetic import decide_arithmetic, on_threads
+from trainwright_lm.training.assembly import AssembledTraining, assemble, first_state, open_checkpoint, with_vocabulary
 from trainwright_lm.training.compiling import uncompiled
 from trainwright_lm.training.live import Live, Stopping
 from trainwright_lm.training.optimizers import optimizer_tensors, rate_share
-from trainwright_lm.training.plan import planned, seed_of
+from trainwright_lm.training.plan import make_plan, seed_of
 from trainwright_lm.training.processes import Processes, exchanging, joined, mean_nats, whole
 
 
@@ -103,7 +103,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
     """
     with joined() as processes:
         try:
-            return trained(data, folder, recipe, resume, processes)
+            return train_connected(data, folder, recipe, resume, processes)
         except torch.OutOfMemoryError as error:
             at_once = recipe.data.micro_windows or recipe.data.windows // processes.count
             raise TrainwrightError(
@@ -112,7 +112,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
             ) from error
 
 
-def trained(
+def train_connected(
     data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, processes: Processes
 ) -> TrainingOutcome:
     """The same in this process, which is connected to the others."""
@@ -123,16 +123,16 @@ def trained(
         if processes.any(own != processes.given(own)):
             raise UsageError(f"{data.folder} must be the same on all machines: the data's fingerprints differ.")
         if not is_run(folder):
-            planned(data.train, recipe, processes)  # what does not fit begins no run
+            make_plan(data.train, recipe, processes)  # what does not fit begins no run
         stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
-        held = opened(data, folder, recipe, resume, processes, live.say)
+        held = open_checkpoint(data, folder, recipe, resume, processes, live.say)
         with live.waiting("Measuring what is fastest here"):
-            arithmetic = decided(recipe, held.state if held else None, processes)
+            arithmetic = decide_arithmetic(recipe, held.state if held else None, processes)
         live.say(arithmetic.line)
         stack.enter_context(on_threads(arithmetic.threads))
-        training = assembled(data, folder, recipe, held, processes, live, arithmetic)
+        training = assemble(data, folder, recipe, held, processes, live, arithmetic)
         size = f"{sum(p.numel() for p in training.model.parameters()):,} parameters"
         live.say(
             f"{size}, on {processes.count} processes ({recipe.run.distributed})." if processes.count > 1 else f"{size}."
@@ -169,11 +169,11 @@ def train_from(state: State, training: AssembledTraining, log: logs.Log, stoppin
             write_line(training, log, tally, update, norm)
         tally.pause()
         if last or due(run.evaluate_every, done):
-            state = evaluated(state, training, log)
+            state = evaluate_state(state, training, log)
         if run.sample_every and (last or due(run.sample_every, done)):
             write_samples(training, log, done)
         if last or stop or due(run.save_every, done) or state.best_update == done:
-            state = saved(state, training, log, tally)
+            state = save_state(state, training, log, tally)
         tally.go_on()
         if stop:
             break
@@ -199,7 +199,7 @@ def take_update(training: AssembledTraining, update: int) -> tuple[Tensor, Tenso
         group["lr"] = group["base_lr"] * share
     torch.manual_seed(seed_of(recipe.run.seed, update, processes.rank))
     inputs_BT, targets_BT = training.plan.share(update, processes)
-    weights_B, weight = weighed(training, inputs_BT)
+    weights_B, weight = weigh_windows(training, inputs_BT)
     windows = len(inputs_BT)
     at_once = recipe.data.micro_windows or windows
     nats = torch.zeros((), dtype=torch.float64, device=processes.device)
@@ -213,14 +213,14 @@ def take_update(training: AssembledTraining, update: int) -> tuple[Tensor, Tenso
             # Wrapped modules average over processes, but the sum is needed.
             (summed * (processes.count / weight)).backward()
         nats += summed.detach()
-    norm = clipped(training)
+    norm = clip_gradients(training)
     nats += 0 * norm  # weights that such gradients make must not be saved: the next sum of losses is not finite
     training.optimizer.step()
     training.optimizer.zero_grad()
     return nats, weight, norm
 
 
-def weighed(training: AssembledTraining, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
+def weigh_windows(training: AssembledTraining, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
     """The weights of this process's windows, and the total weight of the whole update."""
     if not training.key_ids:
         return None, float(training.plan.tokens)
@@ -257,7 +257,7 @@ def write_line(training: AssembledTraining, log: logs.Log, tally: Tally, update:
         )
 
 
-def evaluated(state: State, training: AssembledTraining, log: logs.Log) -> State:
+def evaluate_state(state: State, training: AssembledTraining, log: logs.Log) -> State:
     """The state with the new validation loss, and with the best one so far.
 
     Raises:
@@ -303,7 +303,7 @@ def write_samples(training: AssembledTraining, log: logs.Log, update: int) -> No
     log.write("samples", update, {"texts": texts})
 
 
-def saved(state: State, training: AssembledTraining, log: logs.Log, tally: Tally) -> State:
+def save_state(state: State, training: AssembledTraining, log: logs.Log, tally: Tally) -> State:
     """Write the state as a checkpoint, syncing the log first; returns the state.
 
     Raises:
@@ -346,7 +346,7 @@ def due(every: int, done: int) -> bool:
     return every > 0 and done % every == 0
 
 
-def clipped(training: AssembledTraining) -> Tensor:
+def clip_gradients(training: AssembledTraining) -> Tensor:
     """The norm of all gradients together, before clipping them to `optimizer.clip`."""
     limit = training.recipe.optimizer.clip or math.inf
     norm: Tensor = nn.utils.clip_grad_norm_(training.model.parameters(), limit)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.labels import alignment_of, label_copy_of, label_sources
-from trainwright.adapters.data.numbering import renumbered
+from trainwright.adapters.data.numbering import find_renumbered
 from trainwright.adapters.data.odd_rows import MOST_ROWS, Step, try_extremes, try_unusable
 from trainwright.adapters.data.reading import objects_in_scope
 from trainwright.adapters.data.source_tables import aligned_source
@@ -66,7 +66,7 @@ def measure_sets(sets: ReadSets) -> DatasetFacts:
         accepts=accepts,
         alignment=alignment,
         aligned_source=aligned_source(read, train, alignment, accepts, scope),
-        renumbered=renumbered(read, held, scope),
+        renumbered=find_renumbered(read, held, scope),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
         label_copy=label_copy_of(read, train, accepts),
         lookalikes=tuple(_lookalikes(sets.data, scope)),

@@ -56,7 +56,7 @@ class _Names:
     texts: Sequence[str]
 
 
-def renumbered(train: Split, held: Split | None, scope: Mapping[str, Any]) -> Renumbered | None:
+def find_renumbered(train: Split, held: Split | None, scope: Mapping[str, Any]) -> Renumbered | None:
     """The first column whose names have other numbers in the evaluation set than in training; None if there is none."""
     if held is None:
         return _in_tables(train, scope)

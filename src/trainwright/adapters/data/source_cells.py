@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.data.reading import as_mapping, objects_in_scope
-from trainwright.probes.splits.odd_rows import OddRows, stacked
+from trainwright.probes.splits.odd_rows import OddRows, stack_values
 from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.source.places import show
@@ -191,7 +191,7 @@ def _odd_column(table: _Table, odd: OddRow, row: Mapping[str, Any]) -> str:
     found = OddRows()
     for name in table.names:
         values = table.column(name)
-        found.add_column(name, values if isinstance(values, np.ndarray) else stacked(values), range(len(values)))
+        found.add_column(name, values if isinstance(values, np.ndarray) else stack_values(values), range(len(values)))
     columns = {one.column for one in found.every() if one.row == odd.row}
     return columns.pop() if len(columns) == 1 else ""
 

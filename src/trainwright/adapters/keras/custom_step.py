@@ -32,9 +32,9 @@ class OwnStep:
         model.reset_metrics()
         with self._watched(record, update=update), _functions_run_eagerly(), contextlib.redirect_stdout(io.StringIO()):
             if keras.config.backend() == "jax":
-                logs = self._of_states(packed(tensors), update=update)
+                logs = self._of_states(pack_step(tensors), update=update)
             else:
-                logs = passed_on(model.train_step, packed(tensors))
+                logs = passed_on(model.train_step, pack_step(tensors))
         record.loss = loss_of(logs)
         return logs
 
@@ -121,7 +121,7 @@ def optimizers_of(model: Any) -> dict[str, Any]:
     return found
 
 
-def packed(tensors: tuple[Any, Any, Any]) -> Any:
+def pack_step(tensors: tuple[Any, Any, Any]) -> Any:
     """Inputs, targets and weights as fit passes them to a step."""
     x, y, weight = tensors
     if y is None and weight is None:

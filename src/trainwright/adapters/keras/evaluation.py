@@ -15,7 +15,7 @@ import numpy as np
 
 from trainwright.adapters.keras.backend import number
 from trainwright.adapters.keras.calls import as_tensors, callbacks_of, catching
-from trainwright.adapters.keras.custom_step import packed
+from trainwright.adapters.keras.custom_step import pack_step
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.one_batch import FitBatch
 from trainwright.adapters.keras.later_predictions import reshuffled_predictions
@@ -23,7 +23,7 @@ from trainwright.adapters.keras.training import FitTraining
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
 from trainwright.probes.losses import is_one_hot
-from trainwright.probes.metrics import guessed, others
+from trainwright.probes.metrics import others, score_guesses
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import definition_place
@@ -126,7 +126,7 @@ def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
     fit.model.reset_metrics()
     with fit.observer(detail=False, training=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
-            logs = fit.model.test_step(packed(fit.tensors_of(batch)))
+            logs = fit.model.test_step(pack_step(fit.tensors_of(batch)))
     values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
     return EvaluationFacts(
         failure=record.failure,
@@ -168,7 +168,7 @@ def _guesses(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[str, Gues
         labels = labels.argmax(-1)
     if scores.ndim > labels.ndim and bool((labels == labels.round()).all()):
         labels = labels.astype(np.int64)  # Keras accepts class indices of any dtype
-    return guessed(scores, labels, ask)
+    return score_guesses(scores, labels, ask)
 
 
 def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple[Failure | None, dict[str, float]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.batch import is_tokens
-from trainwright.adapters.keras.input.nested_values import named, renewed
+from trainwright.adapters.keras.input.nested_values import name_arrays, replace_arrays
 from trainwright.adapters.keras.input.one_batch import FitBatch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
@@ -22,7 +22,7 @@ from trainwright.probes.forward import (
     is_affine,
     later_half_changed,
     leaking_rows,
-    moved,
+    move_values,
     placed_rows,
     same_for_other_inputs,
 )
@@ -94,7 +94,7 @@ class KerasModel:
         random = np.random.default_rng(0)
         try:
             for variable in self.fit.model.trainable_variables:
-                variable.assign(moved(tensors.value_of(variable), random))
+                variable.assign(move_values(tensors.value_of(variable), random))
             yield
         finally:
             self.fit.reset()
@@ -155,7 +155,7 @@ def next_token_input(batch: FitBatch, targets: Any) -> str:
     """The name of the token input whose tokens, shifted by one, are the targets; empty: there is none."""
     if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "iuf":
         return ""
-    inputs = {n: a for n, a in named(batch.x, X) if is_tokens(a) and a.shape[1] >= 4}
+    inputs = {n: a for n, a in name_arrays(batch.x, X) if is_tokens(a) and a.shape[1] >= 4}
     return next((n for n, tokens in inputs.items() if asks_for_next_token(tokens, targets)), "")
 
 
@@ -168,11 +168,11 @@ def future_leak(
         answer: computes the model's output for a batch.
         name: the input whose next token is to be predicted.
     """
-    tokens = dict(named(batch.x, X))[name]
+    tokens = dict(name_arrays(batch.x, X))[name]
     altered = later_half_changed(tokens)
 
     def given(ids: np.ndarray) -> FitBatch:
-        return FitBatch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: ids}), y=batch.y)
+        return FitBatch(x=replace_arrays(batch.x, X, {**dict(name_arrays(batch.x, X)), name: ids}), y=batch.y)
 
     leak = changed_by_later_tokens(lambda ids: answer(given(ids)), tokens, altered)
     if leak is None or leak <= LEAKS_BEYOND:

@@ -16,7 +16,7 @@ from trainwright.core import Place
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.hearing import silenced
 from trainwright.seams.listening.seen import quiet
-from trainwright.seams.loops.found_loops import own_nodes, reached, resolve
+from trainwright.seams.loops.found_loops import own_nodes, resolve, walk_reached
 from trainwright.seams.source.places import callers, show
 from trainwright.seams.source.written import code_node
 from trainwright.stages import Reshuffled
@@ -47,7 +47,7 @@ def _uses(frame: FrameType) -> Iterator[tuple[Any, bool, Place, str]]:
         owner = code_node(f.f_code)
         nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
         later = [n for n in nodes if n.lineno > f.f_lineno and n.col_offset == min(s.col_offset for s in nodes)]
-        for node, scope in reached(later, {**f.f_globals, **f.f_locals}, _TAKING):
+        for node, scope in walk_reached(later, {**f.f_globals, **f.f_locals}, _TAKING):
             file = show(scope.get("__file__") or f.f_code.co_filename)
             for used, predicted in _used(node):
                 data = resolve(used, scope)

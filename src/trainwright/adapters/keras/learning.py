@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainwright.adapters.base import EvaluatedBatch
-from trainwright.adapters.keras.input.nested_values import leaves, named
+from trainwright.adapters.keras.input.nested_values import leaves, name_arrays
 from trainwright.adapters.keras.input.one_batch import FitBatch, X
 from trainwright.adapters.learning import ForwardPass, Trained
 from trainwright.probes.information import sketch
@@ -60,7 +60,7 @@ class FitLearner(Trained):
 
         with traced(training.model, training.seen, keep) as results:
             judged_loss = self.judged(batch)
-        given = {n: np.asarray(v) for n, v in named(batch.x, X)}
+        given = {n: np.asarray(v) for n, v in name_arrays(batch.x, X)}
         if judged_loss is None or any(
             v.dtype.kind not in "iufb" or not v.ndim or len(v) != rows for v in given.values()
         ):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainwright.adapters.keras.calls import is_own
-from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.nested_values import name_arrays
 
 # Layers that look up integers, and accept them as floating-point numbers too.
 _LOOKS_UP = ("Embedding", "StringLookup", "IntegerLookup", "Hashing", "CategoryEncoding", "Discretization", "TextVectorization", "ReversibleEmbedding", "TokenAndPositionEmbedding")  # fmt: skip
@@ -55,7 +55,7 @@ def inputs_of(model: Any) -> ModelInputs:
         return ModelInputs(float_order=(float_first,), **found, **_first_taker(model, None))
     if struct is None:
         return ModelInputs(**_called_with(model), **found, **_first_taker(model, None))
-    pairs = list(named(struct, "x"))
+    pairs = list(name_arrays(struct, "x"))
     kinds = [_is_float(model, tensor) for _, tensor in pairs]
     keys = (
         tuple(n for n, _ in pairs) if isinstance(struct, Mapping) else tuple(t.name for _, t in pairs if len(pairs) > 1)
@@ -148,7 +148,7 @@ def losing_at_targets(model: Any) -> str:
     loss = getattr(model, "loss", None)
     if loss is None or any(is_own(model, name) for name in _OWN_LOSS) or getattr(model, "_using_dummy_loss", False):
         return ""
-    return ", ".join(dict.fromkeys(_name(part) for _, part in named(loss, "loss")))
+    return ", ".join(dict.fromkeys(_name(part) for _, part in name_arrays(loss, "loss")))
 
 
 def _name(loss: Any) -> str:

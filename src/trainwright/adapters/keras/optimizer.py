@@ -18,7 +18,7 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import version
 
 
-def resolved(optimizer: Any, seen: BuiltObjects, attribute: str = "optimizer") -> dict[str, Argument]:
+def resolve_arguments(optimizer: Any, seen: BuiltObjects, attribute: str = "optimizer") -> dict[str, Argument]:
     """Every argument of the optimizer, as `<attribute>.<name>`; marked as given if the script wrote it."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if inner is None:

@@ -12,7 +12,12 @@ import numpy as np
 
 from trainwright.adapters.keras.backend import takes_all_memory
 from trainwright.adapters.keras.calls import callbacks_of, own_code
-from trainwright.adapters.keras.optimizer import accumulated_batches, compile_places, optimizer_places, resolved
+from trainwright.adapters.keras.optimizer import (
+    accumulated_batches,
+    compile_places,
+    optimizer_places,
+    resolve_arguments,
+)
 from trainwright.adapters.keras.schedule import setting_callback
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.words import WORDS
@@ -120,7 +125,7 @@ def arguments(
     if isinstance(named, str) and "optimizer" in optimizers:
         found["optimizer"] = Argument(value=named, given="optimizer" in told)
     for attribute, optimizer in optimizers.items():
-        found |= resolved(optimizer, seen, attribute)
+        found |= resolve_arguments(optimizer, seen, attribute)
     return {**found, **_losses(told.get("loss"))}
 
 

@@ -21,8 +21,8 @@ from trainwright.adapters.keras.optimizer import accumulated_batches, compile_pl
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
 from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.keras.loss import judged
+from trainwright.seams.failures.repair_log import apply_repair
+from trainwright.seams.keras.loss import judge_call
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.keras.watch import Observer
 from trainwright.seams.listening.seen import BuiltObjects, Construction, quiet
@@ -179,7 +179,7 @@ class FitTraining:
             "metrics": None,
             "arguments": SimpleNamespace(dataloader_drop_last=False),
         }
-        return mended(repair, Call(seam=repair.seam, given=given, tensors=tensors, scope=self.scope))
+        return apply_repair(repair, Call(seam=repair.seam, given=given, tensors=tensors, scope=self.scope))
 
     def build_optimizer(self) -> None:
         """Prepare the optimizer for the model's variables, with the repairs under trial."""
@@ -323,7 +323,7 @@ class FitTraining:
         record, loss = self.look_at(batch)
         if record.failure is not None or loss is None:
             return None
-        return EvaluatedBatch(loss=loss, losses=[judged(kept) for kept in record.kept_losses])
+        return EvaluatedBatch(loss=loss, losses=[judge_call(kept) for kept in record.kept_losses])
 
     def look_at(self, batch: FitBatch, *, training: bool = False) -> tuple[StepRecord, Any]:
         """The record and loss of the batch without updates, in evaluation mode unless told otherwise."""

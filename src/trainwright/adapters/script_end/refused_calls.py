@@ -29,7 +29,7 @@ def refused_call(
         function=name,
         argument=argument,
         value=_plain(keywords.get(argument)),
-        accepts=accepted(function),
+        accepts=list_parameters(function),
         given={k: _plain(v) for k, v in keywords.items()},
         library=distribution(package),
         failure=failure,
@@ -47,7 +47,7 @@ def refused_in(
     return replace(refused_call(name, function, keywords, failure), places=places)
 
 
-def accepted(function: Callable[..., Any]) -> tuple[str, ...]:
+def list_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of a function's parameters; for a class, those of its constructor and of the bases that it calls."""
     kinds = [k for k in getattr(function, "__mro__", ()) if inspect.isfunction(vars(k).get("__init__"))]
     names: list[str] = []

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
-from trainwright.probes.forward import moved
+from trainwright.probes.forward import move_values
 from trainwright.seams.state.snapshot import AttributeState, RandomState, seed_everything
 from trainwright.seams.torch.step_record import scores_of
 from trainwright.seams.torch.trace import Trace, TracedResult
@@ -117,7 +117,7 @@ def move_weights(parameters: Iterable[nn.Parameter]) -> None:
     random = np.random.default_rng(0)
     for parameter in parameters:
         if parameter.is_floating_point():
-            parameter.copy_(torch.as_tensor(moved(tensors.to_numpy(parameter), random)))
+            parameter.copy_(torch.as_tensor(move_values(tensors.to_numpy(parameter), random)))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from torch import nn
 
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.written import code_node, failed_lines, last_name, look_up
-from trainwright.seams.torch.graph import assigned, members
+from trainwright.seams.torch.graph import find_assignment, members
 from trainwright.stages import EmptyParameters, PlainList
 
 
@@ -74,5 +74,5 @@ def _unregistered(model: nn.Module, seen: BuiltObjects) -> Iterator[PlainList]:
                     kind=type(value).__name__,
                     modules=len(inside),
                     parameters=numbers,
-                    where=assigned(owner, attribute, made=True) or seen.modules.get(inside[0]),
+                    where=find_assignment(owner, attribute, made=True) or seen.modules.get(inside[0]),
                 )

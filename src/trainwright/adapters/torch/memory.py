@@ -53,7 +53,7 @@ def size_of(tensors: Iterable[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def planned(model: nn.Module, optimizer: Any, name: str = "") -> PlannedMemory:
+def plan_memory(model: nn.Module, optimizer: Any, name: str = "") -> PlannedMemory:
     """What training will hold in memory whatever the batch is.
 
     Args:

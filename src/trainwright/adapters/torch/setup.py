@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.adapters.torch.memory import planned
+from trainwright.adapters.torch.memory import plan_memory
 from trainwright.core import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import BuiltObjects
@@ -43,7 +43,7 @@ def setup_facts(
         unmatched_checkpoints=tuple(seen.unmatched.values()),
         parameters=sum(n for n, _ in counts),
         trainable_parameters=sum(n for n, needed in counts if needed),
-        planned_memory=planned(model, next(iter(optimizers), None), optimizer_name),
+        planned_memory=plan_memory(model, next(iter(optimizers), None), optimizer_name),
         frozen_at=seen.freezing_lines(),
         ineffective_freezes=ineffective_freezes(model, optimizers, seen),
         device=device,

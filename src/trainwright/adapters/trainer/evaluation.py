@@ -13,7 +13,7 @@ import torch
 
 from trainwright.core import Failure, Place
 from trainwright.core.guess import Guess
-from trainwright.probes.metrics import as_many, guessed, numbers, others, undone
+from trainwright.probes.metrics import as_many, numbers, others, score_guesses, undone
 from trainwright.probes.splits.values import evenly
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.source.places import show
@@ -74,7 +74,7 @@ class _Metrics:
             return numbers(passed_on(self.function, _like(given, predictions, _copied(self.labels))))
 
         if self.failure is None and self.returned:
-            self.guesses = guessed(self.predictions, self.labels, ask)
+            self.guesses = score_guesses(self.predictions, self.labels, ask)
 
     def _try_others(self, given: Any) -> None:
         for name, predictions in others(self.predictions, self.labels).items():

@@ -10,7 +10,7 @@ import transformers
 
 from trainwright.adapters.trainer import setup
 from trainwright.core import Call, Repair, Seam
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.tensors.torch import objects as tensors
 
 # Before transformers 4.46, the Trainer stored it as its tokenizer.
@@ -43,7 +43,7 @@ def change_parts(trainer: Any, repair: Repair, scope: Mapping[str, Any]) -> None
     given = {role: getattr(trainer, name) for role, name in roles.items()}
     given["tokenizer"] = find_tokenizer(trainer, scope)
     given |= {"arguments": trainer.args, "ignored_arguments": {}}
-    changed = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=scope))
+    changed = apply_repair(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=scope))
     for role, name in roles.items():
         if changed[role] is not given[role]:
             setattr(trainer, name, changed[role])

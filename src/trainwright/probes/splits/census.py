@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.probes.splits.labels import measure_labels
-from trainwright.probes.splits.odd_rows import OddRows, extreme_rows, stacked
+from trainwright.probes.splits.odd_rows import OddRows, extreme_rows, stack_values
 from trainwright.probes.splits.values import evenly, is_text, lengths_of, plain_number, plain_values
 from trainwright.stages import CENSUS_LABELS, SAMPLED_ITEMS, ColumnFacts, Extremes, OddRow, Split, SplitFacts
 from trainwright.stages.dataset import FEW_VALUES
@@ -80,7 +80,7 @@ def _odd_rows(split: Split, names: Sequence[str]) -> list[OddRow]:
         if column is not None:
             found.add_column(name, column, range(len(column)))
         else:
-            found.add_column(name, stacked([item.get(name) for item in split.items]), split.indices)
+            found.add_column(name, stack_values([item.get(name) for item in split.items]), split.indices)
     return found.found()
 
 

@@ -55,7 +55,7 @@ def columns_of(items: Sequence[Any]) -> dict[str, Sequence[Any]]:
     return {"0": items}
 
 
-def stacked(values: Sequence[Any]) -> Sequence[Any]:
+def stack_values(values: Sequence[Any]) -> Sequence[Any]:
     """The values as one array, if they are numbers or lists of numbers of one shape; otherwise unchanged."""
     first = values[0] if len(values) else None
     if isinstance(first, (str, dict, type(None))) or isinstance(values, np.ndarray):
@@ -84,7 +84,7 @@ class OddRows:
         """Add several rows, mappings or tuples; columns whose values have one shape at once."""
         self.read += len(items)
         for name, values in columns_of(items).items():
-            self.add_column(name, stacked(values), rows)
+            self.add_column(name, stack_values(values), rows)
 
     def add_column(self, name: str, values: Sequence[Any], rows: Sequence[int]) -> None:
         """Add one column of several rows; an array of numbers at once. The rows are counted once by the caller."""

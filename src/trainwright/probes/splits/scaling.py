@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainwright.probes.ridge import kernel_of, ridge, standardised
+from trainwright.probes.ridge import kernel_of, ridge, standardise
 from trainwright.stages import Scaling
 
 # One set's deviation is this many times the other's, or the means are this many training deviations apart.
@@ -143,8 +143,8 @@ def _errors(
     """
     random = np.random.default_rng(0)
     rows, held = (np.sort(random.permutation(len(t))[:MOST_ROWS]) for t in (left, right))
-    fitted = standardised(left[rows], *own)
-    asked = [standardised(right[held], *scale) for scale in (own, other)]
+    fitted = standardise(left[rows], *own)
+    asked = [standardise(right[held], *scale) for scale in (own, other)]
     targets, wanted = trained[rows], evaluated[held]
     found = []
     for width in (0.0, 1.0):

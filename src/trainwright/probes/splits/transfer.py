@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainwright.probes.ridge import class_columns, kernel_of, ridge, standardised
+from trainwright.probes.ridge import class_columns, kernel_of, ridge, standardise
 from trainwright.probes.splits.two_sets import bags_of, kept_rows, values_of
 from trainwright.stages import Split, SplitFacts, Transfer
 
@@ -172,14 +172,14 @@ class _Probe:
     def __init__(self, sets: _Sets, width: float) -> None:
         self.sets, self.width = sets, width
         self._scale = sets.left.mean(axis=0), sets.left.std(axis=0)
-        self._table = standardised(sets.left, *self._scale)
+        self._table = standardise(sets.left, *self._scale)
         targets = class_columns(sets.trained, np.unique(sets.trained))  # rare and frequent ones weigh the same
         self._weights, missed = ridge(kernel_of(self._table, self._table, width), targets)
         self.training_gain = _gain(targets - missed, sets.trained, sets)
 
     def asked(self, rows: np.ndarray) -> np.ndarray:
         """(rows, classes): its scores for rows."""
-        return np.asarray(kernel_of(standardised(rows, *self._scale), self._table, self.width) @ self._weights)
+        return np.asarray(kernel_of(standardise(rows, *self._scale), self._table, self.width) @ self._weights)
 
 
 def _widths(sets: _Sets) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.probes.metrics import guessed
+from trainwright.probes.metrics import score_guesses
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.listening.doors import watch_door
 
@@ -46,7 +46,7 @@ class Guesses:
     def finish(self) -> None:
         """Ask what guessing gives."""
         for asked in self._asked.values():
-            self._recorder.record.guesses.update(guessed(asked.predictions, asked.labels, asked.ask))
+            self._recorder.record.guesses.update(score_guesses(asked.predictions, asked.labels, asked.ask))
         self._asked.clear()
 
 

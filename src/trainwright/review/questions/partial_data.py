@@ -16,7 +16,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import SAMPLED_WIDTH, Answers, LabelKind, Record
 from trainwright.review.drawn import FEWEST_UPDATES, leaves_rows_out, one_batch
-from trainwright.review.losses import batches_of, unapplied
+from trainwright.review.losses import batches_of, list_unapplied
 from trainwright.review.rows import trained_rows
 
 FEWEST_LABELS = 50
@@ -31,7 +31,7 @@ def partial_data(record: Record) -> Iterator[Finding]:
     found = next((one for one in checks if one is not None), None)
     if found is not None:
         yield found
-    elif left := unapplied(record):
+    elif left := list_unapplied(record):
         yield Finding(
             severity=Severity.NOTE,
             message=f"the gradients of the last {len(left)} of {len(record.losses):,} batches are never applied: each update "

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
-from trainwright.probes.ridge import squared_distances, standardised
+from trainwright.probes.ridge import squared_distances, standardise
 from trainwright.rehearsal.record import Floats, Record
 from trainwright.review.both_sides import count_between, shared_groups, shared_shares
 from trainwright.review.rows import AnsweredRows, evaluated_rows, held_out_rows
@@ -200,7 +200,7 @@ def _near_shares(train: Floats, test: Floats) -> tuple[float, float]:
     deviation = train.std(0)
     live = deviation > 1e-8
     mean = train[:, live].mean(0)
-    one, other = (standardised(x[:, live], mean, deviation[live]).astype(np.float64) for x in (train, test))
+    one, other = (standardise(x[:, live], mean, deviation[live]).astype(np.float64) for x in (train, test))
     sample = one[:MOST_ROWS]
     own = _distances(sample, one)
     own[np.arange(len(sample)), np.arange(len(sample))] = np.inf

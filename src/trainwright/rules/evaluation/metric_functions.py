@@ -20,7 +20,7 @@ from trainwright.core import (
     Severity,
     rule,
 )
-from trainwright.rules.comparisons import by_equality, compared, equalities, on_scores
+from trainwright.rules.comparisons import by_equality, equalities, on_scores, tell_comparison
 from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.metrics import (
     align,
@@ -116,7 +116,7 @@ def _compared_as(one: Comparison) -> str:
         labels = f"labels of shape {one.labels.shape}"
         return f"the pair of largest scores and places with {labels} by {one.operation}; a tuple equals no tensor"
     raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share or 0.0:.1%} equal"
-    return f"scores of shape {compared(one)} by {one.operation} and {raised}"
+    return f"scores of shape {tell_comparison(one)} by {one.operation} and {raised}"
 
 
 def _numbers_seen(one: Comparison) -> str:
@@ -277,7 +277,7 @@ def _raised_in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
     pairs = any(c.of_pair and on_scores(c) for c in evaluation.comparisons)
     if failure is None or pairs or (failed is not None and (on_scores(failed) or by_equality(failed))):
         return
-    met = f" comparing predictions of shape {compared(failed)}" if failed is not None else ""
+    met = f" comparing predictions of shape {tell_comparison(failed)}" if failed is not None else ""
     yield Finding(
         message=f"the evaluation raised {failure}{met}",
         measured={"raised": failure.type},

@@ -23,7 +23,7 @@ from trainwright.core import (
     Severity,
     rule,
 )
-from trainwright.frameworks.removed_names import filled, replacement
+from trainwright.frameworks.removed_names import fill_replacement, replacement
 from trainwright.frameworks.renamed_arguments import SUCCESSORS, Successor, gone_from
 from trainwright.rules.fixes import safe, unsafe
 from trainwright.stages import (
@@ -144,7 +144,7 @@ def _instead_of(missing: MissingName, known: str | None) -> Fix:
         package = missing.wanted_by.split(" ")[0]
         return Fix(does=f"update {package}, which was written for another version of {missing.package}")
     if known is not None:
-        return Fix(does=filled(known, missing.name, next(iter(missing.near), None)))
+        return Fix(does=fill_replacement(known, missing.name, next(iter(missing.near), None)))
     if missing.near:
         return unsafe(f"write {missing.near[0]}, if that is what was meant")
     return Fix(does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name, lacking, redirected
+from trainwright.seams.devices.redirection import GPU, Redirection, current, half_name, lacking, redirect_calls
 from trainwright.seams.failures.blame import passed_on
 
 _HALF_ARGUMENTS = (
@@ -29,9 +29,9 @@ def patch_classes(module: Any) -> None:
         owner, name = getattr(module, path.partition(".")[0]), path.partition(".")[2]
         own = inspect.getattr_static(owner, name, None)
         if isinstance(own, classmethod):
-            setattr(owner, name, classmethod(redirected(own.__func__, instead, lacking)))
+            setattr(owner, name, classmethod(redirect_calls(own.__func__, instead, lacking)))
         elif own is not None:
-            setattr(owner, name, redirected(getattr(owner, name), instead, lacking))
+            setattr(owner, name, redirect_calls(getattr(owner, name), instead, lacking))
 
 
 def _halved(redirection: Redirection, original: Any, self: Any) -> None:
@@ -155,7 +155,7 @@ def patch_tensorflow(module: Any) -> None:
         (config, "set_visible_devices", unless_made_up),
         (config, "set_logical_device_configuration", unless_made_up),
     ):
-        setattr(owner, name, redirected(getattr(owner, name), instead, current))
+        setattr(owner, name, redirect_calls(getattr(owner, name), instead, current))
     config.experimental.list_physical_devices = config.list_physical_devices
 
 

@@ -215,7 +215,7 @@ def lacking() -> Redirection | None:
     return found if (set(KINDS) <= found.absent if "torch" in sys.modules else found.forced) else None
 
 
-def redirected(
+def redirect_calls(
     original: Callable[..., Any],
     instead: Callable[..., Any],
     asked: Callable[[], Redirection | None] = lacking_cuda,
@@ -250,7 +250,7 @@ class Patches:
 
     def redirect(self, owner: Any, name: str, instead: Callable[..., Any]) -> Any:
         """Replace a function by a redirected one."""
-        return self.replace(owner, name, redirected(getattr(owner, name), instead))
+        return self.replace(owner, name, redirect_calls(getattr(owner, name), instead))
 
     def later(self, undo: Callable[[], None]) -> None:
         """Also call this when everything is restored."""

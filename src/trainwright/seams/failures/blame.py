@@ -30,7 +30,7 @@ _WATCHING = (
     ),
     *(
         str(Path(__file__).resolve().parents[2] / name)
-        for name in ("rehearsal/watch", "rehearsal/listening.py", "look/", "rehearsal/streams.py")
+        for name in ("rehearsal/watch", "rehearsal/listener.py", "look/", "rehearsal/streams.py")
     ),
 )
 # Raised below one of our calls without a user line in between, these are the user's pipeline's; otherwise ours.
@@ -69,10 +69,10 @@ def failure_of(error: BaseException) -> Failure:
     """
     if is_own(error):
         raise error
-    return told(error)
+    return describe_error(error)
 
 
-def told(error: BaseException) -> Failure:
+def describe_error(error: BaseException) -> Failure:
     """An exception in words and places, whoever caused it."""
     trace: list[str] = []
     where: Place | None = None
@@ -182,7 +182,7 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         return not _of_the_device(error)
     if not measuring:
         return False
-    failure = told(error)
+    failure = describe_error(error)
     return failure.where is None and not failure.function.startswith(_PIPELINES)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainwright.core import Call, Repair, Seam
-from trainwright.seams.failures.blame import told
+from trainwright.seams.failures.blame import describe_error
 
 # At these seams, a change may be one of the call's objects; elsewhere it is a new call.
 _IN_PLACE = (Seam.TRAINER, Seam.OPTIMIZER, Seam.FORWARD, Seam.BATCH)
@@ -14,7 +14,7 @@ _made: set[str] = set()
 _failed: dict[str, Exception] = {}
 
 
-def mended(repair: Repair, call: Call) -> Call:
+def apply_repair(repair: Repair, call: Call) -> Call:
     """The call with a repair's change; the unchanged call if the change raises inside the user's pipeline.
 
     Raises:
@@ -23,7 +23,9 @@ def mended(repair: Repair, call: Call) -> Call:
     try:
         changed = repair.change(call)
     except Exception as error:
-        if call.seam in _BETWEEN_CALLS or told(error).where is not None:  # or the user's own code raised in it
+        if (
+            call.seam in _BETWEEN_CALLS or describe_error(error).where is not None
+        ):  # or the user's own code raised in it
             raise
         _failed.setdefault(repair.does, error)
         return call

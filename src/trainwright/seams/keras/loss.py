@@ -80,7 +80,7 @@ class KeptLoss:
     value: Any = None
 
 
-def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
+def align_shapes(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
     """Scores and targets in the shapes that Keras compares: a last axis of 1 is removed or added."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     if kept.kind.sparse is not None:
@@ -123,7 +123,7 @@ def with_kind(loss: Any, kind: LossKind, changed: Mapping[str, Any], *, one_hot:
 
 def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any) -> LossCall:
     """The facts of one call."""
-    scores, targets = aligned(kept)
+    scores, targets = align_shapes(kept)
     kind, ignored = kept.kind, kept.kind.options.get("ignore_index")
     if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
         targets = targets.astype(np.int64)  # Keras accepts class indices of any dtype
@@ -183,7 +183,7 @@ def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float |
     return float(tensors.to_numpy(value).mean())
 
 
-def judged(kept: KeptLoss) -> JudgedLoss:
+def judge_call(kept: KeptLoss) -> JudgedLoss:
     """One call, for comparison with a constant prediction; if the loss weights its rows, no constant prediction is known for it."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     value = float(tensors.to_numpy(kept.value).mean()) if kept.value is not None else np.nan
@@ -200,7 +200,7 @@ def judged(kept: KeptLoss) -> JudgedLoss:
 
 
 def _hits(kept: KeptLoss) -> Hits | None:
-    scores, targets = aligned(kept)
+    scores, targets = align_shapes(kept)
     if kept.kind.sparse:
         whole = targets.astype(np.int64)  # Keras accepts class indices of any dtype
         targets = whole[..., 0] if targets.ndim == scores.ndim and targets.shape[-1:] == (1,) else whole

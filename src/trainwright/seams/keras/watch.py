@@ -10,7 +10,7 @@ from typing import Any
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.keras.layers import (
     KINDS,
     LAYERS,
@@ -85,7 +85,7 @@ class Observer:
         self._modes.__enter__()
         try:
             for repair in self._forward_repairs:
-                mended(repair, Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
+                apply_repair(repair, Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
         except BaseException as error:
             self._modes.__exit__(type(error), error, None)
             raise
@@ -146,7 +146,7 @@ class Observer:
             given = {"operation": "stop_gradient()", "where": where, "value": value, "result": result}
             call = Call(seam=Seam.CUT, given=given, tensors=tensors)
             for repair in self._cut_repairs:
-                call = mended(repair, call)
+                call = apply_repair(repair, call)
             if call["result"] is result and where is not None:
                 self.record.cuts.append(where)
             return call["result"]
@@ -204,7 +204,7 @@ class Observer:
                 tensors=tensors,
             )
             for repair in self._activation_repairs:
-                call = mended(repair, call)
+                call = apply_repair(repair, call)
             if call["function"] == said:
                 return function(call["values"], *args, **kwargs)
             self._exchanged[id(layer)] = call["function"]
@@ -348,7 +348,7 @@ class Observer:
         }
         call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
         for repair in self._loss_repairs:
-            call = mended(repair, call)
+            call = apply_repair(repair, call)
         changed = {k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]}
         logits, targets = call["logits"], call["targets"]
         if changed:

@@ -110,7 +110,7 @@ def has_attributes(value: Any, *names: str) -> bool:
         return False
 
 
-def reached(
+def walk_reached(
     body: Sequence[ast.AST],
     scope: Scope,
     names: frozenset[str] = frozenset(),
@@ -130,7 +130,7 @@ def reached(
                 inner = code_node(function.__code__)
                 if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     inside = {**function.__globals__, **closure(function), **_given(node, inner, scope)}
-                    yield from reached(inner.body, inside, names, depth + 1)
+                    yield from walk_reached(inner.body, inside, names, depth + 1)
 
 
 def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> dict[str, Any]:

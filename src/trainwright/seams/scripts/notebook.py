@@ -22,7 +22,7 @@ from typing import Any
 from trainwright.core import cells
 from trainwright.errors import UsageError
 from trainwright.seams.scripts.edited_files import opening
-from trainwright.seams.source.renaming import parsed
+from trainwright.seams.source.renaming import parse_text
 
 HEADER = "# trainwright: the cells of a notebook"
 # Cell magics that time, watch or capture the cell, and run it.
@@ -134,7 +134,7 @@ def _cell(source: str, number: int, file: Path) -> list[str]:
             kept = variable and variable[0].isidentifier()
             lines[at] = f"{variable[0]} = get_ipython().captured()" if kept else ""
         at += 1
-    if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and parsed(lines[0]) is None:
+    if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and parse_text(lines[0]) is None:
         lines = [f"%{lines[0].strip()}"]
     text = "\n".join(lines)
     with contextlib.suppress(SyntaxError):  # not even tokenizable: reported when it is reached

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trainwright.core import Failure, Place
 from trainwright.core.misspelt import misspelt
-from trainwright.seams.source.renaming import parsed, renamed
+from trainwright.seams.source.renaming import parse_text, rename_in_text
 from trainwright.seams.source.written import last_name
 
 Read = Callable[[str], str | None]
@@ -66,7 +66,7 @@ def go_past(failure: Failure, read: Read) -> PassedLine | None:
     """The copy of one file with which a script goes past an exception; None if that would change what is trained."""
     for depth, place in enumerate(reversed(_places(failure))):
         text = read(place.file)
-        tree = parsed(text)
+        tree = parse_text(text)
         if text is None or tree is None:
             continue
         corrected = _corrected(failure, text, place) if not depth else None
@@ -76,7 +76,7 @@ def go_past(failure: Failure, read: Read) -> PassedLine | None:
         found = found or (_stacked(failure, tree, place) if not depth else None) or _left_out(tree, place.line)
         if found is not None:
             changed = _replaced(text, found.node, found.new)
-            return PassedLine(place, found.does, changed) if parsed(changed) else None
+            return PassedLine(place, found.does, changed) if parse_text(changed) else None
     return None
 
 
@@ -85,9 +85,9 @@ def _corrected(failure: Failure, text: str, place: Place) -> PassedLine | None:
     slip = misspelt(failure)
     if slip is None:
         return None
-    changed = renamed(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
+    changed = rename_in_text(text, place.line, slip.written, slip.meant, of_object=slip.is_attribute)
     does = f"{slip.meant} for {slip.written}"
-    return PassedLine(place, does, changed) if changed is not None and parsed(changed) else None
+    return PassedLine(place, does, changed) if changed is not None and parse_text(changed) else None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def at_line_of(function: F, frame: FrameType) -> F:
     return moved
 
 
-def watched(value: Any) -> Any:
+def find_watcher(value: Any) -> Any:
     """What a watcher has put in the place of a function; the value itself where there is no such."""
     name = getattr(value, "__name__", None)
     modules = (sys.modules.get(module) for module in _REPLACED) if isinstance(name, str) else ()
@@ -55,7 +55,7 @@ def watched_names(scope: MutableMapping[str, Any]) -> Iterator[None]:
         (names, name, value, now)
         for names in (scope, *users)
         for name, value in list(names.items())
-        if inspect.isroutine(value) and (now := watched(value)) is not value
+        if inspect.isroutine(value) and (now := find_watcher(value)) is not value
     ]
     for names, name, _, now in changed:
         names[name] = now

@@ -13,11 +13,11 @@ _SCOPES = (
 
 def is_set(text: str, name: str) -> bool:
     """Whether a text gives a value to a name anywhere: then it is used too early, not misspelt."""
-    tree = parsed(text)
+    tree = parse_text(text)
     return tree is not None and name in set_names(tree)
 
 
-def parsed(text: str | None) -> ast.Module | None:
+def parse_text(text: str | None) -> ast.Module | None:
     """A text's syntax tree; None if it is not valid Python."""
     try:
         return ast.parse(text) if text is not None else None
@@ -25,13 +25,13 @@ def parsed(text: str | None) -> ast.Module | None:
         return None
 
 
-def renamed(text: str, line: int, written: str, meant: str, *, of_object: bool = False) -> str | None:
+def rename_in_text(text: str, line: int, written: str, meant: str, *, of_object: bool = False) -> str | None:
     """The text with another name; None if the line has none to replace, or if the text sets it.
 
     A name that is set nowhere is replaced everywhere if the other one is a name of the whole file, else on the line;
     an object's attribute on the line.
     """
-    tree = parsed(text)
+    tree = parse_text(text)
     if tree is None:
         return None
     if of_object:

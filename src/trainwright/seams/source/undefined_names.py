@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from trainwright.core import Place
 from trainwright.core.misspelt import is_slip
 from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.renaming import names_of_file, parsed, set_names
+from trainwright.seams.source.renaming import names_of_file, parse_text, set_names
 from trainwright.stages import UndefinedName
 
 # What a notebook gives its cells, and what Python 2 had: code for it stands in branches that are not to run.
@@ -44,7 +44,7 @@ def undefined_in(text: str, file: str, there: set[str]) -> Iterator[UndefinedNam
     """
     from pyflakes import checker, messages  # it takes a moment: only where a training is checked
 
-    tree = parsed(text)
+    tree = parse_text(text)
     if tree is None or any(_may_set(node) for node in ast.walk(tree)):
         return
     # A name that is set anywhere is not looked at: whether it is there at its use, the order of the calls decides.

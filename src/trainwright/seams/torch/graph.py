@@ -18,7 +18,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Place, Repair, Seam
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place, class_file
 from trainwright.stages import CutOff, InPlace, KeptTensor, PlainList
@@ -109,7 +109,7 @@ class GraphWatch(TorchFunctionMode):
     def _cut(self, operation: str, place: Place, value: torch.Tensor, result: Any) -> Any:
         for repair in self._repairs:
             given = {"operation": operation, "where": place, "value": value, "result": result}
-            result = mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]
+            result = apply_repair(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]
         if self._detail and (operation, place) not in self._seen and len(self._seen) < MOST_CUTS:
             self._seen.add((operation, place))
             upstream = tuple(sorted(upstream_parameters(value, self._names)))
@@ -126,7 +126,7 @@ class GraphWatch(TorchFunctionMode):
         place = user_place(sys._getframe(1))
         for repair in self._repairs:
             given = {"operation": NO_GRAD, "where": place, "value": True, "result": False}
-            if mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]:
+            if apply_repair(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]:
                 self._enabled.append((module, torch.is_grad_enabled()))
                 torch.set_grad_enabled(True)
                 return
@@ -202,11 +202,11 @@ def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
 
 def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
     return KeptTensor(
-        name=f"{name}.{attribute}".lstrip("."), where=assigned(owner, attribute), of_trainer=name == "trainer"
+        name=f"{name}.{attribute}".lstrip("."), where=find_assignment(owner, attribute), of_trainer=name == "trainer"
     )
 
 
-def assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
+def find_assignment(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
     """The last line of the object's own class that assigns the attribute (or creates it), outside its constructor."""
     for kind in type(owner).__mro__:
         file = class_file(kind)
@@ -248,7 +248,7 @@ def plain_lists(
                         kind=type(value).__name__,
                         modules=len(inside),
                         parameters=sum(p.numel() for p in lost),
-                        where=assigned(owner, attribute, made=True) or places(inside[0]),
+                        where=find_assignment(owner, attribute, made=True) or places(inside[0]),
                     )
                 )
     return found

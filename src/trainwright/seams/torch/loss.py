@@ -120,7 +120,7 @@ def _aligned_value(kept: KeptLoss) -> float | None:
         return None
 
 
-def judged(kept: KeptLoss) -> JudgedLoss | None:
+def judge_call(kept: KeptLoss) -> JudgedLoss | None:
     """One call, for comparison with a constant prediction; None: it is no mean of losses whose constant prediction is known."""
     value, options, function = kept.value, kept.options, kept.function
     is_mean = isinstance(value, torch.Tensor) and value.numel() == 1 and options.get("reduction", "mean") == "mean"

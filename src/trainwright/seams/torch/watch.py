@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of, tolerated
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.source.places import user_place
 from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
@@ -182,7 +182,7 @@ class Observer(TorchFunctionMode):
             self.record.broadcasts.append(pairing)
         call = Call(seam=Seam.PAIRING, given={"left": args[0], "right": args[1]}, tensors=tensors)
         for repair in self._pairing_repairs:
-            call = mended(repair, call)
+            call = apply_repair(repair, call)
         return call["left"], call["right"]
 
     def _activate(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -207,7 +207,7 @@ class Observer(TorchFunctionMode):
         if self._detail and not self._stack and name in ("softmax", "log_softmax"):
             self._note_renormalised(name, values, at)
         for repair in self._activation_repairs:
-            call = mended(repair, call)
+            call = apply_repair(repair, call)
         if call["function"] != name:
             result = _CHANGED_TO[call["function"]](call["values"])
         else:
@@ -256,7 +256,7 @@ class Observer(TorchFunctionMode):
                 self.record.modes = {n: m.training for n, m in self._model.named_modules()}
             for repair in self._forward_repairs:
                 call = Call(seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors)
-                changed = mended(repair, call)["inputs"]
+                changed = apply_repair(repair, call)["inputs"]
                 args, kwargs = (args, changed) if kwargs else (changed, kwargs)
         self._stack.append((module, (*args, *kwargs.values())))
         return args, kwargs
@@ -311,7 +311,7 @@ class Observer(TorchFunctionMode):
         roles = {**given, "function": LOSSES[func], "number": number}
         call = Call(seam=Seam.LOSS, given={**options, **roles}, tensors=tensors)
         for repair in self._loss_repairs:
-            call = mended(repair, call)
+            call = apply_repair(repair, call)
         options = dict(call.given)
         logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
         del options["number"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.nested_values import name_arrays
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
@@ -43,7 +43,7 @@ def measure_batch(data: FitData, model: Any) -> BatchFacts:
         label_key=label_key(first),
         item_columns=tuple(first.view()),
         item_lengths=_lengths(first),
-        text_inputs=tuple(n for n, a in named(first.x, X) if is_text(a)) if taken.first_layer else (),
+        text_inputs=tuple(n for n, a in name_arrays(first.x, X) if is_text(a)) if taken.first_layer else (),
         first_layer=taken.first_layer,
         collator=_former(data),
         target_keys=targets,
@@ -107,13 +107,13 @@ def _former(data: FitData) -> str:
 
 def tensor_facts(batch: FitBatch) -> dict[str, TensorFacts]:
     """Facts about a batch's arrays, by name, except sample weights, which are not model inputs."""
-    weights = dict(named(batch.sample_weight, WEIGHT))
+    weights = dict(name_arrays(batch.sample_weight, WEIGHT))
     return {k: tensors.array_facts(v) for k, v in batch.view().items() if _is_numeric(v) and k not in weights}
 
 
 def _equal_inputs(formed: Sequence[FitBatch]) -> EqualInputs | None:
     """For batches with a single target; None for texts and other inputs that are no numbers."""
-    rows = [(dict(named(b.x, X)), list(target_view(b).values())) for b in formed]
+    rows = [(dict(name_arrays(b.x, X)), list(target_view(b).values())) for b in formed]
     if any(len(y) != 1 or not np.ndim(y[0]) or not all(map(_is_numeric, x.values())) for x, y in rows):
         return None
     return equal_inputs([({k: np.asarray(v) for k, v in x.items()}, np.asarray(y[0])) for x, y in rows])
@@ -133,13 +133,13 @@ def label_key(batch: FitBatch) -> str | None:
 
 
 def _accepted(batch: FitBatch, taken: ModelInputs) -> dict[str, Any]:
-    names = tuple(n for n, _ in named(batch.x, X))
+    names = tuple(n for n, _ in name_arrays(batch.x, X))
     return {"accepts": taken.names or names, "accepts_any": taken.takes_any}
 
 
 def _made_floats(batch: FitBatch, taken: ModelInputs) -> tuple[str, ...]:
     """Integer inputs that the model casts to float before a layer computes with them."""
-    arrays = dict(named(batch.x, X))
+    arrays = dict(name_arrays(batch.x, X))
     return tuple(
         n
         for i, (n, a) in enumerate(arrays.items())
@@ -151,7 +151,7 @@ def image_facts(batch: FitBatch, taken: ModelInputs) -> ImageFacts | None:
     """Facts about the first 4-D input, if the model begins with an image convolution."""
     if taken.channels_last is None:
         return None
-    for name, value in named(batch.x, X):
+    for name, value in name_arrays(batch.x, X):
         if np.ndim(value) == 4 and value.dtype.kind in "iuf":
             return measure_images(name, value.astype(np.float32), 3 if taken.channels_last else 1)
     return None
@@ -160,7 +160,7 @@ def image_facts(batch: FitBatch, taken: ModelInputs) -> ImageFacts | None:
 def _token_facts(batches: Sequence[FitBatch], taken: ModelInputs) -> dict[str, Any]:
     """Facts about token batches: `input_ids`, otherwise the input of the first embedding."""
     views = [b.view() for b in batches]
-    key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
+    key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in name_arrays(batches[0].x, X)), "")
     if not all(is_tokens(v.get(key)) for v in views) or (key != _TOKENS and taken.embedding_rows is None):
         return {}
     largest = max((int(v[key].max()) for v in views if v[key].size), default=None)

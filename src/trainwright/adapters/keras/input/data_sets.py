@@ -17,7 +17,7 @@ from trainwright.adapters.data.odd_rows import (
 )
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.nested_values import name_arrays
 from trainwright.adapters.keras.input.one_batch import X, rows_of_batch
 from trainwright.adapters.keras.input.reading import read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator
@@ -111,7 +111,7 @@ def _passed(data: FitData) -> list[Any]:
     """The arrays passed to fit."""
     sources = [d.source for d in data.sets()]
     given = [(s.x, s.y) for s in sources if isinstance(s, Arrays)]
-    return [a for pair in given for part in pair for _, a in named(part, X)]
+    return [a for pair in given for part in pair for _, a in name_arrays(part, X)]
 
 
 def _uncut(data: FitData) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, stack, to_numpy
+from trainwright.adapters.keras.input.nested_values import count_rows, join_batches, leaves, map_leaves, stack, to_numpy
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X, Y
 from trainwright.adapters.keras.input.sources import (
     DEFAULT_BATCH,
@@ -282,7 +282,7 @@ class FitData:
             inside = slice(row - starts[number], row - starts[number] + 1)
             batch = self.read[number]
             parts.append(tuple(map_leaves(lambda a: a[inside], p) for p in (batch.x, batch.y, batch.sample_weight)))  # noqa: B023
-        return self._with(Arrays(*joined(parts), batch_size=len(rows), shuffle=False))
+        return self._with(Arrays(*join_batches(parts), batch_size=len(rows), shuffle=False))
 
     def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
         """A set like this one, with rows of several sets of the same structure; each row is (set index, row)."""
@@ -293,7 +293,7 @@ class FitData:
                 raise TypeError("only rows of arrays can be mixed with those of another set")
             parts.append(source.whole())
             starts.append(starts[-1] + (source.rows or 0))
-        together = Arrays(*joined(parts), batch_size=self.batch_size or DEFAULT_BATCH, shuffle=False)
+        together = Arrays(*join_batches(parts), batch_size=self.batch_size or DEFAULT_BATCH, shuffle=False)
         chosen = together.chosen([starts[which] + row for which, row in rows])
         chosen.shuffled = self.shuffled
         return self._with(chosen)
@@ -361,7 +361,7 @@ class FitData:
         if not batches:
             return self
         size = self.batch_size or batches[0].rows
-        parts = joined([(b.x, b.y, b.sample_weight) for b in batches])
+        parts = join_batches([(b.x, b.y, b.sample_weight) for b in batches])
         return self._with(Arrays(*parts, batch_size=size, shuffle=False))
 
     def validated_on(self, held: FitData | None) -> FitData:

@@ -40,25 +40,25 @@ def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
     return None if value is None else change(value)
 
 
-def named(value: Any, root: str) -> Iterator[tuple[str, Any]]:
+def name_arrays(value: Any, root: str) -> Iterator[tuple[str, Any]]:
     """The arrays of a structure by name: a dictionary's keys unchanged, "x[1]" for a list, otherwise the root."""
     if isinstance(value, Mapping):
         for key, member in value.items():
-            yield from named(member, str(key))
+            yield from name_arrays(member, str(key))
     elif is_sequence(value):
         for position, member in enumerate(value):
-            yield from named(member, f"{root}[{position}]")
+            yield from name_arrays(member, f"{root}[{position}]")
     elif value is not None:
         yield root, value
 
 
-def renewed(value: Any, root: str, view: Mapping[str, Any]) -> Any:
+def replace_arrays(value: Any, root: str, view: Mapping[str, Any]) -> Any:
     """The structure with a view's arrays under their names; arrays that the view lacks are dropped."""
     if isinstance(value, Mapping):
-        parts = {k: renewed(m, str(k), view) for k, m in value.items()}
+        parts = {k: replace_arrays(m, str(k), view) for k, m in value.items()}
         return {k: p for k, p in parts.items() if p is not None or value[k] is None}
     if is_sequence(value):
-        members = [renewed(m, f"{root}[{i}]", view) for i, m in enumerate(value)]
+        members = [replace_arrays(m, f"{root}[{i}]", view) for i, m in enumerate(value)]
         return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
     return None if value is None else view.get(root)
 
@@ -164,13 +164,13 @@ def stack(rows: Sequence[Any]) -> Any:
     return None if first is None else np.stack([np.asarray(r) for r in rows])
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def join_batches(parts: Sequence[Any]) -> Any:
     """Batches of the same structure, one behind the other; shorter rows end with 0."""
     first = parts[0]
     if isinstance(first, Mapping):
-        return {k: joined([p[k] for p in parts]) for k in first}
+        return {k: join_batches([p[k] for p in parts]) for k in first}
     if is_sequence(first):
-        return type(first)(joined([p[i] for p in parts]) for i in range(len(first)))
+        return type(first)(join_batches([p[i] for p in parts]) for i in range(len(first)))
     return None if first is None else np.concatenate(_as_wide_as_widest([np.atleast_1d(p) for p in parts]))
 
 

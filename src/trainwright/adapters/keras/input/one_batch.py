@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import count_rows, leaves, named, renewed
+from trainwright.adapters.keras.input.nested_values import count_rows, leaves, name_arrays, replace_arrays
 from trainwright.adapters.keras.input.sources import split_rows
 
 # Names for arrays that have none of their own: fit's argument names.
@@ -41,9 +41,9 @@ class FitBatch:
 
     def view(self) -> dict[str, Any]:
         """Its arrays by name: dictionary keys, otherwise x, y, sample_weight, with [i] in lists."""
-        taken = dict(named(self.x, X))
+        taken = dict(name_arrays(self.x, X))
         for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
-            taken |= {_free(n, root, taken): a for n, a in named(part, root)}
+            taken |= {_free(n, root, taken): a for n, a in name_arrays(part, root)}
         return taken
 
     def renewed(self, view: Mapping[str, Any]) -> FitBatch:
@@ -51,15 +51,15 @@ class FitBatch:
 
         A new `y` or `sample_weight` becomes the target or weight of a batch that has none.
         """
-        taken = dict(named(self.x, X))
-        x = renewed(self.x, X, view)
+        taken = dict(name_arrays(self.x, X))
+        x = replace_arrays(self.x, X, view)
         known = set(taken)
         parts = []
         for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
-            own = {n: _free(n, root, taken) for n, _ in named(part, root)}
+            own = {n: _free(n, root, taken) for n, _ in name_arrays(part, root)}
             known |= set(own.values())
             taken |= dict.fromkeys(own.values())
-            parts.append(renewed(part, root, {n: view[key] for n, key in own.items() if key in view}))
+            parts.append(replace_arrays(part, root, {n: view[key] for n, key in own.items() if key in view}))
         y = parts[0] if self.y is not None or Y in known else view.get(Y)
         weight = parts[1] if self.sample_weight is not None or WEIGHT in known else view.get(WEIGHT)
         if isinstance(x, dict):

@@ -9,7 +9,7 @@ import numpy as np
 
 from trainwright.adapters.data.reading import FEWEST_ITEMS, SAMPLE_BYTES
 from trainwright.adapters.keras.input.fit_data import FitData
-from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.nested_values import name_arrays
 from trainwright.adapters.keras.input.one_batch import WEIGHT, FitBatch, X
 from trainwright.adapters.keras.input.sources import Arrays
 from trainwright.frameworks.label_names import AMONG_INPUTS
@@ -62,7 +62,7 @@ def target_names(data: FitData) -> tuple[str, ...]:
     """The names of the targets; if the data have none, the usual names of labels among the inputs."""
     if isinstance(data.source, Arrays):
         batch = FitBatch(x=data.source.x, y=data.source.y)
-        own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
+        own = [n for n in batch.view() if n not in dict(name_arrays(batch.x, X))]
     else:
         first = []
         with tolerated():  # data that form no batch are reported by the batch stage
@@ -74,7 +74,7 @@ def target_names(data: FitData) -> tuple[str, ...]:
 def target_view(batch: FitBatch) -> dict[str, Any]:
     """The targets of a batch under the names in its view."""
     plain = FitBatch(x=batch.x, y=batch.y)
-    return {n: a for n, a in plain.view().items() if n not in dict(named(batch.x, X))}
+    return {n: a for n, a in plain.view().items() if n not in dict(name_arrays(batch.x, X))}
 
 
 def _read_arrays(data: FitData, source: Arrays) -> Split:

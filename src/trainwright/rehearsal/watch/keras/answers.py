@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.adapters.keras.input.nested_values import joined, leaves, map_leaves
+from trainwright.adapters.keras.input.nested_values import join_batches, leaves, map_leaves
 from trainwright.adapters.keras.input.sources import Source
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import MOST_ROWS, MOST_TRAINED_ROWS, Recorder, spread
@@ -259,7 +259,7 @@ class Asking:
             parts.append(map_leaves(values_of, out))
             found = {n: getattr(t, "_keras_mask", None) for n, t in by_name(out, names).items()}
             masks.append({n: values_of(m) for n, m in found.items() if m is not None})
-        whole = joined(parts)
+        whole = join_batches(parts)
         kept = {n: np.concatenate([m[n] for m in masks]) for n in masks[0] if all(n in m for m in masks)}
         return whole, {n: m.astype(bool) for n, m in kept.items()}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves
+from trainwright.adapters.keras.input.nested_values import count_rows, join_batches, leaves, map_leaves
 from trainwright.rehearsal.record import Pass, Training
 from trainwright.rehearsal.watch.keras.answers import Question, expected_by
 from trainwright.rehearsal.watch.keras.rows import SetRows, array_of
@@ -167,7 +167,7 @@ class Loops:
                 self.training.models += (number,)
             if not kept.batches or (kept.trains and not alone):
                 continue
-            x, y = joined(kept.batches)
+            x, y = join_batches(kept.batches)
             count = count_rows([x]) or 0
             self.watch.questions.append(
                 Question(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trainwright.adapters.keras.input.nested_values import count_rows, joined, leaves, map_leaves, to_numpy
+from trainwright.adapters.keras.input.nested_values import count_rows, join_batches, leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source, unpack
 from trainwright.rehearsal.record import Integers
 from trainwright.rehearsal.recorder import spread
@@ -64,7 +64,7 @@ def rows_of_stream(source: Source, most: int = MOST_STREAM_ROWS) -> SetRows | No
             break
     if not batches:
         return None
-    x, y, weight = joined(batches)
+    x, y, weight = join_batches(batches)
     return SetRows(x=x, y=y, weight=weight, total=count)
 
 

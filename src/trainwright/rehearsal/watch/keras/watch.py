@@ -17,7 +17,7 @@ from trainwright.adapters.keras.input.fit_data import FitData, fit_data
 from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, to_numpy
 from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator, Source
 from trainwright.frameworks.packages import TrainingKind
-from trainwright.rehearsal.listening import LISTENING
+from trainwright.rehearsal.listener import LISTENING
 from trainwright.rehearsal.record import Pass
 from trainwright.rehearsal.record_parts import KeptWeights, Loaded
 from trainwright.rehearsal.recorder import MOST_KEYS, MOST_TRAINED_ROWS, Recorder, spread

@@ -22,7 +22,7 @@ from trainwright.look.results import LookResult
 from trainwright.look.sets import add_sets, places_of_held
 from trainwright.look.sliced_rows import LoaderlessPass
 from trainwright.look.state import GivenBatch
-from trainwright.rehearsal.listening import LISTENING
+from trainwright.rehearsal.listener import LISTENING
 from trainwright.rehearsal.record import LabelKind
 from trainwright.rehearsal.recorder import FIRST_TRAINING_CALLS
 from trainwright.rehearsal.watch.torch.state import LoaderBatch, OuterCall, WatchState

@@ -13,7 +13,7 @@ import torch
 from trainwright.core import Place
 from trainwright.rehearsal.record_parts import KeptWeights, Loaded
 from trainwright.rehearsal.watch.torch.samples import fingerprint, holder_of, state_in, weights_in
-from trainwright.rehearsal.watch.torch.state import WatchState, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch.state import WatchState, unwrap_module, weights_fingerprint
 from trainwright.seams.listening.doors import watch_door
 from trainwright.seams.listening.seen import WeakIdentityDictionary
 from trainwright.seams.source.places import nearest_place
@@ -82,7 +82,7 @@ class Files:
         loaded.append(
             Loaded(
                 update=self._state.update,
-                model=self._state.recorder.number_of(holder_of(unwrapped(module))),
+                model=self._state.recorder.number_of(holder_of(unwrap_module(module))),
                 before=before,
                 after=weights_fingerprint(module),
                 missing=len(getattr(result, "missing_keys", ())),

@@ -19,7 +19,7 @@ from trainwright.rehearsal.record import Integers, Sampled
 from trainwright.rehearsal.record_parts import Generated
 from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sampling import Arrays
-from trainwright.rehearsal.watch.torch.state import OuterCall, unwrapped
+from trainwright.rehearsal.watch.torch.state import OuterCall, unwrap_module
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 
 # Rows that are continued, tokens that are generated, and those of a prompt that is not marked as one, or is.
@@ -55,7 +55,7 @@ class Generating:
         number, module = call.model.number, call.model.ref()
         if self._recorder.sampler is None or module is None or number == self._number:
             return
-        module = unwrapped(module)
+        module = unwrap_module(module)
         kind = type(module)
         if kind not in self._able:
             self._able[kind] = callable(getattr(kind, "generate", None))

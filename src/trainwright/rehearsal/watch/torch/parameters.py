@@ -11,7 +11,7 @@ import torch
 
 from trainwright.rehearsal.record import Parameter
 from trainwright.rehearsal.watch.torch.samples import is_plain, sample
-from trainwright.rehearsal.watch.torch.state import Model, WatchState, unwrapped
+from trainwright.rehearsal.watch.torch.state import Model, WatchState, unwrap_module
 
 # Values of a tensor whose movement is followed.
 FOLLOWED = 256
@@ -63,7 +63,7 @@ class Parameters:
         if key in self._named or module is None:
             return
         self._named.add(key)
-        new = [(n, p) for n, p in unwrapped(module).named_parameters() if p.is_floating_point()]
+        new = [(n, p) for n, p in unwrap_module(module).named_parameters() if p.is_floating_point()]
         for name, parameter in new[:MOST_TENSORS]:
             one = self._follow(parameter)
             if one is None:

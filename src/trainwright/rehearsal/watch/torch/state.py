@@ -270,7 +270,7 @@ class WatchState:
         known = self.models.get(id(module))
         if known is not None and known.ref() is module:
             return known
-        inner = unwrapped(module)
+        inner = unwrap_module(module)
         noisy = [
             weakref.ref(m)
             for m in inner.modules()
@@ -348,7 +348,7 @@ class WatchState:
         return True
 
 
-def unwrapped(module: Any) -> Any:
+def unwrap_module(module: Any) -> Any:
     """The user's module in what torch.compile, DataParallel and DistributedDataParallel made of it."""
     for _ in range(4):
         inner = module._modules.get("_orig_mod") or (
@@ -362,4 +362,4 @@ def unwrapped(module: Any) -> Any:
 
 def weights_fingerprint(module: Any) -> float:
     """The fingerprint of a module's weights."""
-    return fingerprint(weights_of(unwrapped(module)))
+    return fingerprint(weights_of(unwrap_module(module)))

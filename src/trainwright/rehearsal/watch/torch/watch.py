@@ -23,7 +23,7 @@ from trainwright.rehearsal.watch.torch.parameters import Parameters
 from trainwright.rehearsal.watch.torch.passes import watch_calls
 from trainwright.rehearsal.watch.torch.probes import Probes
 from trainwright.rehearsal.watch.torch.samples import holder_of, is_plain
-from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, unwrapped, weights_fingerprint
+from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, unwrap_module, weights_fingerprint
 
 
 class TorchWatch:
@@ -80,7 +80,7 @@ class TorchWatch:
         training = recorder.next_training(where, kind, planned=planned)
         if model is not None:
             training.weights_before = weights_fingerprint(model)
-            training.models = (recorder.number_of(holder_of(unwrapped(model))),)
+            training.models = (recorder.number_of(holder_of(unwrap_module(model))),)
         return recorder.begin_training(training)
 
     def finish(self) -> None:

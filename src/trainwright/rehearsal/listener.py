@@ -13,7 +13,7 @@ from trainwright.frameworks.packages import NEEDED, TrainingKind
 from trainwright.look.ending import measure_end
 from trainwright.look.kinds import kind_of
 from trainwright.rehearsal.ranks import RankNotes, compared_by_children, work_as_rank
-from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.requirements import packages_of, require
 
 
@@ -52,7 +52,7 @@ class Listening:
         for repair in self.repairs:
             if repair.seam == Seam.CONSTRUCT:
                 with contextlib.suppress(KeyError):  # it is of a call with other arguments
-                    changed = mended(repair, changed)
+                    changed = apply_repair(repair, changed)
         if changed.given != dict(keywords):
             return changed.given
         if self.looking is not None:

@@ -18,7 +18,7 @@ MOST_SAMPLES, MOST_SETS = 8, 4
 MOST_NUMBERS = 6
 
 
-def ordered(rows: Iterable[Sampled], findings: Iterable[Finding] = ()) -> list[Sampled]:
+def order_samples(rows: Iterable[Sampled], findings: Iterable[Finding] = ()) -> list[Sampled]:
     """The rows of one set that are shown: those that a finding speaks of, what is as usual, and the worst last."""
     named = [finding for finding in findings if finding.rows is not None]
     shown = [replace(one, why=why) for one in rows if (why := _why(one, named))]
@@ -42,7 +42,7 @@ def _why(one: Sampled, findings: list[Finding]) -> tuple[str, ...]:
     return (*spoken, *usual)
 
 
-def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> Sample:
+def tell_sample(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> Sample:
     """The row with label and answer in words.
 
     Args:
@@ -50,7 +50,7 @@ def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> 
         output: which output it is of; empty: there is one only.
         rows_of: `held-out` or `training`.
     """
-    label, answer, right = _label_and_answer(one, numbered(names, one.output))
+    label, answer, right = _label_and_answer(one, number_classes(names, one.output))
     yes = one.values is not None and one.output.kind == LabelKind.BINARY and one.output.width == 1
     probability = one.certainty
     if yes and one.values is not None:
@@ -71,7 +71,7 @@ def told(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: str) -> 
     )
 
 
-def numbered(names: tuple[str, ...], output: Output) -> dict[int, str]:
+def number_classes(names: tuple[str, ...], output: Output) -> dict[int, str]:
     """The classes that have a name, beside their number."""
     if output.kind == LabelKind.BINARY and output.width > 1:
         return dict(enumerate(names))

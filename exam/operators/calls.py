@@ -165,7 +165,7 @@ def attribute_of_an_older_version(source: Source) -> Iterator[Planted]:
 
 
 @operator(
-    "unstepped-optimizer", "uncleared-gradients", "no-gradient", "training-mode-evaluation", "inactive-training-mode"
+    "unstepped-optimizer", "uncleared-gradients", "no-gradient", "wrong-mode", "inactive-training-mode"
 )
 def parentheses_forgotten(source: Source) -> Iterator[Planted]:
     """A method is named and not called: optimizer.step, without parentheses."""

@@ -156,7 +156,7 @@ def divided_by_another_count(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, node.left)
 
 
-@operator("evaluation-on-training-data", "train-eval-overlap", "training-mode-evaluation", harm="differs")
+@operator("evaluation-on-training-data", "train-eval-overlap", "wrong-mode", harm="differs")
 def evaluated_on_the_training_set(source: Source) -> Iterator[Planted]:
     """The evaluation reads the training set."""
     names = {n.value for n in source.find(m.Name())}
@@ -184,7 +184,7 @@ def evaluated_on_the_training_set(source: Source) -> Iterator[Planted]:
             yield source.many([(held, new)], f"validation_data={rows}")
 
 
-@operator("retained-logits", "training-mode-evaluation", harm="differs")
+@operator("retained-logits", "wrong-mode", harm="differs")
 def gradients_in_the_evaluation(source: Source) -> Iterator[Planted]:
     """no_grad is missing, and the evaluation builds graphs."""
     for block in source.find(m.With()):

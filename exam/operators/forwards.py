@@ -252,7 +252,7 @@ def activation_changed_in_place(source: Source) -> Iterator[Planted]:
                     yield source.after(line, f"{name} *= 2")
 
 
-@operator("inactive-training-mode", "training-mode-evaluation")
+@operator("inactive-training-mode", "wrong-mode")
 def training_flag_fixed(source: Source) -> Iterator[Planted]:
     """Dropout is always on, or the model always runs as in evaluation."""
     for call in source.calls("dropout"):

@@ -184,7 +184,7 @@ def backward_twice(source: Source) -> Iterator[Planted]:
             yield source.after(line, source.code(call))
 
 
-@operator("training-mode-evaluation", "inactive-training-mode")
+@operator("wrong-mode", "inactive-training-mode")
 def left_in_evaluation_mode(source: Source) -> Iterator[Planted]:
     """train() is never called again after an evaluation."""
     for call, line in _lines(source, "train"):
@@ -192,7 +192,7 @@ def left_in_evaluation_mode(source: Source) -> Iterator[Planted]:
             yield source.removed(line)
 
 
-@operator("training-mode-evaluation", harm="differs")
+@operator("wrong-mode", harm="differs")
 def evaluated_in_training_mode(source: Source) -> Iterator[Planted]:
     """eval() is missing before the evaluation."""
     for call, line in _lines(source, "eval"):

@@ -87,14 +87,15 @@ class Runs:
             failure, left = record.ended.failure, until - time.monotonic()
             if copies is None or failure is None or left <= 0 or self.is_interrupted or is_mendable(record):
                 break
+            before = dict(copies.texts), list(copies.changes)
             if not copies.go_past(failure):
                 break
             start = functools.partial(self._rehearsal.start_again, copies.texts, repairs, seconds=seconds)
             again = self._run(start, left)
             ended = again.ended
-            if again.updates < record.updates or ended.own_error or ended.hindrance or ended.status:
-                break
-            if ended.is_cut and not again.updates:  # it did not come as far
+            is_less = again.updates < record.updates or (ended.is_cut and not again.updates)
+            if is_less or ended.own_error or ended.hindrance or ended.status:
+                copies.texts, copies.changes = before
                 break
             again.earlier, again.changed = [*record.earlier, record.ended], tuple(copies.changes)
             again.passed = [*record.passed, *(one for one in record.looks if one.is_end)]
@@ -107,7 +108,9 @@ class Runs:
         if (left := self._repaired_until - time.monotonic()) <= 0 or self.is_interrupted:
             return None
         # A third of what is left trains: there is to be time for what lies behind this fault.
-        record = self._run(lambda: self._rehearsal.start_again(repairs=wanted, seconds=left / 3), left)
+        copies = self._copies.texts if self._copies is not None else None
+        record = self._run(lambda: self._rehearsal.start_again(copies, wanted, seconds=left / 3), left)
+        record.changed = tuple(self._copies.changes) if self._copies is not None else ()
         return self._go_past(record, self._repaired_until, wanted, left / 3)
 
     def _run(self, start: Callable[[], None], seconds: float, *, patience: float = 0.0) -> Record:

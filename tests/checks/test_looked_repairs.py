@@ -83,7 +83,7 @@ def judge(text: str, folder: Path, server: Server) -> tuple[list[Finding], list[
             records.append(rehearsal.wait())
             return records[-1]
 
-        found, failed, _, _ = judge_repaired(records[0].looks, records[0], run_again)
+        found, failed, _ = judge_repaired(records[0].looks, records[0], run_again)
     assert not failed
     assert not any(record.watcher_errors for record in records), records[-1].watcher_errors
     return [one for one in found if one.severity != Severity.NOTE], records

@@ -24,7 +24,7 @@ from trainwright.core import (
 )
 from trainwright.core.sheet import PIECES
 from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
-from trainwright.judging.repaired import Repaired
+from trainwright.judging.repaired import Repaired, RepairedRun
 from trainwright.judging.report import judge_run
 from trainwright.look.results import LookResult
 from trainwright.options import Options
@@ -51,7 +51,7 @@ def judge(monkeypatch: pytest.MonkeyPatch):
         last: Record | None = None,
         names: tuple[str, ...] = (),
     ) -> Report:
-        repaired = Repaired([*findings], [], last or record, names)
+        repaired = Repaired([*findings], [], [RepairedRun(last, names)] if last is not None else [])
         monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: repaired)
         return judge_run(Report(script="train.py"), record, Options(ignore=ignore))
 
@@ -173,6 +173,31 @@ def test_a_script_that_made_no_update_is_shown_as_far_as_its_last_run_with_repai
     begun.ended.failure = record.ended.failure
     report = judge(begun, proven, last=last, names=("renamed-argument",))
     assert "was run again" not in report.message and report.stages[-1].status == Status.FAILED
+
+
+def test_what_stops_a_run_behind_a_repair_is_told_once_in_its_place(judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a later run has its line passed from the beginning; not where the script as it is stops there, or it is silenced."""
+    record, passed, last = Record(), Record(), regressor()
+    record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)
+    passed.earlier = [
+        Ended(failure=Failure(type="NameError", message="name 'x' is not defined", where=Place("train.py", 9)))
+    ]
+    passed.updates, last.changed = 1, ("line 9: print(…) is left out",)
+    proven = [found("renamed-argument", "TW001", Severity.ERROR), found("broadcast-loss", "TW402", Severity.ERROR)]
+    runs = [RepairedRun(passed, ("renamed-argument",)), RepairedRun(last, ("renamed-argument", "broadcast-loss"))]
+    proven[1] = replace(proven[1], after_repair=("renamed-argument",))
+    monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda *given: Repaired(proven, [], runs))
+    report = judge_run(Report(script="train.py"), record, Options())
+    assert [(f.name, len(f.after_repair)) for f in report.findings] == [
+        ("renamed-argument", 0), ("broadcast-loss", 1), ("script-stopped", 1),
+    ]  # fmt: skip
+    assert "broadcast-loss fixed in memory, a copy (line 9" in report.message
+    for options in (Options(ignore=("script-stopped",)), Options(training=1)):
+        silenced = judge_run(Report(script="train.py"), record, options)
+        assert "script-stopped" not in [f.name for f in silenced.findings]
+    record.earlier, record.ended = [record.ended], passed.earlier[0]
+    stops = [f for f in judge_run(Report(script="train.py"), record, Options()).findings if f.name == "script-stopped"]
+    assert [(f.where, f.after_repair) for f in stops] == [(Place("train.py", 9), ())]
 
 
 def test_an_exception_that_the_check_has_explained_is_not_told_again(judge) -> None:

@@ -10,7 +10,7 @@ from trainwright.core.report import WARNED
 from trainwright.look.asking import judge_facts
 from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record
-from trainwright.stages import DatasetFacts, LearningFacts, LossFacts, OverfitFacts, SetupFacts, Station
+from trainwright.stages import DatasetFacts, ForwardFacts, LearningFacts, LossFacts, OverfitFacts, SetupFacts, Station
 from trainwright.stages.describe import describe
 
 # Why an evaluation was not looked at.
@@ -33,7 +33,8 @@ def judge_looks(looks: Iterable[LookResult]) -> tuple[list[Finding], list[str]]:
 
 def with_training(report: Report, looks: Sequence[LookResult], record: Record) -> Report:
     """The report, with the first training that was looked at: its stages, with what was found there or measured."""
-    first = next((look for look in looks if look.training and not look.is_end), next(iter(looks), None))
+    own = [look for look in looks if not getattr(look.facts.get(ForwardFacts), "has_last_weights", False)]
+    first = next((look for look in own if look.training and not look.is_end), next(iter(own), None))
     facts = first.facts if first is not None else {}
     measured = {kind.stage: fact for kind, fact in facts.items() if describe(fact)}
     unseen = IN_RUN if record.updates or record.losses else NOT_REACHED

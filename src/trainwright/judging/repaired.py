@@ -22,16 +22,21 @@ RunAgain = Callable[[Sequence[Wanted]], Record | None]
 """Runs the script with repairs in force; None: there is no time for it."""
 
 
+class RepairedRun(NamedTuple):
+    """A run with repairs in force, the last of which it has proven."""
+
+    record: Record
+    names: tuple[str, ...]
+    """The rules of the repairs."""
+
+
 class Repaired(NamedTuple):
     """What the rules find in looks, and behind the faults that further runs have mended."""
 
     findings: list[Finding]
     own_errors: list[str]
     """What failed in rules of ours."""
-    record: Record
-    """Of the last run: as the script is, or with proven repairs in force."""
-    names: tuple[str, ...]
-    """The rules of these repairs."""
+    runs: list[RepairedRun]
 
 
 def judge_repaired(looks: Sequence[LookResult], record: Record, run: RunAgain | None) -> Repaired:
@@ -42,7 +47,7 @@ def judge_repaired(looks: Sequence[LookResult], record: Record, run: RunAgain | 
         run: None: nothing is repaired.
     """
     passed = judge_looks(record.passed)[0]
-    names: tuple[str, ...] = ()
+    runs: list[RepairedRun] = []
     found, failed = judge_looks([*record.passed, *looks])
     wanted: list[Wanted] = []
     now, new = record, found
@@ -68,7 +73,8 @@ def judge_repaired(looks: Sequence[LookResult], record: Record, run: RunAgain | 
         new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
         found, now, looks = [*found, *new], again, of_training
         passed = [*passed, *judge_looks(again.passed)[0]]
-    return Repaired(found, failed, now, names)
+        runs.append(RepairedRun(again, names))
+    return Repaired(found, failed, runs)
 
 
 def is_mendable(record: Record) -> bool:

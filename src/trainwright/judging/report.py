@@ -51,7 +51,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         found = found._replace(findings=())
         of_run = next((verdict for one, verdict in of_each if one.number == options.training), None)
     # A script that made no update is shown as far as the last run with repairs in force came.
-    last = repaired.record
+    last, names = repaired.runs[-1] if repaired.runs else (record, ())
     shown = last if last.updates and not record.updates else record
     asked = found if shown is record else review(shown)
     of_copy = verdict_of(replace(shown, earlier=[]), asked.findings) if shown.changed or shown is not record else None
@@ -61,7 +61,11 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     # What is seen to learn needs no trial.
     untried = [] if learns(of_run) else dict.fromkeys(one.untried for one in looks if one.untried)
     is_refuting = shown is record and learns(of_copy)  # what was mended in memory is refuted by no run
-    left = without_refuted(repaired.findings, record, of_copy if is_refuting else of_run)
+    of_last = [f for f in repaired.findings if names and f.after_repair == names]
+    left = without_refuted(
+        [f for f in repaired.findings if f not in of_last], record, of_copy if is_refuting else of_run
+    )
+    left += without_refuted(of_last, last, verdict_of(replace(last, earlier=[]), ()))
     named = name_errors(left := [f for f in left if not options.ignores(f)])
     report = replace(
         report,
@@ -78,13 +82,16 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
         _explained(report.findings, record, ends) or {ends[0].where} if is_explained else set()
     )
     stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in found.findings)
-    names = repaired.names if shown is last else ()
-    behind = [f for f in _behind_repairs(repaired, left) if f.name == STOPPED or (names and not options.ignores(f))]
     kept = tuple(f for f in stopped if not options.ignores(f) and not (f.name == STOPPED and f.where in said))
+    behind = _behind_repairs(repaired, left, kept, is_asked=shown is last) if options.training is None else []
+    joined = [*report.findings, *(f for f in behind if not options.ignores(f)), *kept]
+    names = names if shown is last else ()
     copied = "" if of_copy is None else _of_copy(of_copy, shown, names)
     report = replace(
         report,
-        findings=with_outcome_explained((*report.findings, *behind, *kept), is_of_copy=of_copy is not None),
+        findings=with_outcome_explained(
+            sorted(joined, key=lambda f: len(f.after_repair)), is_of_copy=of_copy is not None
+        ),
         failure=None if is_explained else record.ended.failure,
         message=" ".join(filter(None, (report.message, copied, *untried))),
         stages=(
@@ -97,16 +104,26 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     return with_diffs(with_warnings(_with_marks(report), judge_warnings(record.warnings)))
 
 
-def _behind_repairs(repaired: Repaired, findings: Sequence[Finding]) -> list[Finding]:
-    """What the questions find in the last run with repairs in force; not where it stops with what a finding explains."""
-    if not repaired.names:
-        return []
-    record = repaired.record
-    ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
-    said = {f.where for f in findings} | _explained(findings, record, ends)
-    asked = [f for f in review(record).findings if f.name != STOPPED or f.where not in said]
-    stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in asked)
-    return [replace(f, after_repair=repaired.names) for f in stopped]
+def _behind_repairs(
+    repaired: Repaired, findings: Sequence[Finding], kept: Sequence[Finding], *, is_asked: bool
+) -> list[Finding]:
+    """What stops the runs with repairs in force; not where a finding explains it, or says the same.
+
+    Args:
+        kept: what the questions find in the run without them.
+        is_asked: the last of these runs is asked all questions.
+    """
+    behind: list[Finding] = []
+    for record, names in repaired.runs:
+        ends = [one.failure for one in (*record.earlier, record.ended) if one.failure is not None]
+        said = {f.where for f in findings} | _explained(findings, record, ends)
+        is_last = is_asked and record is repaired.runs[-1].record
+        asked = [f for f in review(record).findings if is_last or f.name == STOPPED]
+        known = {(f.name, f.where) for f in (*kept, *behind)}
+        new = [f for f in asked if (f.name, f.where) not in known and not (f.name == STOPPED and f.where in said)]
+        stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in new)
+        behind += [replace(f, after_repair=names) for f in stopped]
+    return behind
 
 
 def _explained(findings: Sequence[Finding], record: Record, ends: Sequence[Failure]) -> set[Place | None]:
@@ -224,5 +241,5 @@ def _stage(record: Record, verdict: Verdict | None, names: Sequence[str]) -> Sta
         )
         changed = len(record.changed)
         further += f", in a copy with {changed} line{'' if changed == 1 else 's'} changed" if changed else ""
-        further += ", with the faults above fixed in memory" if names else ""
-    return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}", seconds=record.seconds)
+    mended = ", with the faults above fixed in memory" if names else ""
+    return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}{mended}", seconds=record.seconds)

@@ -64,11 +64,12 @@ def further_look(
         where: the line that built the model.
     """
     has_leaked = False
-    for look in (one for one in looks if one.training == training):
+    for look in looks:
         if isinstance(facts := look.facts.get(ForwardFacts), ForwardFacts):
             has_leaked |= (facts.leaking_rows or 0.0) > LEAKS_BEYOND
-            # An input without effect on the first weights may have one on the last.
-            look.facts[ForwardFacts] = replace(facts, ignored_inputs=())
+            # An input without effect on the first weights may have one on the last; of several trainings it is said once.
+            left = () if look.training == training else set(facts.ignored_inputs) - {*found.ignored_inputs}
+            look.facts[ForwardFacts] = replace(facts, ignored_inputs=tuple(sorted(left)))
     leaks = not has_leaked and (found.leaking_rows or 0.0) > LEAKS_BEYOND
     if not leaks and not found.ignored_inputs:
         return None

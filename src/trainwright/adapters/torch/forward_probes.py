@@ -80,9 +80,17 @@ def probe_last_weights(probe: CalledModel) -> ForwardFacts | None:
         return None
     rows = rows_of(probe.inputs)
     found = {**_leaking_rows(probe, base, rows), **_ignored_inputs(probe, base, rows)}
+    tokens = [v.shape[1] for v in probe.inputs.values() if v.dim() == 2 and not v.is_floating_point()]
+    ignored = [n for n in found.get("ignored_inputs", ()) if not _are_lengths(probe.inputs[n], tokens)]
+    found["ignored_inputs"] = tuple(ignored)
     if not set(probe.inputs) - {*found.get("ignored_inputs", ()), *_FROM_TOKENIZER, *probe.label_keys}:
         found.pop("ignored_inputs", None)  # it is not these that the model answers by
     return ForwardFacts(output=tensors.facts(torch.as_tensor(base)), has_last_weights=True, **found)
+
+
+def _are_lengths(tensor: torch.Tensor, widths: list[int]) -> bool:
+    """Whether a number of each row may be the length of its tokens: a model that pads need not look at it."""
+    return tensor.dim() == 1 and not tensor.is_floating_point() and any(int(tensor.max()) <= width for width in widths)
 
 
 class NoiseWatch(TorchFunctionMode):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils.data import default_collate
 
 from trainwright.adapters.torch.batches import (
     RecordingCollator,
@@ -200,6 +201,18 @@ def test_a_collator_that_makes_the_mask_is_told_from_one_that_passes_it_on() -> 
     assert facts["collator"] == "collate" and facts["item_columns"] == ("input_ids", "attention_mask")
     assert facts["collator_masks"] is False
     assert collator_facts(recorder, {**batch, "attention_mask": torch.ones(2, 2)})["collator_masks"] is True
+
+
+def test_a_mask_is_the_collators_only_if_it_could_make_one_and_made_it_of_these_rows() -> None:
+    stacks = RecordingCollator(default_collate)
+    stacks([(torch.tensor([3, 4]), torch.tensor([1, 1])), (torch.tensor([3, 0]), torch.tensor([1, 0]))])
+    batch = {"input_ids": torch.tensor([[3, 4], [3, 0]]), "attention_mask": torch.tensor([[1, 1], [1, 0]])}
+    assert collator_facts(stacks, batch)["collator_masks"] is False
+    ahead = RecordingCollator(lambda rows: rows)
+    ahead([{"input_ids": [2, 4], "attention_mask": [1, 0]}])  # of the batch behind this one
+    assert collator_facts(ahead, batch)["collator_masks"] is False
+    ahead([{"input_ids": [3, 4], "attention_mask": [1, 0]}])
+    assert collator_facts(ahead, batch)["collator_masks"] is True
 
 
 class Speller:

@@ -93,6 +93,7 @@ def test_a_recurrence_over_rows_is_told_where_rows_come_again_behind_others(is_s
         (({"x": rows(), "side": [rows(1)]},), {}, lambda batch: batch["x"] + 0 * batch["side"][0], "inputs[0].side[0]"),
         ((rows(), rows(1)), {}, lambda x, side: x + side, ""),
         ((rows(), torch.ones(8, 4)), {}, lambda x, side: x, ""),
+        ((torch.arange(32).reshape(8, 4), torch.arange(8) % 4), {}, lambda x, lens: x.float() + x, ""),
         ((rows(), rows(1)), {}, lambda x, side: torch.ones(8, 4), ""),
         ((rows(),), {"labels": rows(1)}, lambda x, labels: x, ""),
     ],

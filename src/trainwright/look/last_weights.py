@@ -58,7 +58,7 @@ def ask_again(
 def further_look(
     looks: Iterable[LookResult], training: int, where: Place | None, found: ForwardFacts
 ) -> LookResult | None:
-    """A further look at a training, if the first one has not seen the same. It alone says which inputs are ignored.
+    """A further look at a training, if the first one has not seen the same. It alone says which inputs are still ignored.
 
     Args:
         where: the line that built the model.
@@ -67,9 +67,8 @@ def further_look(
     for look in looks:
         if isinstance(facts := look.facts.get(ForwardFacts), ForwardFacts):
             has_leaked |= (facts.leaking_rows or 0.0) > LEAKS_BEYOND
-            # An input without effect on the first weights may have one on the last; of several trainings it is said once.
-            left = () if look.training == training else set(facts.ignored_inputs) - {*found.ignored_inputs}
-            look.facts[ForwardFacts] = replace(facts, ignored_inputs=tuple(sorted(left)))
+            left = tuple(name for name in facts.ignored_inputs if name not in found.ignored_inputs)  # it is said once
+            look.facts[ForwardFacts] = replace(facts, ignored_inputs=left)
     leaks = not has_leaked and (found.leaking_rows or 0.0) > LEAKS_BEYOND
     if not leaks and not found.ignored_inputs:
         return None

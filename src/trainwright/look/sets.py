@@ -191,7 +191,8 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
 
 def _add_vocabulary(facts: dict[type[Facts], Facts], sets: Sets, train: Split) -> None:
     """Whether the rows' tokens are the tokenizer's; of several in a loop, it is not known which has made them."""
-    several = sum(is_tokenizer(value) for value in sets.scope.values()) > 1
+    known = {id(value) for value in sets.scope.values() if is_tokenizer(value) and not isinstance(value, type)}
+    several = len(known) > 1
     batch = facts.get(BatchFacts)
     if sets.tokenizer is None or not isinstance(batch, BatchFacts) or (several and not sets.kind.is_asked_again):
         return

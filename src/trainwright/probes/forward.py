@@ -43,7 +43,7 @@ class AnsweringModel(Protocol):
         """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
-        """Perturb every weight a little (`moved`) inside the block, and restore it at the end."""
+        """Perturb every weight a little (`move_values`) inside the block, and restore it at the end."""
 
 
 def difference(left: np.ndarray, right: np.ndarray) -> float:

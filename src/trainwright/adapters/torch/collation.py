@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch.utils.data import default_collate
 
 from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.batches import RecordingCollator
@@ -90,10 +91,21 @@ def _makes_mask(recorder: RecordingCollator, batch: Mapping[str, Any]) -> bool:
     mask: Any = batch.get("attention_mask")
     if not hasattr(mask, "tolist") or np.ndim(mask) != 2:
         return False
+    if recorder.collator is default_collate or not _is_of(recorder.items, batch):
+        return False
     own = [as_mapping(i).get("attention_mask") for i in recorder.items]
     if any(m is None or np.ndim(m) != 1 for m in own):
         return True
     return any(_trimmed(m) != _trimmed(row) for m, row in zip(own, mask.tolist()))
+
+
+def _is_of(items: Sequence[Any], batch: Mapping[str, Any]) -> bool:
+    """Whether the rows that reached the collator last are this batch's: a loader may be a batch ahead."""
+    first, ids = as_mapping(items[0]).get("input_ids"), batch.get("input_ids")
+    if first is None or ids is None:
+        return True
+    own, row = (" ".join(map(str, np.asarray(one).tolist())) for one in (first, ids[0]))
+    return f" {own} " in f" {row} "
 
 
 def _trimmed(mask: Any) -> str:

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.repair_log import apply_repair
+from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place, class_file
 from trainwright.stages import CutOff, InPlace, KeptTensor, PlainList
@@ -34,7 +35,13 @@ _CUTS: dict[Any, str] = {
 }  # fmt: skip
 _LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
 # Modules whose functions forward a call unchanged.
-_BETWEEN = ("torch.", "trainwright.seams.devices.", "trainwright.rehearsal.watch.", "trainwright.look.")
+_BETWEEN = (
+    "torch.",
+    "trainwright.seams.devices.",
+    "trainwright.seams.listening.",
+    "trainwright.rehearsal.watch.",
+    "trainwright.look.",
+)
 NO_GRAD = "no_grad"
 # A model that detaches in a loop over its layers shows in fewer cuts than this; each costs a traversal of its graph.
 MOST_CUTS = 32
@@ -78,6 +85,8 @@ class GraphWatch(TorchFunctionMode):
                 module_hooks.register_module_forward_pre_hook(self._before),
                 module_hooks.register_module_forward_hook(self._after, always_call=True),
             ]
+        for hook in self._hooks:  # also where the step is interrupted
+            take_away(hook.remove)
         super().__enter__()
         return self
 

@@ -33,7 +33,6 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-@torch.no_grad()
 def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
     """The tensors in nested values, as a call's arguments and answers are; not of what is deeper, or of longer lists."""
     if isinstance(value, torch.Tensor):
@@ -47,6 +46,7 @@ def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
     return []
 
 
+@torch.no_grad()
 def facts(tensor: torch.Tensor) -> TensorFacts:
     seen = tensor.detach()
     base: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """JAX: gradients that a script takes, the functions that it compiles, and what both were called with.
 
 Values exist at the outermost call only, be it of a gradient or of a compiled function. Its arguments are kept, as arrays do
-not change, and looked at once the run is over (`jax_looks.py`).
+not change, and looked at once the run is over (`rehearsal/watch/jax/looks.py`).
 """
 
 from __future__ import annotations

@@ -178,9 +178,10 @@ def _spare_scripting(functional: Any, originals: dict[str, Any]) -> None:
     def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) <= _FRAMES_UP_AT:
             kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 2  # the door's frame, and this one
-        with contextlib.ExitStack() as scripting, standing(scripting):
-            for name, original in originals.items():
-                put_in(functional, name, original)
+        with contextlib.ExitStack() as scripting:
+            with standing(scripting):
+                for name, original in originals.items():
+                    put_in(functional, name, original)
             return go_on(*args, **kwargs)
 
     watch_door(torch.jit, "script", passed_on)

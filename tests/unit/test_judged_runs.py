@@ -175,6 +175,18 @@ def test_a_script_that_made_no_update_is_shown_as_far_as_its_last_run_with_repai
     assert "was run again" not in report.message and report.stages[-1].status == Status.FAILED
 
 
+def test_a_further_run_that_was_cut_is_not_said_to_learn_nothing(judge) -> None:
+    record, last = Record(), regressor(0.9, 0.0)
+    record.ended.failure = Failure(type="TypeError", message="unexpected keyword", where=AT)
+    proven = found("renamed-argument", "TW001", Severity.ERROR)
+    report = judge(record, proven, last=last, names=("renamed-argument",))
+    assert [f.name for f in report.findings] == ["renamed-argument", "held-out-at-constant"]
+    assert "judged by itself: does not learn" in report.message
+    last.trainings = [replace(one, is_cut=True) for one in last.trainings]
+    report = judge(record, proven, last=last, names=("renamed-argument",))
+    assert [f.name for f in report.findings] == ["renamed-argument"] and "judged by itself: not shown" in report.message
+
+
 def test_what_stops_a_run_behind_a_repair_is_told_once_in_its_place(judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a later run has its line passed from the beginning; not where the script as it is stops there, or it is silenced."""
     record, passed, last = Record(), Record(), regressor()

@@ -187,6 +187,8 @@ class Sheet:
     end: str = ""
     """The exception or signal that ended it; empty: it ended by itself."""
     isolation: str = ""
+    mended: str = ""
+    """What was changed in memory of the script that ran; empty: nothing."""
     kept_away: tuple[str, ...] = ()
     best_update: int | None = None
     """By the script's own number: after which update it was best; and below, whose weights were kept."""

@@ -17,7 +17,7 @@ from trainwright.judging.repaired import Repaired, RunAgain, judge_repaired
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.review.marks import tell_marks
-from trainwright.review.review import review
+from trainwright.review.review import RESULTS, review
 from trainwright.review.sheet import sheet_of
 from trainwright.review.verdict import verdict_of, verdicts
 from trainwright.stages import BatchFacts
@@ -26,6 +26,8 @@ from trainwright.stages import BatchFacts
 STOPPED = "script-stopped"
 # How the sheet names an evaluation.
 EVALUATED = "evaluated"
+# How the script of a further run differs.
+MENDED = "with the faults above fixed in memory"
 
 
 def judge_run(report: Report, record: Record, options: Options, run_again: RunAgain | None = None) -> Report:
@@ -55,6 +57,8 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     shown = last if last.updates and not record.updates else record
     asked = found if shown is record else review(shown)
     of_copy = verdict_of(replace(shown, earlier=[]), asked.findings) if shown.changed or shown is not record else None
+    if of_copy is not None and shown is not record and shown.is_cut and of_copy.shown == Shown.DOES_NOT_LEARN:
+        of_copy = Verdict(shown=Shown.NOT_SHOWN, why=f"{of_copy.why.rstrip('.')}; it was ended before its plan was run")
     if not record.updates and of_run is not None and of_run.shown != Shown.BROKEN:
         of_run = None
     sheet = sheet_of(shown, asked.findings) if shown.updates or shown.losses else None
@@ -86,6 +90,7 @@ def judge_run(report: Report, record: Record, options: Options, run_again: RunAg
     behind = _behind_repairs(repaired, left, kept, is_asked=shown is last) if options.training is None else []
     joined = [*report.findings, *(f for f in behind if not options.ignores(f)), *kept]
     names = names if shown is last else ()
+    sheet = replace(sheet, mended=MENDED) if sheet is not None and names else sheet
     copied = "" if of_copy is None else _of_copy(of_copy, shown, names)
     report = replace(
         report,
@@ -119,6 +124,8 @@ def _behind_repairs(
         said = {f.where for f in findings} | _explained(findings, record, ends)
         is_last = is_asked and record is repaired.runs[-1].record
         asked = [f for f in review(record).findings if is_last or f.name == STOPPED]
+        if record.is_cut:  # it had a part of the time: what it has not learned yet says nothing
+            asked = [f for f in asked if f.name not in RESULTS]
         known = {(f.name, f.where) for f in (*kept, *behind)}
         new = [f for f in asked if (f.name, f.where) not in known and not (f.name == STOPPED and f.where in said)]
         stopped = (with_known_remedy(f, ends) if f.name == STOPPED else f for f in new)
@@ -241,5 +248,5 @@ def _stage(record: Record, verdict: Verdict | None, names: Sequence[str]) -> Sta
         )
         changed = len(record.changed)
         further += f", in a copy with {changed} line{'' if changed == 1 else 's'} changed" if changed else ""
-    mended = ", with the faults above fixed in memory" if names else ""
+    mended = f", {MENDED}" if names else ""
     return StageRun(stage=Stage.REHEARSAL, status=status, why=f"{reached}; {further}{mended}", seconds=record.seconds)

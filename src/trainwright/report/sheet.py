@@ -84,6 +84,8 @@ def outline(sheet: Sheet) -> str:
         parts.append(f"{sheet.seconds:.1f} s")
     if sheet.isolation:
         parts.append(f"isolated by {'the kernel' if sheet.isolation == 'kernel' else 'Python'}")
+    if sheet.mended:
+        parts.append(sheet.mended)
     return ", ".join(parts)
 
 

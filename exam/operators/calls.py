@@ -164,9 +164,7 @@ def attribute_of_an_older_version(source: Source) -> Iterator[Planted]:
 # What is forgotten ---------------------------------------------------------------------------------------------------
 
 
-@operator(
-    "unstepped-optimizer", "uncleared-gradients", "no-gradient", "wrong-mode", "inactive-training-mode"
-)
+@operator("unstepped-optimizer", "uncleared-gradients", "no-gradient", "wrong-mode", "inactive-training-mode")
 def parentheses_forgotten(source: Source) -> Iterator[Planted]:
     """A method is named and not called: optimizer.step, without parentheses."""
     for call in source.method_calls("step", "zero_grad", "backward", "eval", "train"):

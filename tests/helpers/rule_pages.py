@@ -60,9 +60,23 @@ def _contents() -> str:
 def _stage_page(stage: Stage, tests: Path) -> str:
     lines = [f"# Rules of the {stage.label} stage", "", "[All rules](README.md)", ""]
     for rule in (r for r in load_rules() if r.stage == stage):
-        lines += [f"## {rule.code} {rule.name}", "", _wrapped(f"*{rule.severity}*: {rule.title}."), ""]
-        lines += [_body(rule), "", *_example(rule, tests)]
+        lines += [f"## {rule.code} {rule.name}", "", *_parts(rule, tests)]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def rule_page(rule: Rule, tests: Path) -> str:
+    """A page with one rule."""
+    head = [
+        f"# {rule.name}",
+        "",
+        f"`{rule.code}`, stage [{rule.stage.label}](README.md#{int(rule.stage)}-{rule.stage.label})",
+        "",
+    ]
+    return "\n".join([*head, *_parts(rule, tests)]).rstrip("\n") + "\n"
+
+
+def _parts(rule: Rule, tests: Path) -> list[str]:
+    return [_wrapped(f"*{rule.severity}*: {rule.title}."), "", _body(rule), "", *_example(rule, tests)]
 
 
 def _body(rule: Rule) -> str:

@@ -22,7 +22,6 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made of other files."""
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "helpers"), str(ROOT)]
     from rule_pages import rule_page
-
     from trainwright.registry import load_rules
 
     readme = _ELSEWHERE.sub(r"\1", (ROOT / "README.md").read_text("utf-8"))

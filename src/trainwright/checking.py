@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from trainwright.core import Report, Severity, Shown, Status, exit_status
+from trainwright.core.report import Command
 from trainwright.errors import UsageError
 from trainwright.output import OutputFiles, announce, check_targets, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
@@ -66,6 +67,7 @@ def check_program(
         if train:
             why_not = _why_not_trained(report, options.device)
             trains, report = not why_not, replace(report, message=f"{report.message} {why_not}".strip())
+        report = report if trains else replace(report, command=_command(program, options))
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
@@ -155,6 +157,21 @@ def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | s
     except Exception as error:  # ours: what the first check has found stands
         own = f"the second check: {type(error).__name__}: {error}"
         return replace(report, internal_errors=(*report.internal_errors, own))
+
+
+def _command(program: Program, options: Options) -> Command | None:
+    """What was typed; None: this process was started by no such command."""
+    given = sys.argv[2 : len(sys.argv) - len(program.typed)]
+    if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed:
+        return None
+    is_by_python = program.typed[0] == program.script or "-m" in given
+    python = ("python", *(["-m"] if "-m" in given else ())) if is_by_python else ()
+    return Command(
+        options=tuple(word for word in given if word != "--"),
+        words=program.typed,
+        real=() if program.script.endswith(".ipynb") else (*python, *program.typed),
+        budget=options.budget,
+    )
 
 
 def _train(program: Program) -> int:

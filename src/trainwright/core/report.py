@@ -77,6 +77,20 @@ class ProfilePoint:
     where: Place | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The command line of a check."""
+
+    options: tuple[str, ...]
+    """Of `trainwright check`, in front of SCRIPT."""
+    words: tuple[str, ...]
+    """SCRIPT, or the command that starts it, and what follows."""
+    real: tuple[str, ...]
+    """Runs the script for real; empty: no command does."""
+    budget: float
+    """In seconds."""
+
+
 shown_as: dict[str, Callable[[Report], str]] = {}
 """Functions that show a report, by format ("html", "text"); `trainwright.report` registers its renderers here."""
 
@@ -112,6 +126,8 @@ class Report:
     """What libraries warned of, without what is known to be harmless."""
     begins: Place | None = None
     """The line at which the first training begins."""
+    command: Command | None = None
+    """What was typed, for the report's last line; None: it is of objects or of a cell, or was read from a file."""
 
     @property
     def is_interrupted(self) -> bool:

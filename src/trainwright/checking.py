@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from trainwright.baseline import read_baseline, without_known
 from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.core.report import Command
 from trainwright.errors import UsageError
@@ -53,16 +54,17 @@ def check_program(
     Raises:
         TrainwrightError: for a wrong command, and for frameworks that are too old.
     """
-    targets = check_targets(targets)
+    check_targets(targets)
     prepare(program, options)
     is_alone = "-" in targets.given.values()
+    known = read_baseline(options.baseline)
     with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.runs import compare_ranks
 
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
             return 0
-        report = judge_program(program, options, say, compared, verify=verify)
+        report = without_known(judge_program(program, options, say, compared, verify=verify), known)
         trains = False
         if train:
             why_not = _why_not_trained(report, options.device)
@@ -164,8 +166,7 @@ def _command(program: Program, options: Options) -> Command | None:
     given = sys.argv[2 : len(sys.argv) - len(program.typed)]
     if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed:
         return None
-    is_by_python = program.typed[0] == program.script or "-m" in given
-    python = ("python", *(["-m"] if "-m" in given else ())) if is_by_python else ()
+    python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
     return Command(
         options=tuple(word for word in given if word != "--"),
         words=program.typed,

@@ -130,9 +130,7 @@ def run_script(
 
 
 @contextlib.contextmanager
-def _around_script(
-    recorder: Recorder, tally: KeptAway, hide: Callable[[], None], *, is_begun: bool
-) -> Iterator[None]:
+def _around_script(recorder: Recorder, tally: KeptAway, hide: Callable[[], None], *, is_begun: bool) -> Iterator[None]:
     """What a script meets: its output shown until its training begins, nobody who types, no network.
 
     Args:

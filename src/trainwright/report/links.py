@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -18,31 +17,22 @@ _PLACE = re.compile(r"[^\s:,;()'\"]+\.(?:pyw?|ipynb):(\d+)\b")
 
 
 def with_links(text: Text) -> Text:
-    """The text, each `file:line` of an existing file in it linked; the file's path is the one from the working folder."""
+    """The text, in which each `file:line` is a link, if there is such a file."""
     for found in _PLACE.finditer(text.plain):
         path = Path(found[0].rpartition(":")[0]).absolute()
-        if path.is_file():
-            text.stylize(Style(link=f"{path.as_uri().replace('//', f'//{_host()}', 1)}#{found[1]}"), *found.span())
+        if path.is_file():  # the host tells a terminal another machine's files from its own
+            link = path.as_uri().replace("//", f"//{socket.gethostname()}", 1)
+            text.stylize(Style(link=f"{link}#{found[1]}"), *found.span())
     return text
 
 
-def follows_links(console: Console) -> bool:
-    """Whether links may be written: to a terminal in which codes are neither unknown nor unwanted."""
-    is_terminal = console.file.isatty() and not console.is_dumb_terminal
-    return is_terminal and not console.no_color and os.environ.get("TERM") != "linux"
-
-
-def _host() -> str:
-    """The machine's name, by which a terminal knows another one's files; Windows would look for it in the network."""
-    return "" if os.name == "nt" else socket.gethostname()
-
-
 @dataclass(frozen=True)
-class WithoutLinks:
-    """A renderable as it is but for its links."""
+class Linked:
+    """A renderable with its links on a terminal, and without them elsewhere, and where no codes are wanted."""
 
     shown: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        follows = console.file.isatty() and not console.no_color
         for text, style, control in console.render(self.shown, options):
-            yield Segment(text, style.update_link(None) if style is not None and style.link else style, control)
+            yield Segment(text, style.update_link(None) if style and style.link and not follows else style, control)

@@ -14,7 +14,7 @@ from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, Sta
 from trainwright.core.sheet import Sheet
 from trainwright.report import sheet as sheet_words
 from trainwright.report import words
-from trainwright.report.links import WithoutLinks, follows_links, with_links
+from trainwright.report.links import Linked, with_links
 from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
@@ -56,12 +56,9 @@ MORE = "All that was measured: --verbose, or --html FILE."
 
 def show(report: Report, console: Console, *, verbose: bool = True) -> None:
     """Print a report; not verbose: in short, if nothing was found."""
-    shown = render(report, verbose=verbose)
-    are_links = follows_links(console)
-    console.print(shown if are_links else WithoutLinks(shown))
+    console.print(Linked(render(report, verbose=verbose)))
     if told := next_step(report):  # in one line, to be copied
-        line = Text.assemble(("\nNext: ", "bold"), told)
-        console.print(with_links(line) if are_links else line, soft_wrap=True)
+        console.print(Linked(with_links(Text.assemble(("\nNext: ", "bold"), told))), soft_wrap=True)
 
 
 def render(report: Report, *, verbose: bool = True) -> RenderableType:

@@ -162,9 +162,9 @@ def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | s
 
 
 def _command(program: Program, options: Options) -> Command | None:
-    """What was typed; None: this process was started by no such command."""
+    """What was typed; None: this process was started by no such command, or by a launcher, whose words it does not know."""
     given = sys.argv[2 : len(sys.argv) - len(program.typed)]
-    if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed:
+    if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed or position() is not None:
         return None
     python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
     return Command(

@@ -45,7 +45,7 @@ def check(
         loss: a function of (output, targets); None: the model gets the whole batch and returns its loss.
         budget: time limit, in seconds.
         seed: moves the random seeds of the run.
-        ignore: names of silenced rules.
+        ignore: names or codes of silenced rules.
         repair: fix faults in memory and go on.
         samples: show single rows of the data.
         fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.

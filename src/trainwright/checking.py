@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from trainwright.baseline import read_baseline, without_known
 from trainwright.core import Report, Severity, Shown, Status, exit_status
+from trainwright.core.report import Command
 from trainwright.errors import UsageError
 from trainwright.output import OutputFiles, announce, check_targets, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
@@ -52,20 +54,22 @@ def check_program(
     Raises:
         TrainwrightError: for a wrong command, and for frameworks that are too old.
     """
-    targets = check_targets(targets)
+    check_targets(targets)
     prepare(program, options)
     is_alone = "-" in targets.given.values()
+    known = read_baseline(options.baseline)
     with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.runs import compare_ranks
 
         compared = compare_ranks(program, options, say) if position() is not None else None
         if (here := position()) is not None and here.rank:  # the first of the processes speaks
             return 0
-        report = judge_program(program, options, say, compared, verify=verify)
+        report = without_known(judge_program(program, options, say, compared, verify=verify), known)
         trains = False
         if train:
             why_not = _why_not_trained(report, options.device)
             trains, report = not why_not, replace(report, message=f"{report.message} {why_not}".strip())
+        report = report if trains else replace(report, command=_command(program, options))
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
@@ -155,6 +159,20 @@ def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | s
     except Exception as error:  # ours: what the first check has found stands
         own = f"the second check: {type(error).__name__}: {error}"
         return replace(report, internal_errors=(*report.internal_errors, own))
+
+
+def _command(program: Program, options: Options) -> Command | None:
+    """What was typed; None: this process was started by no such command, or by a launcher, whose words it does not know."""
+    given = sys.argv[2 : len(sys.argv) - len(program.typed)]
+    if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed or position() is not None:
+        return None
+    python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
+    return Command(
+        options=tuple(word for word in given if word != "--"),
+        words=program.typed,
+        real=() if program.script.endswith(".ipynb") else (*python, *program.typed),
+        budget=options.budget,
+    )
 
 
 def _train(program: Program) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import CycloptsError, Parameter
 from rich.console import Console
 from rich.text import Text
 
@@ -19,13 +19,14 @@ from trainwright.core.report import INTERRUPTED
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.output import OutputFiles, progress, tell
 from trainwright.start.command_line import Option, arrange_words
+from trainwright.start.completion import CompletedApp
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
 
 if TYPE_CHECKING:
     from trainwright.options import Options
 
-app = App(
+app = CompletedApp(
     name="trainwright",
     version=__version__,
     version_flags=["--version"],
@@ -44,6 +45,9 @@ app = App(
 )
 
 app.command("trainwright_lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
+app.register_install_completion_command(
+    help="Let your shell (bash, zsh, fish, PowerShell) complete commands and options."
+)
 
 
 def _option(name: str, told: str) -> Parameter:
@@ -56,7 +60,10 @@ def _target(name: str, what: str) -> Parameter:
     return Parameter(name=name, allow_leading_hyphen=True, help=f'Write {what}; "-" is standard output.')
 
 
-Ignore = Annotated[list[str] | None, _option("--ignore", "Name of a rule to silence; repeatable.")]
+Ignore = Annotated[list[str] | None, _option("--ignore", "Name or code of a rule to silence; repeatable.")]
+Select = Annotated[list[str] | None, _option("--select", "Name or code of a rule; only such rules report; repeatable.")]
+Baseline = Annotated[str | None, _option("--baseline", "Leave out the findings of this file: they do not count.")]
+WriteBaseline = Annotated[str | None, _target("--write-baseline", "the findings for --baseline of later checks")]
 Budget = Annotated[
     float | None,
     Parameter(
@@ -135,6 +142,9 @@ def check(
     training: Training = None,
     samples: Samples = True,
     verbose: Verbose = False,
+    select: Select = None,
+    baseline: Baseline = None,
+    write_baseline: WriteBaseline = None,
 ) -> int:
     """Run a script and watch it; train nothing for real.
 
@@ -147,14 +157,15 @@ def check(
     The report begins with a verdict: it learns (its answers for rows that it does not train on are better than a
     constant answer), it is broken, it does not learn, or whether it learns was not shown or cannot be judged.
 
-    Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
+    Exit status: 0 nothing new above a note; 1 findings, or the script failed; 2 wrong usage, no training
     reached, none of its steps measured, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
-    targets = OutputFiles(json=json, html=html, diff=diff)
+    targets = OutputFiles(json=json, html=html, diff=diff, baseline=write_baseline)
     options = _options(program, budget, seed, ignore, repair)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
+    options = replace(options, select=tuple(select or options.select), baseline=baseline)
     return check_program(program, targets, options, verify=verify, required=require_learning)
 
 
@@ -253,11 +264,11 @@ def explain(
 
 
 @app.command
-def rules() -> int:
+def rules(*, json: Annotated[bool, _option("--json", "As JSON, on standard output.")] = False) -> int:
     """List all rules."""
-    from trainwright.explain.shown import every_rule
+    from trainwright.explain.shown import every_rule, every_rule_as_json
 
-    Console().print(every_rule())
+    sys.stdout.write(every_rule_as_json()) if json else Console().print(every_rule())
     return 0
 
 

@@ -6,6 +6,8 @@ import linecache
 import re
 import tomllib
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from trainwright.registry import load_rules
 
 DEFAULT_BUDGET = 120.0
 DEVICES = ("auto", "cpu")
+SETTINGS = {"budget", "ignore", "per-file-ignores", "samples", "select"}
 _ALLOW = re.compile(r"#\s*trainwright:\s*allow\s+([\w\-, ]+)")
 
 
@@ -26,7 +29,13 @@ class Options:
     """Time limit of the script's run, in seconds, from its first update on."""
     seed: int = 0
     ignore: tuple[str, ...] = ()
-    """Names of silenced rules."""
+    """Names or codes of silenced rules."""
+    select: tuple[str, ...] = ()
+    """Names or codes of the rules that speak; empty: all."""
+    ignore_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names or codes of rules that are silenced in some files, each behind the pattern of the files' absolute paths."""
+    baseline: str | None = None
+    """The file with the findings that are known, and are left out."""
     repair: bool = True
     device: str = "auto"
     """`cpu`: do not use a GPU even if there is one."""
@@ -49,24 +58,23 @@ class Options:
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
         if self.device not in DEVICES:
             raise UsageError(f"--device must be auto or cpu; got {self.device!r}.")
-        known = {r.name for r in load_rules()} if self.ignore else set()
-        for name in self.ignore:
-            if name not in known:
-                raise UsageError(
-                    f"--ignore takes the name of a rule; there is no rule {name!r}. `trainwright rules` lists all rules."
-                )
+        _check_names(self.ignore, "--ignore")
+        _check_names(self.select, "--select")
 
     def ignores(self, finding: Finding) -> bool:
-        """Whether a finding is silenced by name, or by a comment on its line."""
-        if finding.name in self.ignore:
+        """Whether a finding is silenced by name, in its file, or by a comment on its line."""
+        named = {finding.name, finding.code}
+        if named & {*self.ignore} or (self.select and not named & {*self.select}):
             return True
         if finding.where is None:
             return False
         file = finding.where.file  # a notebook's cell is no file
         file = file if file in linecache.cache else str(Path(file).absolute())
+        if any(named & {*names} and fnmatch(str(Path(file).resolve()), pattern) for pattern, names in self.ignore_in):
+            return True
         line = linecache.getline(file, finding.where.line)
         found = _ALLOW.search(line)
-        return found is not None and finding.name in re.split(r"[,\s]+", found.group(1))
+        return found is not None and bool(named & {*re.split(r"[,\s]+", found.group(1))})
 
 
 def with_settings(options: Options, script: Path) -> Options:
@@ -85,10 +93,21 @@ def with_settings(options: Options, script: Path) -> Options:
             raise UsageError(f"{file} must be valid TOML: {error}") from error
         settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
         _check_settings(settings, file)
-        budget = float(settings.get("budget", options.budget))
-        ignore = (*options.ignore, *settings.get("ignore", ()))
-        return replace(options, ignore=ignore, budget=budget, samples=settings.get("samples", options.samples))
+        patterns = settings.get("per-file-ignores", {}).items()
+        return replace(
+            options,
+            budget=float(settings.get("budget", options.budget)),
+            ignore=(*options.ignore, *settings.get("ignore", ())),
+            select=options.select or tuple(settings.get("select", ())),
+            ignore_in=tuple((_below(file.parent, pattern), tuple(names)) for pattern, names in patterns),
+            samples=settings.get("samples", options.samples),
+        )
     return options
+
+
+def _below(folder: Path, pattern: str) -> str:
+    """The pattern of absolute paths: a name stands for files of any folder, a path is one from the settings' folder."""
+    return str(Path(escape(str(folder)), pattern)) if "/" in pattern else f"*/{pattern}"
 
 
 def shows_samples(file: str) -> bool:
@@ -105,16 +124,29 @@ def _check_settings(settings: Any, file: Path) -> None:
     where = f"{file}: [tool.trainwright]"
     if not isinstance(settings, dict):
         raise UsageError(f"{where} must be a table; got {settings!r}.")
-    if unknown := set(settings) - {"ignore", "budget", "samples"}:
-        raise UsageError(f"{where} takes ignore, budget and samples; got {', '.join(sorted(unknown))}.")
+    if unknown := set(settings) - SETTINGS:
+        raise UsageError(f"{where} takes {', '.join(sorted(SETTINGS))}; got {', '.join(sorted(unknown))}.")
     if not isinstance(settings.get("samples", True), bool):
         raise UsageError(f"{where} samples must be true or false; got {settings['samples']!r}.")
-    ignore, budget = settings.get("ignore", []), settings.get("budget", DEFAULT_BUDGET)
-    if not isinstance(ignore, list) or not all(isinstance(n, str) for n in ignore):
-        raise UsageError(f"{where} ignore must be a list of rule names; got {ignore!r}.")
+    budget = settings.get("budget", DEFAULT_BUDGET)
     if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < float("inf"):
         raise UsageError(f"{where} budget must be a positive number of seconds; got {budget!r}.")
-    if strange := [n for n in ignore if n not in {r.name for r in load_rules()}]:
-        raise UsageError(
-            f"{where} ignore takes names of rules; there is no rule {strange[0]!r}. `trainwright rules` lists all rules."
-        )
+    in_files = settings.get("per-file-ignores", {})
+    if not isinstance(in_files, dict):
+        raise UsageError(f"{where} per-file-ignores must be a table of lists by patterns of files; got {in_files!r}.")
+    lists = {name: settings.get(name, []) for name in ("ignore", "select")}
+    for name, names in {
+        **lists,
+        **{f"per-file-ignores {pattern!r}": names for pattern, names in in_files.items()},
+    }.items():
+        _check_names(names, f"{where} {name}")
+
+
+def _check_names(names: Any, where: str) -> None:
+    """Reject what names no rule."""
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{where} must be a list of names or codes of rules; got {names!r}.")
+    known = {word for rule in load_rules() for word in (rule.name, rule.code)} if names else set()
+    if strange := [name for name in names if name not in known]:
+        told = f"there is no rule {strange[0]!r}. `trainwright rules` lists all rules."
+        raise UsageError(f"{where} takes names and codes of rules; {told}")

@@ -43,11 +43,12 @@ class OutputFiles:
     json: str | None = None
     html: str | None = None
     diff: str | None = None
+    baseline: str | None = None
 
     @property
     def given(self) -> dict[str, str]:
         """The files by the options that named them."""
-        named = {"--json": self.json, "--html": self.html, "--diff": self.diff}
+        named = {"--json": self.json, "--html": self.html, "--diff": self.diff, "--write-baseline": self.baseline}
         return {option: file for option, file in named.items() if file}
 
 
@@ -94,8 +95,8 @@ def own_stdout(alone: bool) -> Iterator[TextIO]:
         yield stdout
 
 
-def check_targets(targets: OutputFiles) -> OutputFiles:
-    """The targets as absolute paths, because a script may change its working directory.
+def check_targets(targets: OutputFiles) -> None:
+    """Check that a report can be written to its targets.
 
     Raises:
         UsageError: if one of them cannot be written to, or two are standard output.
@@ -110,15 +111,11 @@ def check_targets(targets: OutputFiles) -> OutputFiles:
             raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
         if Path(target).is_dir():
             raise UsageError(f"{target} is a folder; name a file to write the report to.")
-    return OutputFiles(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
-
-
-def _absolute(target: str | None) -> str | None:
-    return str(Path(target).absolute()) if target and target != "-" else target
 
 
 def write_all(targets: OutputFiles, report: Report, stdout: TextIO) -> None:
     """Write a report to its targets."""
+    from trainwright import baseline
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 
@@ -129,7 +126,8 @@ def write_all(targets: OutputFiles, report: Report, stdout: TextIO) -> None:
             else "none of these fixes can be written as an edit"
         )
         print(f"trainwright: {why}; {targets.diff} is empty.", file=sys.stderr)
-    for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
+    renders = ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch))
+    for target, render in (*renders, (targets.baseline, baseline.render)):
         if target == "-":
             stdout.write(utf8(render(report)))
             stdout.flush()

@@ -258,7 +258,7 @@ GIVEN = {"model": NETWORK, "loader": [1], "optimizer": torch.optim.SGD(NETWORK.p
         ({**GIVEN, "loader": 5}, "loader= must yield batches every time it is iterated; got int"),
         ({**GIVEN, "datamodule": 5}, "datamodule= must be left out"),
         ({**GIVEN, "budget": -1}, "must be a positive number of seconds"),
-        ({**GIVEN, "ignore": ["no-such-rule"]}, "takes the name of a rule"),
+        ({**GIVEN, "ignore": ["no-such-rule"]}, "takes names and codes of rules"),
         ({**GIVEN, "ignore": "constant-loss"}, "Write ['constant-loss']"),
     ],
 )

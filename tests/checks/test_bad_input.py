@@ -143,8 +143,11 @@ def test_a_budget_that_is_no_time(tmp_path, script, budget):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("[tool.trainwright]\nignroe = ['label-out-of-range']", "takes ignore, budget and samples; got ignroe"),
-        ("[tool.trainwright]\nignore = 'label-out-of-range'", "must be a list of rule names"),
+        (
+            "[tool.trainwright]\nignroe = ['label-out-of-range']",
+            "takes budget, ignore, per-file-ignores, samples, select; got ignroe",
+        ),
+        ("[tool.trainwright]\nignore = 'label-out-of-range'", "must be a list of names or codes of rules"),
         ("[tool.trainwright]\nignore = ['no-such-rule']", "no-such-rule"),
         ("[tool.trainwright]\nbudget = '10 s'", "must be a positive number of seconds; got '10 s'"),
         ("[tool.trainwright]\nbudget = 0", "must be a positive number of seconds; got 0"),

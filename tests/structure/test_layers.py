@@ -76,6 +76,8 @@ MAY_IMPORT = {
     # What is known of an error's text, for errors that nothing explains.
     "report": {"report", "frameworks.messages", "registry", "core"},
     "options": {"registry", "core", "errors"},
+    # Known by the text of their lines, which the report quotes.
+    "baseline": {"report.source", "core", "errors"},
     "explain": {"explain", "frameworks", "registry", "core"},
     # A script's check for others: it runs the check, and edits nothing.
     "bundle": {

@@ -77,6 +77,18 @@ class ProfilePoint:
     where: Place | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The command line of a check, and its budget in seconds."""
+
+    options: tuple[str, ...]
+    words: tuple[str, ...]
+    """SCRIPT, or the command that starts it, and what follows."""
+    real: tuple[str, ...]
+    """Runs the script for real; empty: no command does."""
+    budget: float
+
+
 shown_as: dict[str, Callable[[Report], str]] = {}
 """Functions that show a report, by format ("html", "text"); `trainwright.report` registers its renderers here."""
 
@@ -93,6 +105,8 @@ class Report:
     start_seconds: float | None = None
     """Time from the script's start to the checked training, including imports and data; None if no script was run."""
     findings: tuple[Finding, ...] = ()
+    known: tuple[Finding, ...] = ()
+    """Those of a baseline, which are left out and do not count."""
     stages: tuple[StageRun, ...] = ()
     verdict: Verdict | None = None
     """Whether the training learns; None if no training was reached."""
@@ -112,6 +126,8 @@ class Report:
     """What libraries warned of, without what is known to be harmless."""
     begins: Place | None = None
     """The line at which the first training begins."""
+    command: Command | None = None
+    """What was typed, for the report's last line; None: it is of objects or of a cell, or was read from a file."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -133,8 +149,9 @@ class Report:
 
     @property
     def faulty(self) -> bool:
-        """Whether anything above a note was found, or a stage failed."""
-        return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
+        """Whether anything above a note was found, or a stage failed, of whose error nothing was known."""
+        is_known = any(f.severity == Severity.ERROR for f in self.known)
+        return self.first_cause is not None or (not is_known and any(s.status == Status.FAILED for s in self.stages))
 
     @property
     def shows_training(self) -> bool:
@@ -163,7 +180,7 @@ def exit_status(report: Report) -> int:
         return 1
     if report.is_interrupted:
         return INTERRUPTED
-    return 0 if report.shows_training else 2
+    return 0 if report.shows_training or report.known else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -12,6 +13,8 @@ from rich.text import Text
 
 from trainwright.core import Rule
 from trainwright.registry import load_rules
+
+HEADINGS = ("code", "name", "severity", "stage", "what is wrong")
 
 
 def page(rule: Rule) -> RenderableType:
@@ -30,13 +33,25 @@ def every_rule() -> RenderableType:
     return table(load_rules())
 
 
+def every_rule_as_json() -> str:
+    """All rules as a list in JSON; a page is named by its path in the repository."""
+    keys = (*HEADINGS[:-1], "title", "page")
+    pages = {rule: f"docs/rules/{rule.stage.label}.md#{rule.code.lower()}-{rule.name}" for rule in load_rules()}
+    rows = [dict(zip(keys, (*_cells(rule), page), strict=True)) for rule, page in pages.items()]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
 def table(rules: Iterable[Rule]) -> RenderableType:
     shown = Table(box=None, pad_edge=False)
-    for heading in ("code", "name", "severity", "stage", "what is wrong"):
-        shown.add_column(heading, no_wrap=heading != "what is wrong")
+    for heading in HEADINGS:
+        shown.add_column(heading, no_wrap=heading != HEADINGS[-1])
     for rule in rules:
-        shown.add_row(rule.code, rule.name, str(rule.severity), rule.stage.label, rule.title)
+        shown.add_row(*_cells(rule))
     return shown
+
+
+def _cells(rule: Rule) -> tuple[str, ...]:
+    return rule.code, rule.name, str(rule.severity), rule.stage.label, rule.title
 
 
 def titles(rules: Iterable[Rule]) -> RenderableType:

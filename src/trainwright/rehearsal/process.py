@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.frameworks.packages import QUIET
 from trainwright.look.results import Wanted
 from trainwright.rehearsal.child import fork
 from trainwright.rehearsal.in_place import run_in_place
@@ -196,7 +197,7 @@ class Rehearsal:
             ends_lines=not sys.stderr.isatty(),  # in a terminal, the line of progress wipes out what stood there
             starter=starter,
         )
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = {**QUIET, **os.environ, **(environment or {})}
         self._here = folder or Path.cwd()
         self._server = server
         self._own_server = contextlib.ExitStack()

@@ -107,11 +107,12 @@ def run_script(
     away = contextlib.nullcontext() if sandbox is not None else aside(tally, request.scratch, kept)
     began, hearing = time.process_time(), Hearing(lambda: bool(recorder.record.trainings))
     environment = dict(os.environ)
-    with away as guard:
+    shown = hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines)
+    with away as guard, shown as hide:  # until the end: what the models show once more may print as well
         if guard is not None:
             recorder.on_begin.append(guard.cut_network)
         listened = told(rank or LISTENING) if request.watched else contextlib.nullcontext()
-        with _around_script(request, recorder, tally, is_begun=work is not None), heard_by(hearing), listened:
+        with _around_script(recorder, tally, hide, is_begun=work is not None), heard_by(hearing), listened:
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -129,21 +130,18 @@ def run_script(
 
 
 @contextlib.contextmanager
-def _around_script(request: Request, recorder: Recorder, tally: KeptAway, *, is_begun: bool) -> Iterator[None]:
+def _around_script(recorder: Recorder, tally: KeptAway, hide: Callable[[], None], *, is_begun: bool) -> Iterator[None]:
     """What a script meets: its output shown until its training begins, nobody who types, no network.
 
     Args:
+        hide: hides what is printed from then on.
         is_begun: what is run trains from its beginning.
     """
     started = time.monotonic()
-    with (
-        hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines) as hide,
-        without_input(),
-        without_leaving(),
-        offline(tally, is_begun=is_begun),
-    ):
+    with without_input(), without_leaving(), offline(tally, is_begun=is_begun):
         recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
         yield
+    hide()
 
 
 def _limit_updates(recorder: Recorder, limits: Limits, telling: _Telling, most: int | None) -> None:

@@ -12,6 +12,7 @@ from trainwright.core.sheet import Sheet
 from trainwright.report import curves, words
 from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
+from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
 
@@ -31,7 +32,8 @@ def _content(report: Report) -> str:
     rest = [f for f in report.findings if f is not first]
     content = _environment().from_string(_text("content.html"))
     sheet = Markup(_sheet(report.sheet) if report.sheet is not None else "")
-    return content.render(report=report, first=first, rest=rest, words=words, excerpt=excerpt, sheet=sheet) + "\n"
+    parts = {"first": first, "rest": rest, "sheet": sheet, "next_step": next_step(report)}
+    return content.render(report=report, words=words, excerpt=excerpt, **parts) + "\n"
 
 
 def _sheet(sheet: Sheet) -> str:

@@ -14,6 +14,8 @@ from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, Sta
 from trainwright.core.sheet import Sheet
 from trainwright.report import sheet as sheet_words
 from trainwright.report import words
+from trainwright.report.links import Linked, with_links
+from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -54,7 +56,9 @@ MORE = "All that was measured: --verbose, or --html FILE."
 
 def show(report: Report, console: Console, *, verbose: bool = True) -> None:
     """Print a report; not verbose: in short, if nothing was found."""
-    console.print(render(report, verbose=verbose))
+    console.print(Linked(render(report, verbose=verbose)))
+    if told := next_step(report):  # in one line, to be copied
+        console.print(Linked(with_links(Text.assemble(("\nNext: ", "bold"), told))), soft_wrap=True)
 
 
 def render(report: Report, *, verbose: bool = True) -> RenderableType:
@@ -135,7 +139,7 @@ def _grid(rows: Sequence[tuple[Text, Text]]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(with_links, row))
     return table
 
 
@@ -167,7 +171,8 @@ def _aligned(lines: Sequence[words.Line], title: str = "", *, mark_first: bool =
 def _note(finding: Finding) -> Text:
     """A note in one line."""
     where = f" ({finding.where})" if finding.where is not None else ""
-    return Text(f"  {finding.code} {finding.name}: {finding.message}{where}", no_wrap=True, overflow="ellipsis")
+    told = f"  {finding.code} {finding.name}: {finding.message}{where}"
+    return with_links(Text(told, no_wrap=True, overflow="ellipsis"))
 
 
 def _first_cause(finding: Finding) -> Panel:
@@ -177,7 +182,7 @@ def _first_cause(finding: Finding) -> Panel:
     )
     lines: list[RenderableType] = [Text(finding.message, style="bold"), Text()]
     if finding.where is not None:
-        lines += [Text(str(finding.where), style="cyan"), *_source(finding.where), Text()]
+        lines += [with_links(Text(str(finding.where), style="cyan")), *_source(finding.where), Text()]
     return Panel(Group(*lines, *_evidence(finding)), title=title, title_align="left", border_style=colour)
 
 
@@ -194,7 +199,7 @@ def render_profile(report: Report) -> RenderableType:
     for share, read, name, where in words.profile(report):
         full = round(_BAR * share)
         bar = Text.assemble(("█" * full, "green"), ("░" * (_BAR - full), "dim"))
-        table.add_row(bar, Text(read, justify="right"), Text(name), Text(where, style="cyan"))
+        table.add_row(bar, Text(read, justify="right"), Text(name), with_links(Text(where, style="cyan")))
     return Group(title, table)
 
 
@@ -210,12 +215,14 @@ def _further(finding: Finding) -> RenderableType:
     lines: list[RenderableType] = [title, Text(finding.message)]
     if finding.where is not None:
         named = next((line.text for line in excerpt(finding.where, around=0)), "")
-        lines.append(Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis"))
+        told = Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis")
+        lines.append(with_links(told))
     return Padding(Group(*lines, *_evidence(finding)), (0, 0, 1, 2))
 
 
 def _warning(where: str, text: str, means: str) -> RenderableType:
-    return Padding(Text.assemble((f"{where}  " if where else "", "cyan"), (f"{text}: ", "dim"), means), (0, 0, 0, 2))
+    told = Text.assemble((f"{where}  " if where else "", "cyan"), (f"{text}: ", "dim"), means)
+    return Padding(with_links(told), (0, 0, 0, 2))
 
 
 def _source(place: Place) -> list[RenderableType]:
@@ -267,7 +274,7 @@ def _failure(report: Report) -> Panel:
     assert failure is not None
     is_said = words.says_failure(report)
     lines: list[RenderableType] = [] if is_said else [Text(words.raised(failure), style="bold"), Text()]
-    lines += [Text(t) for t in failure.trace]
+    lines += [with_links(Text(t)) for t in failure.trace]
     if told := words.unexplained(report):
         lines += [Text(), Text(told)] if failure.trace else [Text(told)]
     return Panel(

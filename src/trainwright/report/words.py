@@ -41,7 +41,7 @@ def headline(report: Report) -> str:
         return "interrupted; nothing found so far"
     if not report.shows_training:
         return "nothing checked"
-    return "nothing found"
+    return "nothing new found" if report.known else "nothing found"
 
 
 def verdict(found: Verdict) -> str:

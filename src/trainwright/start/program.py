@@ -21,6 +21,8 @@ class Program:
     """The program that would start it, if that is more than Python."""
     processes: str = ""
     """How many processes the launcher would start, if more than one."""
+    typed: tuple[str, ...] = ()
+    """The script, or the command that starts it, and its arguments as they were typed."""
     said: str = ""
     """Remarks for the user about how it is started here."""
 

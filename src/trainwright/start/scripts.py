@@ -6,6 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trainwright.errors import UsageError
@@ -24,12 +25,13 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
     Raises:
         UsageError: if there is no such script, or a launcher's command is not supported.
     """
+    typed = (script, *arguments)
     if module:
         if is_launcher_module(script):
-            return understood(["python", "-m", script, *arguments])
+            return replace(understood(["python", "-m", *typed]), typed=typed)
         if Path(script).is_file() and Path(script).suffix in (".py", ".ipynb"):
             raise UsageError(f"-m takes the name of a module, but {script} is a file; leave out -m.")
-        return Program(script=script, arguments=tuple(arguments), module=True)
+        return Program(script=script, arguments=tuple(arguments), module=True, typed=typed)
     path = Path(script)
     spaced = " " in script and not path.exists()
     if (is_command(script) and (arguments or not path.exists())) or (spaced and is_command(script.split()[0])):
@@ -38,7 +40,7 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
         program = Program(script=script, arguments=tuple(arguments))
     if not program.module:
         check_script_file(program.script)
-    return program
+    return replace(program, typed=typed)
 
 
 def check_script_file(script: str) -> None:

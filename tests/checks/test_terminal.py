@@ -1,0 +1,127 @@
+"""What stands in a terminal beside a report, and what a shell completes; through the real command."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainwright.rehearsal.process import Rehearsal
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """\
+import os
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+os.write(2, f"the script's own words, logging at {os.environ.get('TF_CPP_MIN_LOG_LEVEL')}\\n".encode())
+x = torch.randn(96, 5)
+y = x[:, :3].argmax(1)
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 96
+    def __getitem__(self, i):
+        if started:
+            os.write(2, b"a row is read\\n")  # past Python's streams, as C++ writes
+        return x[i], y[i]
+model = nn.Linear(5, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+started = False
+for epoch in range(3):
+    for a, b in torch.utils.data.DataLoader(Rows(), batch_size=16, shuffle=True):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(a), b)
+        loss.backward()
+        optimizer.step()
+        started = True
+"""
+
+
+def in_terminal(folder: Path, *words: str) -> str:
+    """What a command shows in a terminal, without colours and lines that were wiped out."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    command = [sys.executable, "-m", "trainwright", *words]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end was closed
+            break
+        seen += part
+    process.wait()
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode()).replace("\r", "")
+
+
+def test_the_scripts_words_stand_before_the_report_and_what_to_do_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    shown = in_terminal(tmp_path, "check", "--seed", "1", "train.py", "--name", "a b")
+    assert "the script's own words, logging at 3\n" in shown
+    assert "a row is read" not in shown, "what is read behind the run is not shown"
+    last = shown.strip().split("\n")[-1]
+    assert last.startswith("Next: evaluate rows that are not trained on")
+    assert last.endswith("trainwright check --seed 1 train.py --name 'a b'")
+
+
+@pytest.mark.parametrize(("own", "used"), [(None, "3"), ("0", "0")])
+def test_a_level_of_the_users_own_stays(own: str | None, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", own) if own is not None else None
+    rehearsal = Rehearsal("train.py", seconds=1.0)
+    assert rehearsal._environment["TF_CPP_MIN_LOG_LEVEL"] == used
+    rehearsal.__exit__()
+
+
+def test_a_shell_completes_our_options_and_leaves_the_scripts_alone(tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    words = [sys.executable, "-m", "trainwright", "--install-completion", "--shell", "bash", "--output", str(script)]
+    subprocess.run(words, env={**os.environ, "HOME": str(tmp_path)}, check=True, capture_output=True)
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    completed = """
+        source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _trainwright
+        echo "${COMPREPLY[@]}"; complete -p trainwright
+    """
+
+    def offered(line: str) -> list[str]:
+        ended = subprocess.run(
+            ["bash", "-c", completed, "bash", str(script), *line.split(" ")], check=True, capture_output=True, text=True
+        )
+        words, how = ended.stdout.splitlines()
+        assert "-o default" in how, "files are completed where nothing of ours is"
+        return words.split()
+
+    assert offered("trainwright ch") == ["check"]
+    assert offered("trainwright check --json r.json --basel") == ["--baseline"]
+    assert offered("trainwright check train.py --basel") == []
+    assert offered("trainwright check --budget 3 train.py --") == []
+    assert offered("trainwright rules --js") == ["--json"]
+
+
+def test_all_rules_as_json(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "trainwright", "rules", "--json"], capture_output=True, text=True, check=True
+    )
+    rules = json.loads(ended.stdout)
+    first = next(one for one in rules if one["code"] == "TW401")
+    assert first == {
+        "code": "TW401",
+        "name": "label-out-of-range",
+        "severity": "error",
+        "stage": "loss",
+        "title": "the model has fewer outputs than there are labels",
+        "page": "docs/rules/loss.md#tw401-label-out-of-range",
+    }
+    documents = Path(__file__).parents[2]
+    for one in rules:
+        file, _, anchor = one["page"].partition("#")
+        headings = re.findall(r"^## (.+)$", (documents / file).read_text("utf-8"), re.MULTILINE)
+        assert anchor in [heading.lower().replace(" ", "-") for heading in headings]

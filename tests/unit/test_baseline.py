@@ -1,0 +1,83 @@
+"""Findings that are known: by rule, file and the text of the line."""
+
+import json
+import linecache
+from pathlib import Path
+
+import pytest
+
+from trainwright.baseline import read_baseline, render, without_known
+from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict, exit_status
+from trainwright.errors import ReadError
+
+
+def fault(line: int | None, name: str = "label-out-of-range", **changed) -> Finding:
+    where = Place("train.py", line) if line is not None else None
+    return Finding(code="TW401", name=name, message="…", where=where, **changed)
+
+
+def report(*findings: Finding, **changed) -> Report:
+    return Report(
+        **{"script": "train.py", "findings": findings, "verdict": Verdict(shown=Shown.BROKEN, why="…"), **changed}
+    )
+
+
+@pytest.fixture(autouse=True)
+def script(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("a = 1\nmodel = f(2)\nmodel = f(2)\nb = 3\n")
+    linecache.clearcache()
+    return Path("train.py")
+
+
+def known_of(*findings: Finding):
+    Path("b.json").write_text(render(report(*findings)))
+    return read_baseline("b.json")
+
+
+def test_a_known_finding_is_left_out_where_its_line_has_moved(script: Path) -> None:
+    known = known_of(fault(2), fault(None, "partial-data"))
+    script.write_text("import x\n" + script.read_text().replace("model", "  model"))
+    linecache.clearcache()
+    left = without_known(report(fault(3), fault(None, "partial-data"), fault(5)), known)
+    assert [f.where for f in left.findings] == [Place("train.py", 5)] and exit_status(left) == 1
+    assert left.message.endswith("left out: 2.") and left.verdict == Verdict(shown=Shown.BROKEN, why="…")
+
+
+def test_equal_lines_are_known_as_often_as_they_were_written() -> None:
+    left = without_known(report(fault(2), fault(3)), known_of(fault(2)))
+    assert left.findings == (fault(3),)
+
+
+def test_another_rule_or_line_is_new() -> None:
+    new = (fault(4), fault(2, "broadcast-loss"))
+    assert without_known(report(*new), known_of(fault(2))) == report(*new)
+
+
+def test_a_stage_that_fails_by_what_is_known_fails_no_check() -> None:
+    failed = (StageRun(stage=Stage.REHEARSAL, status=Status.FAILED),)
+    known = known_of(fault(2))
+    assert exit_status(report(fault(2), stages=failed)) == 1
+    assert exit_status(without_known(report(fault(2), stages=failed), known)) == 0
+    warned = fault(2, severity=Severity.WARNING)  # which explains no failure
+    assert exit_status(without_known(report(warned, stages=failed), known)) == 1
+
+
+def test_a_baseline_written_beside_another_has_what_that_knows() -> None:
+    left = without_known(report(fault(2), fault(4)), known_of(fault(2)))
+    assert [one["line"] for one in json.loads(render(left))["findings"]] == ["b = 3", "model = f(2)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "--write-baseline b.json writes it"),
+        ("[]", "must be a file that"),
+        ('{"findings": [{}]}', "must be a file"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(text: str | None, said: str) -> None:
+    Path("b.json").write_text(text) if text is not None else None
+    with pytest.raises(ReadError, match=said):
+        read_baseline("b.json")
+    assert not read_baseline(None)

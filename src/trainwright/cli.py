@@ -255,7 +255,7 @@ def explain(
 
 @app.command(usage="Usage: trainwright mcp [--no-samples] [FOLDER…]")
 def mcp(*folders: ExistingDirectory, samples: Samples = True) -> int:
-    """Serve checks of scripts in these folders (in the working folder) to assistants, by the Model Context Protocol."""
+    """Let coding assistants check scripts in these folders (the working folder), over the Model Context Protocol."""
     try:
         from trainwright.mcp.server import make_server
     except ModuleNotFoundError as error:

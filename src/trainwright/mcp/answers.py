@@ -79,8 +79,7 @@ def tell_check(checked: Checked, before: Checked | None) -> str:
 
 
 def _tell_verdict(report: Report) -> str:
-    found = report.verdict
-    return f"{words.verdict(found)}: {found.why}" if found else words.headline(report)
+    return f"{words.verdict(report.verdict)}: {report.verdict.why}" if report.verdict else words.headline(report)
 
 
 def _tell_finding(one: Finding) -> str:
@@ -100,7 +99,6 @@ def _tell_seen(sheet: Sheet) -> list[str]:
 
 
 def _propose(number: str, report: Report) -> list[str]:
-    """What to ask next."""
     first, sheet = report.first_cause, report.sheet or Sheet(updates=0)
     told = ["check(script, patch) with a cure, before it is written", f"explain('{first.name}')"] if first else []
     told += [f"rows('{number}', wrong=true)"] if any(one.right is False for one in sheet.samples) else []

@@ -59,6 +59,8 @@ def main() -> None:
             tell(report=to_dict(judge_program(program, options, say, copies=copies)), samples=samples)
         except TrainwrightError as error:
             tell(error=str(error))
+        except Exception as error:  # ours: a client shows no traceback
+            tell(error=f"internal error in Trainwright, no fault of the script: {type(error).__name__}: {error}")
 
 
 def _end_with_input() -> None:

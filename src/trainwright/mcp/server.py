@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any, Literal
 
 import anyio
@@ -23,11 +24,11 @@ from trainwright.mcp.answers import Checked, tell_check, tell_rows, tell_sheet, 
 # Checks that are remembered; and seconds in which one that is cancelled ends its run.
 MOST_CHECKS, _END_SECONDS = 20, 20.0
 _INSTRUCTIONS = """\
-Trainwright runs a training script as it is, in an isolated process, and says whether it learns; if not, the first
-cause. You can read code; this shows what a run does. Use check when a training does not learn, crashes, gives NaN or
-numbers too good to be true, after you have changed one, and before a long run. Try a cure with check(script,
-patch=DIFF), which edits no file, before you write it. Errors and warnings rest on measurements, notes are merely
-unusual; skipped and remarks say what was not looked at. sheet(id) has numbers, rows(id) single rows."""
+Trainwright runs a training script isolated, as it is, and says whether it learns; if not, the first cause. You can read
+code; this shows what a run does. Use check when a training does not learn, crashes, gives NaN or numbers too good to be
+true, after you changed one, and before a long run. Try a cure with check(script, patch=DIFF), which edits no file,
+before you write it. Errors and warnings rest on measurements, notes are merely unusual; skipped and remarks say what
+was not looked at. sheet(id) has numbers, rows(id) single rows; explain(text) tells of a message or a complaint."""
 Call = Context[Any, Any]
 Words = tuple[str, ...]
 
@@ -64,10 +65,7 @@ class Tools:
         return tell_sheet(self._find(id), table)
 
     def rows(self, id: str, of: Literal["", "held-out", "training"] = "", wrong: bool = False, start: int = 0) -> str:
-        """Single rows of a check's run as the model received them, with label, answer and loss; and generated texts.
-
-        wrong: only rows with a wrong answer; start: where to go on.
-        """
+        """Rows as the model received them, with label, answer and loss; wrong: only these; start: where to go on."""
         return tell_rows(self._find(id), of, wrong, max(start, 0))
 
     def explain(self, text: str) -> str:
@@ -86,7 +84,7 @@ class Tools:
 async def _run_child(asked: dict[str, Any], call: Call) -> dict[str, Any]:
     """What a check in a process of its own tells at its end; cancelled, that process and its run are ended."""
     began, rest = anyio.current_time(), b""
-    process = await anyio.open_process([sys.executable, "-P", "-m", "trainwright.mcp.child"], stderr=None)
+    process = await anyio.open_process([sys.executable, "-P", "-m", "trainwright.mcp.child"], stderr=DEVNULL)
     assert process.stdin is not None and process.stdout is not None
     try:
         await process.stdin.send(json.dumps(asked).encode() + b"\n")

@@ -134,6 +134,7 @@ def test_a_patch_is_in_force_in_memory_wherever_its_hunk_says_it_is(folder: Path
         ("--- linked.py\n+++ linked.py\n@@ -3,1 +3,1 @@\n-rate = 0.5\n+rate = 0.1\n", "must lie within"),
         ("--- ../outside.py\n+++ ../outside.py\n@@ -3,1 +3,1 @@\n-rate = 0.5\n+rate = 0.1\n", "must lie within"),
         ("--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+rate = 0.1\n", r"that are there.*new\.py"),
+        ("--- ../inside/train.py\n+++ ../inside/train.py\n@@ -3,1 +3,1 @@\n-rate = 0.5\n+rate = 0.1\n", "named from"),
         ("rate = 0.1", "must be a unified diff"),
     ],
 )

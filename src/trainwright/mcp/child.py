@@ -96,13 +96,15 @@ def apply_patch(patch: str, folders: Sequence[Path]) -> dict[str, str]:
     names = [name[2 * strip :].strip() for name in named]
     for name in names:
         _require_inside(name, folders)
-        if Path(name).is_absolute() or not (Path(name).is_file() and name.endswith(".py")):
+        is_named_from_here = not Path(name).is_absolute() and ".." not in Path(name).parts
+        if not (is_named_from_here and Path(name).is_file() and name.endswith(".py")):
             raise UsageError(f"patch can only change Python files that are there, named from {Path.cwd()}; got {name}.")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, Path(folder, name))
-        alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent), "LC_ALL": "C"}
+        alone = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        alone |= {"GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent), "LC_ALL": "C"}
         lines = patch.rstrip("\r\n") + "\n"
         if shutil.which("git") is None:
             raise UsageError("patch needs git, which is not installed.")

@@ -14,7 +14,6 @@ from trainwright.report import samples, words
 from trainwright.report import sheet as sheet_words
 from trainwright.report.curves import BLOCKS
 
-Part = str | list[str]
 # Tokens, counted as of a tokenizer that is worse than those in use: parts of words and numbers, and each other sign.
 MOST_TOKENS = 3_000
 _TOKEN = re.compile(r"[A-Za-z]{1,5}|\d{1,3}| (?=\d)|[^\sA-Za-z\d]")
@@ -32,7 +31,7 @@ class Checked(NamedTuple):
     shows_rows: bool
 
 
-def write(answer: Mapping[str, Part], least: Sequence[str] = ()) -> str:
+def write(answer: Mapping[str, str | list[str]], least: Sequence[str] = ()) -> str:
     """The answer as JSON without empty parts; parts are cut by halves until it fits, those named in `least` first."""
     told = {name: part for name, part in answer.items() if part}
     for name in [*least, *told]:
@@ -47,7 +46,7 @@ def _size(value: object) -> int:
     return len(_TOKEN.findall(text)) + sum(not one.isascii() for one in text)
 
 
-def _halve(part: Part) -> Part:
+def _halve(part: str | list[str]) -> str | list[str]:
     if isinstance(part, str):
         return f"{part[: len(part) // 2]}…"
     return part[: len(part) // 2] if len(part) > 1 else [f"{part[0][: len(part[0]) // 2]}…"]
@@ -58,7 +57,7 @@ def tell_check(checked: Checked, before: Checked | None) -> str:
     report, first, sheet = checked.report, checked.report.first_cause, checked.report.sheet
     was, now = ({one.name for one in each.report.findings} if each else set() for each in (before, checked))
     remarks = [words.redirected(report), words.kept_away(report), report.message, *report.internal_errors]
-    answer: dict[str, Part] = {
+    answer: dict[str, str | list[str]] = {
         "id": checked.id,
         "script": f"{report.script}{' with the patch' if checked.patch else ''}",
         "verdict": _tell_verdict(report),
@@ -109,7 +108,7 @@ def _propose(number: str, report: Report) -> list[str]:
 def tell_sheet(checked: Checked, name: str) -> str:
     """All tables, cut to fit; or one of them."""
     sheet = checked.report.sheet or Sheet(updates=0)
-    tables: dict[str, Part] = {"Curves": [*map(_tell_curve, sheet.curves)]}
+    tables: dict[str, str | list[str]] = {"Curves": [*map(_tell_curve, sheet.curves)]}
     for page in sheet_words.tables(sheet):
         rows = [" | ".join(line.cells) + (line.mark and f" ← {line.mark}") for line in page.lines]
         marked_first = sorted(rows, key=lambda row: "←" not in row)
@@ -131,7 +130,7 @@ def tell_rows(checked: Checked, of: str, wrong: bool, start: int) -> str:
     while end < len(rows) and _size(rows[start : end + 1]) < MOST_TOKENS - 300:
         end += 1
     why_not = "no such row was kept" if checked.shows_rows else "samples = false in pyproject.toml, or --no-samples"
-    answer: dict[str, Part] = {
+    answer: dict[str, str | list[str]] = {
         "id": checked.id,
         "not_shown": why_not if not rows else "",
         "all": samples.same_answer(sheet),

@@ -60,7 +60,7 @@ class Tools:
         return tell_check(checked, before)
 
     def sheet(self, id: str, table: str = "") -> str:
-        """What a check's run showed: scores, curves, classes, inputs, weights, …; table: the name of one, to cut less."""
+        """What a check's run showed: scores, curves, classes, inputs, weights, …; table: only the one of this name."""
         return tell_sheet(self._find(id), table)
 
     def rows(self, id: str, of: Literal["", "held-out", "training"] = "", wrong: bool = False, start: int = 0) -> str:

@@ -104,11 +104,13 @@ def judge_program(
     compared: Record | None = None,
     *,
     verify: bool = False,
+    copies: Mapping[str, str] | None = None,
 ) -> Report:
     """The report of a program's runs.
 
     Args:
         compared: what the processes of its training begin with; None: it is one.
+        copies: texts in the place of its files, by their resolved paths; None: it runs as it is.
     """
     from trainwright.judging.report import judge_run
     from trainwright.rehearsal.run import INTERRUPTED
@@ -133,13 +135,14 @@ def judge_program(
                 _know_cells(program)
                 return judge(record)
 
-        record = running.run(repairs=options.repair)
+        record = running.run(copies, repairs=options.repair)
         if record.ended.misuse:
             raise UsageError(record.ended.misuse)
         is_interrupted = running.is_interrupted or record.ended.hindrance == INTERRUPTED
         if is_interrupted and not record.updates:
             raise KeyboardInterrupt
-        report = judge(record)
+        with standing_in(copies or {}):
+            report = judge(record)
         said = [CUT_OFF] if is_interrupted else []
         said += [report.message, NOT_ISOLATED if record.isolation == PYTHON else ""]
         report = replace(report, message=" ".join(filter(None, said)), seconds=time.monotonic() - began)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import CycloptsError, Parameter
+from cyclopts.types import ExistingDirectory
 from rich.console import Console
 from rich.text import Text
 
@@ -261,6 +262,17 @@ def explain(
     found, shown = answer(text)
     Console().print(shown)
     return 0 if found else 1
+
+
+@app.command(usage="Usage: trainwright mcp [--no-samples] [FOLDER…]")
+def mcp(*folders: ExistingDirectory, samples: Samples = True) -> int:
+    """Let coding assistants check scripts in these folders (the working folder), over the Model Context Protocol."""
+    try:
+        from trainwright.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        raise UsageError('trainwright mcp needs an additional package: pip install "trainwright[mcp]"') from error
+    make_server(folders or (Path.cwd(),), samples=samples).run()
+    return 0
 
 
 @app.command

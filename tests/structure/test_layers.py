@@ -79,6 +79,20 @@ MAY_IMPORT = {
     # Known by the text of their lines, which the report quotes.
     "baseline": {"report.source", "core", "errors"},
     "explain": {"explain", "frameworks", "registry", "core"},
+    # Checks for a coding assistant: each is run as by the command, in a process of its own.
+    "mcp": {
+        "mcp",
+        "checking",
+        "output",
+        "options",
+        "start",
+        "seams.scripts",
+        "explain",
+        "report",
+        "core",
+        "errors",
+        "__version__",
+    },
     # A script's check for others: it runs the check, and edits nothing.
     "bundle": {
         "bundle",

@@ -3,6 +3,7 @@
 from trainwright.core import RemoveKeyword, RenameKeyword, SetKeyword
 from trainwright.fixes.edits import diff
 from trainwright.fixes.rewriting import apply
+from trainwright.seams.scripts.edited_files import standing_in
 
 SOURCE = """\
 model = load(path)  # a comment
@@ -23,6 +24,15 @@ def test_a_keyword_is_renamed_in_its_call_only():
 def test_a_keyword_gets_another_value_and_comments_stay():
     after = apply(SOURCE, [SetKeyword("x.py", 2, "learning_rate", "1e-3")])
     assert after == SOURCE.replace("1e-1", "1e-3")
+
+
+def test_a_diff_is_of_the_text_that_stands_in_for_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "x.py"
+    file.write_text(SOURCE)
+    with standing_in({str(file.resolve()): f"import os\n\n{SOURCE}"}):
+        moved = diff([SetKeyword("x.py", 7, "learning_rate", "1e-3")])
+    assert "@@ -6,3 +6,3 @@" in moved and "@@ -4,3 +4,3 @@" in diff([SetKeyword("x.py", 5, "learning_rate", "1e-3")])
 
 
 def test_a_keyword_is_added_on_a_line_of_its_own_where_the_others_are():

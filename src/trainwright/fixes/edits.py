@@ -71,10 +71,11 @@ def edit_files(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
 
 
 def _text(file: str) -> str:
-    """A file's source; of a notebook the text of its cells."""
-    if cells.is_notebook(file):
-        return "".join(linecache.getlines(file if file in linecache.cache else str(Path(file).absolute())))
-    return Path(file).read_text("utf-8")
+    """A file's source, or what stands in for it (seams/scripts/edited_files.py); of a notebook the text of its cells."""
+    known = file if file in linecache.cache else str(Path(file).absolute())
+    lines = linecache.getlines(known)
+    stands_in = known in linecache.cache and linecache.cache[known][1:2] == (None,)  # it has no time of modification
+    return "".join(lines) if stands_in or cells.is_notebook(file) else Path(file).read_text("utf-8")
 
 
 def fitting(report: Report) -> list[Finding]:

@@ -1,0 +1,1 @@
+"""`trainwright mcp`: checks for coding assistants, over the Model Context Protocol."""

@@ -74,7 +74,7 @@ MAY_IMPORT = {
     # What the words of a command name; nothing of the check is loaded for that.
     "start": {"start", "errors"},
     # What is known of an error's text, for errors that nothing explains.
-    "report": {"report", "frameworks.messages", "registry", "core"},
+    "report": {"report", "frameworks.messages", "registry", "core", "__version__"},
     "options": {"registry", "core", "errors"},
     "explain": {"explain", "frameworks", "registry", "core"},
     # A script's check for others: it runs the check, and edits nothing.

@@ -61,18 +61,16 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _result(finding: Finding, script: str, seen: Counter[str]) -> dict[str, Any]:
-    place, told, source = finding.where, "\n".join([finding.message, *words.remarks(finding)]), ""
-    # The whole script if there is no place.
-    locations: list[dict[str, Any]] = [{"physicalLocation": {"artifactLocation": _artifact(script)}}]
+    told, source = "\n".join([finding.message, *words.remarks(finding)]), ""
+    # GitHub asks for a line. Without a place it is the script's first; a cell's lines are none of the notebook's file.
+    place, file, line, named = finding.where.in_cell() if finding.where is not None else None, script, 1, {}
     if place is not None:
-        within, source = place.in_cell(), " ".join(line.text for line in excerpt(place, around=0))
-        # A cell's lines are no lines of the notebook's file: GitHub asks for one, and gets the first.
-        line = within.line if within.cell is None else 1
-        region = {"startLine": line, "endLine": line}
-        locations[0] = {"physicalLocation": {"artifactLocation": _artifact(within.file), "region": region}}
-        if within.cell is not None:
-            told, (name, _, at) = f"{within}: {told}", f"cell {within.cell}, line {within.line}".partition(",")
-            locations[0] |= {"logicalLocations": [{"name": name, "fullyQualifiedName": f"{name},{at}"}]}
+        file, line = place.file, place.line if place.cell is None else 1
+        source = " ".join(one.text for one in excerpt(place, around=0))
+        if place.cell is not None:
+            told, (cell, _, at) = f"{place}: {told}", f"cell {place.cell}, line {place.line}".partition(",")
+            named = {"logicalLocations": [{"name": cell, "fullyQualifiedName": f"{cell},{at}"}]}
+    physical = {"artifactLocation": _artifact(file), "region": {"startLine": line, "endLine": line}}
     # The same however lines move; equal ones are told apart by their order.
     seen[known := f"{finding.code} {path_in_repository(place.file) if place else ''} {source}"] += 1
     digest = hashlib.sha256(f"{known} {seen[known]}".encode("utf-8", "replace")).hexdigest()
@@ -80,7 +78,7 @@ def _result(finding: Finding, script: str, seen: Counter[str]) -> dict[str, Any]
         "ruleId": finding.code,
         "level": str(finding.severity),
         "message": {"text": told},
-        "locations": locations if place is not None or Path(script).is_file() else [],
+        "locations": [{"physicalLocation": physical, **named}] if place is not None or Path(script).is_file() else [],
         "partialFingerprints": {"trainwright/v1": digest[:32]},
         "fixes": list(_fixes(finding)),
     }

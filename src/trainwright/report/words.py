@@ -53,7 +53,8 @@ def verdict(found: Verdict) -> str:
 def judged(report: Report) -> str:
     """The verdict with what it rests on; without one what was found, counted."""
     found = report.verdict
-    return f"{verdict(found)}: {found.why.rstrip('.')}." if found is not None else f"{headline(report)}."
+    told = f"{verdict(found)}: {found.why}" if found is not None else headline(report)
+    return told if told.endswith((".", "?")) else f"{told}."
 
 
 def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:

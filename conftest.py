@@ -1,6 +1,7 @@
 """All tests, those of lm/ and exam/ too, run on one thread, in process, with errors of our own let out."""
 
 import gc
+import json
 import os
 import sys
 import time
@@ -27,6 +28,8 @@ from remembered import Remembered  # noqa: E402
 # Time is the processor's, and passes a third as fast, so that a slow or busy machine measures what another does; a test that
 # waits for something has the mark `wall_clock`.
 SLOWNESS, PATIENCE = 3.0, 10.0
+# How a report begins as JSON.
+REPORT = b'{\n  "schema": 1,\n  "script"'
 
 
 @pytest.hookimpl(trylast=True)
@@ -50,6 +53,20 @@ def _timing(request):
 # A busy machine is no fault of what is tested, and a run says the same as the one before it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("here")
+
+
+@pytest.fixture(autouse=True)
+def _reports_fit(request):
+    """Each report that a test leaves in its folder, as JSON, fits the schema."""
+    yield
+    folder = request.node.funcargs.get("tmp_path")
+    for file in [*folder.glob("*.json"), *folder.glob("*/*.json")] if folder is not None else ():
+        with file.open("rb") as opened:
+            is_report = opened.read(len(REPORT)) == REPORT
+        if is_report:
+            from report_schema import check_data
+
+            check_data(json.loads(file.read_bytes()))
 
 
 def pytest_addoption(parser):

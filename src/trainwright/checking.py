@@ -17,7 +17,7 @@ from trainwright.baseline import read_baseline, without_known
 from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.core.report import Command
 from trainwright.errors import UsageError
-from trainwright.output import OutputFiles, announce, check_targets, own_stdout, progress, tell, write_all
+from trainwright.output import announce, check_targets, own_stdout, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
 from trainwright.report import terminal
 from trainwright.seams.processes import position
@@ -37,7 +37,7 @@ NOT_ISOLATED = (
 
 def check_program(
     program: Program,
-    targets: OutputFiles,
+    targets: dict[str, str],
     options: Options,
     *,
     train: bool = False,
@@ -56,7 +56,7 @@ def check_program(
     """
     check_targets(targets)
     prepare(program, options)
-    is_alone = "-" in targets.given.values()
+    is_alone = "-" in targets.values()
     known = read_baseline(options.baseline)
     with own_stdout(is_alone) as stdout, progress() as say:
         from trainwright.runs import compare_ranks
@@ -73,13 +73,12 @@ def check_program(
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
-        write_all(targets, report, stdout)
+        is_unshown = report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
+        status = 0 if trains else exit_status(report) or int(required and is_unshown) or int(train)
+        write_all(targets, report, stdout, status)
         if trains:
             console.print("The script now starts again, for real.")
-    if trains:
-        return _train(program)
-    is_unshown = report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
-    return exit_status(report) or int(required and is_unshown) or int(train)
+    return _train(program) if trains else status
 
 
 def prepare(program: Program, options: Options) -> None:

@@ -18,7 +18,7 @@ from trainwright.checking import check_program
 from trainwright.console import take_everything
 from trainwright.core.report import INTERRUPTED
 from trainwright.errors import TrainwrightError, UsageError
-from trainwright.output import OutputFiles, progress, tell
+from trainwright.output import progress, read_targets, tell
 from trainwright.start.command_line import Option, arrange_words
 from trainwright.start.completion import CompletedApp
 from trainwright.start.program import Program
@@ -84,6 +84,14 @@ Device = Annotated[
 Json = Annotated[str | None, _target("--json", "the report as JSON")]
 Html = Annotated[str | None, _target("--html", "the report as an HTML page")]
 Diff = Annotated[str | None, _target("--diff", "the edits of all fixes as one patch (patch -p0 < FILE)")]
+Format = Annotated[
+    list[str] | None,
+    _option(
+        "--format",
+        "text, json, sarif, github, junit or markdown: what standard output gets; text then goes to standard error. "
+        "NAME=FILE writes it there. Repeatable.",
+    ),
+]
 Repair = Annotated[
     bool,
     Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory, to find what lies behind them."),
@@ -138,6 +146,7 @@ def check(
     device: Device = "auto",
     repair: Repair = True,
     diff: Diff = None,
+    format: Format = None,
     verify: Verify = False,
     require_learning: RequireLearning = False,
     training: Training = None,
@@ -162,7 +171,7 @@ def check(
     reached, none of its steps measured, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
-    targets = OutputFiles(json=json, html=html, diff=diff, baseline=write_baseline)
+    targets = read_targets(format, **{"json": json, "html": html, "diff": diff, "write-baseline": write_baseline})
     options = _options(program, budget, seed, ignore, repair)
     samples = samples and options.samples
     options = replace(options, device=device, training=training, samples=samples, verbose=verbose)
@@ -181,6 +190,7 @@ def run(
     budget: Budget = None,
     seed: Seed = 0,
     ignore: Ignore = None,
+    format: Format = None,
 ) -> int:
     """Check a script's trainings; if no error is found, run it from its beginning, for real.
 
@@ -193,7 +203,7 @@ def run(
             f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
     options = _options(program, budget, seed, ignore, True)
-    return check_program(program, OutputFiles(json=json, html=html), options, train=True)
+    return check_program(program, read_targets(format, json=json, html=html), options, train=True)
 
 
 def _options(program: Program, budget: float | None, seed: int, ignore: list[str] | None, repair: bool) -> Options:

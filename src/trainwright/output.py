@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,6 +21,9 @@ from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
     from trainwright.core import Report
+
+# Of --format: modules of `report/`.
+FORMATS = ("json", "sarif", "github", "junit", "markdown")
 
 
 def tell(text: str) -> None:
@@ -36,20 +40,23 @@ def announce(script: str) -> None:
         console.print(f"checking {script} …", style="dim", markup=False, soft_wrap=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputFiles:
-    """Files to write to; "-" is standard output."""
+def read_targets(formats: Sequence[str] | None, **files: str | None) -> dict[str, str]:
+    """The files to write to by the options that name them; "-" is standard output.
 
-    json: str | None = None
-    html: str | None = None
-    diff: str | None = None
-    baseline: str | None = None
+    Args:
+        formats: the words behind `--format`, each `NAME` or `NAME=FILE`.
 
-    @property
-    def given(self) -> dict[str, str]:
-        """The files by the options that named them."""
-        named = {"--json": self.json, "--html": self.html, "--diff": self.diff, "--write-baseline": self.baseline}
-        return {option: file for option, file in named.items() if file}
+    Raises:
+        UsageError: if there is no such format.
+    """
+    targets = {f"--{name}": file for name, file in files.items() if file}
+    for word in formats or ():
+        name, _, file = word.partition("=")
+        if name in FORMATS:
+            targets[f"--format {name}"] = file or "-"
+        elif word != "text":  # which is shown in any case
+            raise UsageError(f"--format must be text, or {', '.join(FORMATS)}, alone or with =FILE; got {word!r}.")
+    return targets
 
 
 @contextlib.contextmanager
@@ -95,16 +102,16 @@ def own_stdout(alone: bool) -> Iterator[TextIO]:
         yield stdout
 
 
-def check_targets(targets: OutputFiles) -> None:
+def check_targets(targets: dict[str, str]) -> None:
     """Check that a report can be written to its targets.
 
     Raises:
         UsageError: if one of them cannot be written to, or two are standard output.
     """
-    on_stdout = [option for option, file in targets.given.items() if file == "-"]
+    on_stdout = [option for option, file in targets.items() if file == "-"]
     if len(on_stdout) > 1:
         raise UsageError(f"{' and '.join(on_stdout)} cannot both go to standard output; name a file for one of them.")
-    for target in targets.given.values():
+    for target in targets.values():
         if target == "-":
             continue
         if not Path(target).absolute().parent.is_dir():
@@ -113,23 +120,25 @@ def check_targets(targets: OutputFiles) -> None:
             raise UsageError(f"{target} is a folder; name a file to write the report to.")
 
 
-def write_all(targets: OutputFiles, report: Report, stdout: TextIO) -> None:
-    """Write a report to its targets."""
+def write_all(targets: dict[str, str], report: Report, stdout: TextIO, status: int) -> None:
+    """Write a report to its targets, of a check with this exit status."""
     from trainwright import baseline
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 
-    if targets.diff and not patch(report):
+    if "--diff" in targets and not patch(report):
         why = (
             "a patch cannot edit a notebook"
             if report.script.endswith(".ipynb")
             else "none of these fixes can be written as an edit"
         )
-        print(f"trainwright: {why}; {targets.diff} is empty.", file=sys.stderr)
-    renders = ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch))
-    for target, render in (*renders, (targets.baseline, baseline.render)):
+        print(f"trainwright: {why}; {targets['--diff']} is empty.", file=sys.stderr)
+    renderers = {"json": json.render, "html": html.render, "diff": patch, "write-baseline": baseline.render}
+    for option, target in targets.items():
+        name = option.split()[-1].removeprefix("--")
+        render = renderers.get(name) or partial(import_module(f"trainwright.report.{name}").render, status=status)
         if target == "-":
             stdout.write(utf8(render(report)))
             stdout.flush()
-        elif target:
+        else:
             Path(target).write_text(utf8(render(report)), encoding="utf-8")

@@ -24,7 +24,7 @@ def test_the_options_are_those_of_the_commands():
         "-m": False, "--json": True, "--html": True, "--budget": True, "--seed": True, "--ignore": True,
         "--device": True, "--repair": False, "--no-repair": False, "--diff": True, "--verify": False,
         "--require-learning": False, "--training": True, "--samples": False, "--no-samples": False, "--verbose": False,
-            "--select": True, "--baseline": True, "--write-baseline": True,
+        "--select": True, "--baseline": True, "--write-baseline": True, "--format": True,
     }  # fmt: skip
     assert check.items() >= run.items() and not {"--diff", "--verify", "--device"} & run.keys()
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from report_schema import check_data
 from running import run
 from trainwright.core import Report, Rule, Severity, Stage
 from trainwright.core.report import from_dict
@@ -41,7 +42,9 @@ def check_apart(script: Path, *arguments: str) -> Report:
     command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script), *arguments]
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
-    return from_dict(json.loads(ended.stdout))
+    data = json.loads(ended.stdout)
+    check_data(data)
+    return from_dict(data)
 
 
 def expected(script: Path) -> tuple[str, int]:

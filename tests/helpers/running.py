@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import trainwright
+from report_schema import check_data
 from trainwright.core import Report
+from trainwright.core.report import to_dict
 from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
@@ -76,7 +78,9 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         running = Runs(rehearsal, options.get("budget", _PATIENCE if is_of_keras else _PATIENCE / 3), lambda text: None)
         record = running.run(repairs=asked.repair)
         assert not record.ended.misuse, record.ended.misuse
-        return judge_run(Report(script=str(script)), record, asked, running.run_repaired)
+        report = judge_run(Report(script=str(script)), record, asked, running.run_repaired)
+        check_data(to_dict(report))
+        return report
     finally:
         rehearsal.__exit__()
 

@@ -74,7 +74,7 @@ MAY_IMPORT = {
     # What the words of a command name; nothing of the check is loaded for that.
     "start": {"start", "errors"},
     # What is known of an error's text, for errors that nothing explains.
-    "report": {"report", "frameworks.messages", "registry", "core"},
+    "report": {"report", "frameworks.messages", "registry", "core", "__version__"},
     "options": {"registry", "core", "errors"},
     # Known by the text of their lines, which the report quotes.
     "baseline": {"report.source", "core", "errors"},

@@ -93,6 +93,12 @@ class Rule:
         return pages.get(self.code) or inspect.getdoc(module) or ""
 
     @property
+    def markdown(self) -> str:
+        """Its page as Markdown, with each part as a separate paragraph."""
+        parted = re.sub(r"\n(?=(Why it matters|Evidence|Error|Fix)\b)", "\n\n", self.page)
+        return parted.replace("\n\n\n", "\n\n")
+
+    @property
     def quotations(self) -> tuple[str, ...]:
         """The error messages that its page quotes: lines "Error: `…`"."""
         return tuple(re.findall(r"^Error: `(.+)`$", self.page, re.MULTILINE))

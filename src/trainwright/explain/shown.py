@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
@@ -18,14 +17,7 @@ HEADINGS = ("code", "name", "severity", "stage", "what is wrong")
 
 
 def page(rule: Rule) -> RenderableType:
-    return Group(
-        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(paragraphs(rule.page)), Text()
-    )
-
-
-def paragraphs(page: str) -> str:
-    """A page as Markdown, with each part as a separate paragraph."""
-    return re.sub(r"\n(?=(Why it matters|Evidence|Error|Fix)\b)", "\n\n", page).replace("\n\n\n", "\n\n")
+    return Group(Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(rule.markdown), Text())
 
 
 def every_rule() -> RenderableType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,3 +38,14 @@ def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
     shown = {n: text for n, text in found.items() if text}
     shared = min(len(text) - len(text.lstrip()) for text in shown.values())
     return [SourceLine(number=n - start + 1, text=text[shared:], named=n == place.line) for n, text in shown.items()]
+
+
+def path_in_repository(file: str) -> str:
+    """A file as programs name it that know the repository around the working directory, or that directory; with slashes.
+
+    The absolute path of a file that lies elsewhere.
+    """
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    found = Path(os.path.normpath(here / file))
+    return (found.relative_to(root) if found.is_relative_to(root) else found).as_posix()

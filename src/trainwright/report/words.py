@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from trainwright.core import (
@@ -48,6 +48,25 @@ def verdict(found: Verdict) -> str:
     """The verdict as the beginning of a sentence, with what stands out beside it."""
     look_at = f"; look at: {'; '.join(found.look_at)}" if found.look_at else ""
     return f"{_VERDICTS[found.shown]}{look_at}"
+
+
+def judged(report: Report) -> str:
+    """The verdict with what it rests on; without one what was found, counted."""
+    found = report.verdict
+    told = f"{verdict(found)}: {found.why}" if found is not None else headline(report)
+    return told if told.endswith((".", "?")) else f"{told}."
+
+
+def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:
+    """What is said of a check as a whole: its verdict, what no rule explains, and errors of ours, each with its level.
+
+    Args:
+        status: the exit status; where nothing else is said of a failed check, the verdict is the error.
+    """
+    yield "error" if status and not report.faulty else "note", f"{judged(report)} {report.message}".strip()
+    if report.failure is not None and not says_failure(report):
+        yield "error", raised(report.failure)
+    yield from (("error", f"internal error in Trainwright: {error}") for error in report.internal_errors)
 
 
 _VERDICTS = {
@@ -211,6 +230,27 @@ def tried(finding: Finding) -> str:
     return "fixed in memory" if finding.fix is not None and finding.fix.tried else ""
 
 
+def remarks(finding: Finding) -> list[str]:
+    """What a finding says besides its message, a line each, where there is no layout."""
+    were = "were" if len(set(finding.after_repair)) > 1 else "was"
+    after = _listed(list(dict.fromkeys(finding.after_repair)))
+    shown = tried(finding)
+    said = {
+        "Measured": measured(finding),
+        "Proof": proof(finding),
+        "Warned": warned(finding),
+        "Fix": f"{finding.fix.does}{f' ({shown})' if shown else ''}" if finding.fix is not None else "",
+        "In memory": finding.repair.does if finding.repair is not None and finding.fix is None else "",
+        "Found": f"after {after} {were} fixed in memory" if after else "",
+    }
+    return [f"{name}: {text}" for name, text in said.items() if text]
+
+
+def ordered(report: Report) -> list[Finding]:
+    """The findings, the first cause first."""
+    return sorted(report.findings, key=lambda finding: finding is not report.first_cause)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """Findings that were made with the same faults fixed in memory."""
@@ -311,8 +351,7 @@ def short(report: Report) -> str:
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
     lines += [f"  {verdict(report.verdict)}: {report.verdict.why}"] if report.verdict else []
     lines += [f"  {redirected(report)}"] if report.redirected else []
-    first = report.first_cause
-    for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:
+    for finding in ordered(report):
         lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")
         if finding.fix is not None:
             lines.append(f"      fix: {finding.fix.does}")

@@ -1,0 +1,122 @@
+"""The report as SARIF 2.1.0 (an OASIS standard), which code hosts and editors show beside the lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from trainwright import __version__
+from trainwright.core import Finding, Report, Rule
+from trainwright.core.report import to_dict
+from trainwright.registry import load_rules
+from trainwright.report import words
+from trainwright.report.source import excerpt, path_in_repository
+
+# Of JSON, what SARIF has no place for.
+_OF_RUN = ("script", "framework", "versions", "seconds", "verdict", "stages")
+_OF_FINDING = ("stage", "measured", "proof", "repair", "fix", "after_repair", "warned")
+_FILE = re.compile(r"^--- (.+)\n\+\+\+ .+\n(?=@@ )", re.MULTILINE)
+_HUNK = re.compile(r"^@@ -(\d+)(,0)?.*\n", re.MULTILINE)
+
+
+def render(report: Report, status: int) -> str:
+    """The report, of a check with this exit status, as a SARIF log with the pages of the rules that found something."""
+    data, codes, seen = to_dict(report), {finding.code for finding in report.findings}, Counter[str]()
+    rules = [_rule(rule) for rule in load_rules() if rule.code in codes]
+    notes = [{"level": level, "message": {"text": text}} for level, text in words.notes(report, status)]
+    results = [
+        {**_result(finding, report.script, seen), "properties": {key: told[key] for key in _OF_FINDING}}
+        for finding, told in zip(report.findings, data["findings"])
+    ]
+    run = {
+        "tool": {"driver": {"name": "trainwright", "version": __version__, "rules": rules}},
+        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The repository, or the folder of the check."}}},
+        "invocations": [
+            {"executionSuccessful": status in (0, 1), "exitCode": status, "toolExecutionNotifications": notes}
+        ],
+        "results": results,
+        "properties": {key: data[key] for key in _OF_RUN},
+    }
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.markdown.split("\n\n")[1][:1024]},  # as much as GitHub takes
+        "help": {"text": rule.page, "markdown": rule.markdown},
+        "defaultConfiguration": {"level": str(rule.severity)},
+        "properties": {"tags": [rule.stage.label]},
+    }
+
+
+def _result(finding: Finding, script: str, seen: Counter[str]) -> dict[str, Any]:
+    told, source = "\n".join([finding.message, *words.remarks(finding)]), ""
+    # GitHub asks for a line. Without a place it is the script's first; a cell's lines are none of the notebook's file.
+    place, file, line, named = finding.where.in_cell() if finding.where is not None else None, script, 1, {}
+    if place is not None:
+        file, line = place.file, place.line if place.cell is None else 1
+        source = " ".join(one.text for one in excerpt(place, around=0))
+        if place.cell is not None:
+            told, (cell, _, at) = f"{place}: {told}", f"cell {place.cell}, line {place.line}".partition(",")
+            named = {"logicalLocations": [{"name": cell, "fullyQualifiedName": f"{cell},{at}"}]}
+    physical = {"artifactLocation": _artifact(file), "region": {"startLine": line, "endLine": line}}
+    # The same however lines move; equal ones are told apart by their order.
+    seen[known := f"{finding.code} {path_in_repository(place.file) if place else ''} {source}"] += 1
+    digest = hashlib.sha256(f"{known} {seen[known]}".encode("utf-8", "replace")).hexdigest()
+    return {
+        "ruleId": finding.code,
+        "level": str(finding.severity),
+        "message": {"text": told},
+        "locations": [{"physicalLocation": physical, **named}] if place is not None or Path(script).is_file() else [],
+        "partialFingerprints": {"trainwright/v1": digest[:32]},
+        "fixes": list(_fixes(finding)),
+    }
+
+
+def _artifact(file: str) -> dict[str, str]:
+    path = Path(path_in_repository(file))
+    if path.is_absolute():
+        return {"uri": path.as_uri()}
+    return {"uri": quote(path.as_posix(), errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
+
+
+def _fixes(finding: Finding) -> Iterator[dict[str, Any]]:
+    """The fix with its diff as replacements; none for a notebook, whose file is not the text of its cells."""
+    if finding.fix is not None and finding.fix.diff:
+        _, *parts = _FILE.split(finding.fix.diff)
+        changes = [
+            {"artifactLocation": _artifact(name), "replacements": list(_replacements(hunks))}
+            for name, hunks in zip(parts[::2], parts[1::2])
+        ]
+        if changes and not any(re.search(r", cell \d+$", name) for name in parts[::2]):
+            yield {"description": {"text": finding.fix.does}, "artifactChanges": changes}
+
+
+def _replacements(hunks: str) -> Iterator[dict[str, Any]]:
+    """What the hunks of a unified diff change in one file, by whole lines."""
+    _, *parts = _HUNK.split(hunks)
+    for start, is_empty, body in zip(parts[::3], parts[1::3], parts[2::3]):
+        line = int(start) + bool(is_empty)  # of an empty range, the line before is named
+        lines = [text for text in body.split("\n") if text and not text.startswith("\\")]
+        for is_kept, group in groupby(lines, key=lambda text: text.startswith(" ")):
+            texts = list(group)
+            new = [text[1:] for text in texts if text.startswith("+")]
+            after = line + len(texts) - (0 if is_kept else len(new))
+            region = {"startLine": line, "startColumn": 1, "endLine": after, "endColumn": 1}
+            if new and after > line:  # to the end of the last line, whose line break stays
+                region = {"startLine": line, "startColumn": 1, "endLine": after - 1}
+            text = "\n".join(new) if new and after > line else "".join(f"{one}\n" for one in new)
+            line = after
+            if not is_kept:
+                yield {"deletedRegion": region, "insertedContent": {"text": text}}

@@ -352,8 +352,8 @@ def test_run_checks_and_trains_both(tmp_path, script):
         print("second", second.state.global_step)
         """
     done = command(tmp_path, "run", "--json", "report.json", script(training(after=after)), status=0)
-    assert done.stdout.count("nothing found") == 2
-    assert len(json.loads((tmp_path / "report.json").read_text())["trainings"]) == 2
+    assert done.stdout.count("nothing found") == 1
+    assert len(json.loads((tmp_path / "report.json").read_text())["sheet"]["trainings"]) == 2
     assert "first 40" in done.stdout
     assert "second 40" in done.stdout
     assert "did not check" not in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -21,7 +22,8 @@ from trainwright.report import terminal
 from trainwright.seams.processes import position
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.source.places import show
-from trainwright.start.program import Program
+from trainwright.start.program import Program, without_secrets
+from trainwright.timing import date_of_now
 
 if TYPE_CHECKING:
     from trainwright.options import Options
@@ -112,12 +114,14 @@ def judge_program(
 
     began = time.monotonic()
     script = program.script if program.module else show(program.script)
+    words = ["trainwright", "check", *(["-m"] if program.module else []), script, *program.arguments]
+    asked = Report(script=script, date=date_of_now(), command=shlex.join(without_secrets(words)))
     with open_runs(program, options, say) as running:
 
         def judge(record: Record) -> Report:
             if compared is not None:
                 record.looks, record.remarks = [*compared.looks, *record.looks], (*record.remarks, *compared.remarks)
-            return judge_run(Report(script=script), record, options, running.run_repaired)
+            return judge_run(asked, record, options, running.run_repaired)
 
         def judge_copy(copies: Mapping[str, str]) -> Report | str:
             record = running.run(copies, repairs=options.repair)

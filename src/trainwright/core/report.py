@@ -112,6 +112,10 @@ class Report:
     """What libraries warned of, without what is known to be harmless."""
     begins: Place | None = None
     """The line at which the first training begins."""
+    date: str = ""
+    """When the check began, to the minute, with the offset of the local time."""
+    command: str = ""
+    """The command line that runs the check again, without secrets; empty: it was not started by one."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -195,6 +199,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "training": None,
         "begins": place(report.begins),
         "trainings": [],
+        "date": report.date,
+        "command": report.command,
     }
 
 

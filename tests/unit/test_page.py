@@ -152,7 +152,7 @@ def test_numbers_of_one_measure_share_a_chart() -> None:
     names = (
         "loss",
         "val_loss",
-        "loss, reported",
+        "evaluation loss",
         "train/acc",
         "eval acc",
         "learning rate",
@@ -161,7 +161,7 @@ def test_numbers_of_one_measure_share_a_chart() -> None:
     )
     of = Sheet(updates=9, curves=tuple(Curve(name=name, updates=(1, 9), values=(1.0, 2.0)) for name in names))
     assert [[c.name for c in chart.curves] for chart in charts(of)] == [
-        ["loss", "val_loss", "loss, reported"], ["train/acc", "eval acc"], ["learning rate", "learning rate of b"], ["epoch"],
+        ["loss", "val_loss", "evaluation loss"], ["train/acc", "eval acc"], ["learning rate", "learning rate of b"], ["epoch"],
     ]  # fmt: skip
 
 

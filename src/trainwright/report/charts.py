@@ -12,7 +12,7 @@ from trainwright.report.curves import is_logarithmic
 from trainwright.report.words import value_of
 
 # A chart's size, and the room for its numbers around the lines. A character of them is about so wide.
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, CHARACTER = 400, 220, 46, 390, 30, 188, 6
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, CHARACTER = 400, 220, 46, 390, 30, 188, 7
 # Lines of one chart, as many as there are colours; and scores that are drawn: the table has all of them.
 MOST_LINES, MOST_BARS = 5, 10
 # Ticks of an axis, about; and the decades of a logarithmic one that each have a tick.
@@ -21,7 +21,8 @@ TICKS, MOST_DECADES = 4, 6
 GREATEST = 1e300
 # Words of a number's name that say of which rows it is, and not what it measures.
 _ROWS = re.compile(
-    r"(?<![a-z])(?:train|training|val|valid|validation|eval|test|dev|epoch|step|reported)(?![a-z])[\W_]*", re.IGNORECASE
+    r"(?<![a-z])(?:train|training|val|valid|validation|eval|evaluation|test|dev|epoch|step|reported)(?![a-z])[\W_]*",
+    re.IGNORECASE,
 )
 # What is drawn of a score, in the order in which one lies above the other.
 PLACES = {"constant": "best constant answer", "first": "first", "last": "at the end", "simple": "a simple learner"}

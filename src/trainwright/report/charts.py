@@ -21,8 +21,7 @@ TICKS, MOST_DECADES = 4, 6
 GREATEST = 1e300
 # Words of a number's name that say of which rows it is, and not what it measures.
 _ROWS = re.compile(
-    r"(?<![a-z])(?:train|training|val|valid|validation|eval|evaluation|test|dev|epoch|step|reported)(?![a-z])[\W_]*",
-    re.IGNORECASE,
+    r"(?i)(?<![a-z])(?:train(ing)?|e?val(id|uation|idation)?|test|dev|epoch|step|reported)(?![a-z])[\W_]*"
 )
 # What is drawn of a score, in the order in which one lies above the other.
 PLACES = {"constant": "best constant answer", "first": "first", "last": "at the end", "simple": "a simple learner"}

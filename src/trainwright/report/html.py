@@ -21,10 +21,8 @@ from trainwright.report.source import excerpt
 def render(report: Report) -> str:
     """The page's text; everything from the report is escaped."""
     verdict = words.verdict(report.verdict) if report.verdict is not None else "trainwright"
-    content = Markup(_with_contents(_content(report)))
-    return _fill(
-        "page.html", LENGTHS[-1][0], report=report, verdict=verdict, style=Markup(_text("style.css")), content=content
-    )
+    parts = {"style": Markup(_text("style.css")), "content": Markup(_with_contents(_content(report)))}
+    return _fill("page.html", LENGTHS[-1][0], report=report, verdict=verdict, **parts)
 
 
 def fragment(report: Report) -> str:

@@ -49,6 +49,7 @@ def check(
     from trainwright.seams.requirements import versions
     from trainwright.seams.source.places import place_of, show
     from trainwright.seams.source.written import syntax_tree
+    from trainwright.timing import date_of_now
 
     caller = caller.f_back or caller if caller.f_globals["__name__"] == "trainwright.pytest_plugin" else caller
     ignore = settings["ignore"]
@@ -62,7 +63,13 @@ def check(
     described = _training(training, data, parts, fit, caller)
     script = show(caller.f_code.co_filename)
     with cell_progress() as say:
-        report = Report(script=script, framework=described.framework, versions=versions(), begins=place_of(caller))
+        report = Report(
+            script=script,
+            framework=described.framework,
+            versions=versions(),
+            date=date_of_now(),
+            begins=place_of(caller),
+        )
         work = Work(run=described.run, most_updates=None if "epochs" in fit else MOST_UPDATES)
         return run_work(report, work, options, say, kept(described.owners))[0]
 

@@ -22,6 +22,7 @@ from trainwright.seams.loops.found_loops import is_users_object
 from trainwright.seams.source.moved_code import watched_names
 from trainwright.seams.source.places import cell_numbers, show
 from trainwright.seams.source.written import assignment_place, syntax_tree
+from trainwright.timing import date_of_now
 
 
 def register(shell: Any) -> None:
@@ -69,7 +70,7 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
         with watched_names(shell.user_ns), displaying_nothing(shell):
             start()
 
-    report = Report(script=f"In [{number}]", framework="torch", versions=versions())
+    report = Report(script=f"In [{number}]", framework="torch", versions=versions(), date=date_of_now())
     with cell_progress() as say:
         return run_work(report, Work(run=run), options, say, untouched(shell.user_ns))[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -23,7 +24,8 @@ from trainwright.report import terminal
 from trainwright.seams.processes import position
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.source.places import show
-from trainwright.start.program import Program
+from trainwright.start.program import Program, without_secrets
+from trainwright.timing import date_of_now
 
 if TYPE_CHECKING:
     from trainwright.options import Options
@@ -69,7 +71,7 @@ def check_program(
         if train:
             why_not = _why_not_trained(report, options.device)
             trains, report = not why_not, replace(report, message=f"{report.message} {why_not}".strip())
-        report = report if trains else replace(report, command=_command(program, options))
+        report = report if trains else replace(report, typed=_command(program, options))
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
@@ -117,12 +119,14 @@ def judge_program(
 
     began = time.monotonic()
     script = program.script if program.module else show(program.script)
+    words = ["trainwright", "check", *(["-m"] if program.module else []), script, *program.arguments]
+    asked = Report(script=script, date=date_of_now(), command=shlex.join(without_secrets(words)))
     with open_runs(program, options, say) as running:
 
         def judge(record: Record) -> Report:
             if compared is not None:
                 record.looks, record.remarks = [*compared.looks, *record.looks], (*record.remarks, *compared.remarks)
-            return judge_run(Report(script=script), record, options, running.run_repaired)
+            return judge_run(asked, record, options, running.run_repaired)
 
         def judge_copy(copies: Mapping[str, str]) -> Report | str:
             record = running.run(copies, repairs=options.repair)
@@ -164,15 +168,16 @@ def verify_fixes(report: Report, again: Callable[[Mapping[str, str]], Report | s
 
 
 def _command(program: Program, options: Options) -> Command | None:
-    """What was typed; None: this process was started by no such command, or by a launcher, whose words it does not know."""
+    """What was typed, without secrets; None: this process was started by no such command, or by a launcher, whose words it does not know."""
     given = sys.argv[2 : len(sys.argv) - len(program.typed)]
     if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed or position() is not None:
         return None
+    words = tuple(without_secrets(program.typed))
     python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
     return Command(
         options=tuple(word for word in given if word != "--"),
-        words=program.typed,
-        real=() if program.script.endswith(".ipynb") else (*python, *program.typed),
+        words=words,
+        real=() if program.script.endswith(".ipynb") else (*python, *words),
         budget=options.budget,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ _timing = Timing()
 def now() -> float:
     """Seconds since any moment."""
     return _timing.now()
+
+
+def date_of_now() -> str:
+    """The local date and time, to the minute, with the offset from UTC."""
+    return datetime.now().astimezone().isoformat(timespec="minutes")
 
 
 def watchdog_seconds(limit: float) -> float:

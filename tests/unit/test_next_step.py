@@ -35,7 +35,7 @@ FAILED = StageRun(stage=Stage.REHEARSAL, status=Status.FAILED)
 def told(shown: Shown, **of: object) -> str:
     verdict = Verdict(shown=shown, why="…")
     sheet = Sheet(updates=10, **of.pop("sheet", {}))  # type: ignore[arg-type]
-    return next_step(Report(**{"script": "train.py", "command": COMMAND, "verdict": verdict, "sheet": sheet, **of}))
+    return next_step(Report(**{"script": "train.py", "typed": COMMAND, "verdict": verdict, "sheet": sheet, **of}))
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def told(shown: Shown, **of: object) -> str:
         (told(Shown.NOT_SHOWN), f"evaluate rows that are not trained on, and check again: {AGAIN}"),
         (told(Shown.NOT_SHOWN, sheet={"scores": HELD_OUT}), "train for longer, or evaluate more rows"),
         (told(Shown.DOES_NOT_LEARN), "mend what the verdict names"),
-        (next_step(Report(script="train.py", command=COMMAND)), "name a script and arguments that train"),
+        (next_step(Report(script="train.py", typed=COMMAND)), "name a script and arguments that train"),
         (told(Shown.LEARNS, internal_errors=("…",)), "report the internal error"),
         (told(Shown.LEARNS, message="Interrupted: …"), "let it run to its end"),
-        (told(Shown.LEARNS, command=None), ""),
+        (told(Shown.LEARNS, typed=None), ""),
     ],
 )
 def test_each_outcome_has_its_line(line: str, expected: str) -> None:
@@ -70,7 +70,7 @@ def test_each_outcome_has_its_line(line: str, expected: str) -> None:
 
 def test_a_patch_that_is_written_is_to_be_applied() -> None:
     command = Command(options=("--diff", "my fixes"), words=("t.py",), real=("python", "t.py"), budget=60)
-    assert told(Shown.BROKEN, findings=(MENDABLE,), command=command) == "apply the patch: patch -p0 < 'my fixes'"
+    assert told(Shown.BROKEN, findings=(MENDABLE,), typed=command) == "apply the patch: patch -p0 < 'my fixes'"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_the_command_is_the_one_that_was_typed(
 
 
 def test_a_page_has_the_line_too() -> None:
-    report = Report(script="t.py", command=COMMAND, findings=(FAULT,))
+    report = Report(script="t.py", typed=COMMAND, findings=(FAULT,))
     assert "mend label-out-of-range at train.py:5" in html.render(report)
     assert words.headline(Report(script="t.py", known=(FAULT,), verdict=None)) != "nothing found"

@@ -115,6 +115,7 @@ REPORT = Report(
         trace=("train.py:12 in <module>: trainer.train()",),
     ),
     verdict=Verdict(shown=Shown.BROKEN, why="label-out-of-range and 1 more"),
+    date="2026-11-29T14:13+01:00", command="trainwright check train.py --rows '<all> rows'",
     profile=(
         ProfilePoint(name="the model's input", share=0.93, accuracy=0.95, permuted=0.34),
         ProfilePoint(name="body.0 (Linear)", share=0.5, accuracy=0.67, permuted=0.34, where=Place("train.py", 5)),
@@ -248,7 +249,7 @@ def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "verdict", "first_cause", "findings", "stages",
                           "profile", "sheet", "samples", "redirected", "message", "failure", "internal_errors", "kept_away", "warnings", "training",
-                          "begins", "trainings"]  # fmt: skip
+                          "begins", "trainings", "date", "command"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",

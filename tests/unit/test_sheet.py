@@ -32,7 +32,8 @@ from trainwright.rehearsal.record import (
 )
 from trainwright.report import html, terminal
 from trainwright.report import json as as_json
-from trainwright.report.curves import blocks, lines
+from trainwright.report.charts import charts
+from trainwright.report.curves import blocks
 from trainwright.review.marks import tell_marks
 from trainwright.review.sheet import sheet_of
 
@@ -201,7 +202,7 @@ def test_a_page_has_tables_and_curves_of_its_own() -> None:
     assert page.count("<svg") == page.count("</svg>") == 4
     assert "gate.weight" in page and "64×64" in page and "never moved" in page
     assert "http" not in page
-    assert "best: update 700" in page and "kept: update 300" in page
+    assert ">best: 700<" in page and "kept: 300<" in page
 
 
 def test_a_sheet_reads_back_the_same() -> None:
@@ -270,7 +271,7 @@ def test_tokens_are_positions_not_rows() -> None:
 
 def test_a_run_that_was_cut_says_at_which_share_of_its_plan() -> None:
     assert "300 of 3,000 updates, cut short at 10% of the plan, 60.0 s" in shown(sheet_of(language_model(cut=True)))
-    assert "cut: update 300" in html.render(Report(script="train.py", sheet=sheet_of(language_model(cut=True))))
+    assert "cut: 300" in html.render(Report(script="train.py", sheet=sheet_of(language_model(cut=True))))
 
 
 def test_a_run_without_an_update_has_a_sheet() -> None:
@@ -289,7 +290,8 @@ def test_curves_are_short_and_show_what_is_not_finite() -> None:
     (curve,) = sheet_of(record).curves
     assert len(curve.updates) == 60 and curve.mark == "not finite after update 4,000"
     assert re.fullmatch("[▁-█]+!+", blocks(curve, 5000))
-    assert len(lines(curve, 5000)) == 1
+    (chart,) = charts(sheet_of(record))
+    assert len(chart.parts(curve)) == 1
     assert "← not finite after update 4,000" in shown(sheet_of(record))
     rising = Curve(name="a", updates=tuple(range(8)), values=tuple(map(float, range(8))))
     assert blocks(rising, 8) == "▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇████"
@@ -305,7 +307,11 @@ def test_without_a_rehearsal_there_is_no_sheet() -> None:
 def test_a_curve_begins_at_its_first_point() -> None:
     late = Curve(name="a", updates=(500, 1000), values=(0.0, 1.0))
     assert blocks(late, 1000) == " " * 16 + "▁" * 15 + "█"
-    assert lines(late, 1000) == ["130.0,53.0 257.0,3.0"]
+    (chart,) = charts(Sheet(updates=1000, curves=(late,)))
+    assert [(chart.x(update), chart.y(value)) for (part,) in [chart.parts(late)] for update, value in part] == [
+        (218, 188),
+        (390, 30),
+    ]
 
 
 def test_a_simple_learner_that_is_far_better_stands_out() -> None:

@@ -126,8 +126,12 @@ class Report:
     """What libraries warned of, without what is known to be harmless."""
     begins: Place | None = None
     """The line at which the first training begins."""
-    command: Command | None = None
-    """What was typed, for the report's last line; None: it is of objects or of a cell, or was read from a file."""
+    typed: Command | None = None
+    """What was typed, for the last line of a terminal's report; None: it is of objects or of a cell, or was read from a file."""
+    date: str = ""
+    """When the check began, to the minute, with the offset of the local time."""
+    command: str = ""
+    """The command line that runs the check again, without secrets; empty: it was not started by one."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -212,6 +216,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "training": None,
         "begins": place(report.begins),
         "trainings": [],
+        "date": report.date,
+        "command": report.command,
     }
 
 

@@ -1,4 +1,4 @@
-"""A curve as block characters for a terminal, and as the points of a picture."""
+"""A curve as block characters for a terminal, and a row's numbers as the points of a picture."""
 
 from __future__ import annotations
 
@@ -45,17 +45,6 @@ def _block(part: Sequence[float | None]) -> str:
     return BLOCKS[min(int(sum(known) / len(known) * len(BLOCKS)), len(BLOCKS) - 1)]
 
 
-def lines(curve: Curve, updates: int) -> list[str]:
-    """The curve as the points of one or several lines; it is broken where the number is not finite."""
-    parts: list[list[str]] = [[]]
-    for update, height in zip(curve.updates, _heights(curve), strict=True):
-        if height is None:
-            parts.append([])
-        else:
-            parts[-1].append(f"{across(update, updates):.1f},{EDGE + (HEIGHT - 2 * EDGE) * (1 - height):.1f}")
-    return [" ".join(part) for part in parts if part]
-
-
 def series(values: Sequence[float], least: float, most: float) -> str:
     """The points of a row's numbers, from left to right; those that are not finite are left out."""
     span, last = most - least or 1.0, max(len(values) - 1, 1)
@@ -75,11 +64,6 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(
         _block([(value - least) / span if math.isfinite(value) else None for value in part]) for part in shown if part
     )
-
-
-def across(update: int, updates: int) -> float:
-    """How far to the right an update is."""
-    return EDGE + (WIDTH - 2 * EDGE) * min(update / max(updates, 1), 1.0)
 
 
 def _heights(curve: Curve) -> list[float | None]:

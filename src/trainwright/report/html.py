@@ -2,57 +2,85 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from importlib.resources import files
+from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, Template, pass_context
 from markupsafe import Markup
 
 from trainwright.core import Report
-from trainwright.core.sheet import Sheet
-from trainwright.report import curves, words
+from trainwright.report import charts, curves, words
 from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
+from trainwright.report.lengths import LENGTHS, MOST_BYTES, begin_of, shorten
 from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
 
 def render(report: Report) -> str:
     """The page's text; everything from the report is escaped."""
-    page = _environment().from_string(_text("page.html"))
-    return page.render(report=report, style=Markup(_text("style.css")), content=Markup(_content(report))) + "\n"
+    verdict = words.verdict(report.verdict) if report.verdict is not None else "trainwright"
+    parts = {"style": Markup(_text("style.css")), "content": Markup(_with_contents(_content(report)))}
+    return _fill("page.html", LENGTHS[-1][0], report=report, verdict=verdict, **parts)
 
 
 def fragment(report: Report) -> str:
-    """The report as a fragment: no head, no script, and its style inside its own element."""
+    """The report as a fragment: no head, no script, no ids, and its style inside its own element."""
     return f'<div class="trainwright">\n<style>\n{_text("style.css")}</style>\n{_content(report)}</div>\n'
 
 
 def _content(report: Report) -> str:
-    first = report.first_cause
-    rest = [f for f in report.findings if f is not first]
-    content = _environment().from_string(_text("content.html"))
-    sheet = Markup(_sheet(report.sheet) if report.sheet is not None else "")
-    parts = {"first": first, "rest": rest, "sheet": sheet, "next_step": next_step(report)}
-    return content.render(report=report, words=words, excerpt=excerpt, **parts) + "\n"
+    """The parts of a page: all of them where they are small enough, otherwise the beginning of each."""
+    room = MOST_BYTES - len(_text("style.css").encode()) - 5_000  # the page's head, and its list of parts
+    for lengths in LENGTHS:
+        content = _parts(report, *lengths)
+        if len(content.encode("utf-8", "replace")) < room:
+            break
+    return content
 
 
-def _sheet(sheet: Sheet) -> str:
-    moments = [(sheet.best_update, "best"), (sheet.kept_update, "kept"), (sheet.cut_at, "cut")]
-    seen = [(update, kind) for update, kind in moments if update is not None]
-    template = _environment().from_string(_text("sheet.html"))
-    return template.render(sheet=sheet, words=sheet_words, curves=curves, moments=seen, look=Markup(_rows(sheet)))
+def _parts(report: Report, most: int, most_rows: int) -> str:
+    shown, cut = shorten(report, most, most_rows)
+    first, sheet = report.first_cause, shown.sheet
+    parts = {"charts": "", "rows": "", "sheet": ""}
+    if sheet is not None:
+        drawn, bars = charts.charts(sheet), charts.bars(sheet)
+        numbers = {"short": words.value_of, "number": words.number}
+        parts = {
+            "charts": _fill("charts.html", most, drawn=drawn, bars=bars, charts=charts, **numbers),
+            "rows": _fill("samples.html", most, sheet=sheet, words=sample_words, curves=curves),
+            "sheet": _fill("sheet.html", most, sheet=sheet, words=sheet_words, tables=sheet_words.tables(sheet, most)),
+        }
+    rest = [f for f in shown.findings if f is not first]
+    given = {"first": first, "rest": rest, "cut": cut, "next_step": next_step(report)}
+    given |= {name: Markup(text) for name, text in parts.items()}
+    return _fill("content.html", most, report=shown, words=words, excerpt=excerpt, seen=sheet, **given)
 
 
-def _rows(sheet: Sheet) -> str:
-    """Confusions and single rows."""
-    if not sheet.samples and not sheet.confused and not sheet.generated:
-        return ""
-    look = _environment().from_string(_text("samples.html"))
-    return look.render(sheet=sheet, words=sample_words, curves=curves)
+def _with_contents(content: str) -> str:
+    """The page with a list of its parts, each of which is led to."""
+    titles = re.findall("<h2>(.*?)</h2>", content)  # ours alone: those of a report are escaped
+    links = "".join(f'<a href="#part-{number}">{title}</a>\n' for number, title in enumerate(titles))
+    for number in range(len(titles)):
+        content = content.replace("<h2>", f'<h2 id="part-{number}">', 1)
+    return content.replace(
+        "</header>", f'</header>\n<nav aria-label="Parts of this report">{links}</nav>' if links else "</header>"
+    )
 
 
-def _environment() -> Environment:
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+def _fill(template: str, most: int, **given: Any) -> str:
+    """A template's text, without what is beyond the greatest length of a text."""
+    return _template(template).render(**given, most=most) + "\n"
+
+
+@functools.cache
+def _template(name: str) -> Template:
+    shortens = pass_context(lambda context, value: begin_of(value, context["most"]))
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=shortens).from_string(
+        _text(name)
+    )
 
 
 def _text(name: str) -> str:

@@ -16,7 +16,7 @@ LONGER, SPARE = 4, 1.2
 
 def next_step(report: Report) -> str:
     """One line; empty where the report is of no command: of objects, or a notebook's cell."""
-    command, verdict = report.command, report.verdict
+    command, verdict = report.typed, report.verdict
     if command is None:
         return ""
     again, learns = f"check again: {_check(command)}", verdict is not None and verdict.shown == Shown.LEARNS

@@ -94,14 +94,14 @@ def end(sheet: Sheet) -> str:
     return f"It ended by {sheet.end}" if sheet.end else ""
 
 
-def tables(sheet: Sheet) -> list[Page]:
+def tables(sheet: Sheet, most: int = MOST_ROWS) -> list[Page]:
     """All tables that have rows, for a page."""
-    return [_page(table, rows) for table in TABLES if (rows := getattr(sheet, table.name))]
+    return [_page(table, rows, most) for table in TABLES if (rows := getattr(sheet, table.name))]
 
 
-def _page(table: Table, rows: Sequence[Row]) -> Page:
+def _page(table: Table, rows: Sequence[Row], most: int) -> Page:
     """So many rows, and the columns in which one of them has something."""
-    chosen = chosen_of(rows, MOST_ROWS)
+    chosen = chosen_of(rows, most)
     told = [cells_of(table, row) for row in chosen]
     columns = [one for one in table.columns if one.head != "-" and any(cells[one.key] for cells in told)]
     lines = []
@@ -118,7 +118,9 @@ def _page(table: Table, rows: Sequence[Row]) -> Page:
 
 
 def _bar(row: Row, column: Column, rows: Sequence[Row]) -> float | None:
-    """A count as a share of the column's greatest, and a number as it is."""
+    """A count as a share of the column's greatest; a share as it is."""
+    if column.kind == "share":
+        return getattr(row, column.key)  # type: ignore[no-any-return]
     if column.kind != "bar":
         return None
     return max(getattr(row, column.key) or 0, 0) / max(1, *(getattr(one, column.key) or 0 for one in rows))

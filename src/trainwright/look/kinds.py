@@ -30,7 +30,7 @@ def kind_of(kind: TrainingKind, trainer: Any, frame: FrameType) -> LoopTraining:
     if kind == TrainingKind.LIGHTNING:
         from trainwright.look.of_lightning import LightningTraining
 
-        return LightningTraining(trainer, frame)
+        return LightningTraining(frame)
     from trainwright.look.of_loop import LoopTraining
 
     return LoopTraining()

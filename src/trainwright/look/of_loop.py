@@ -94,10 +94,6 @@ class LoopTraining:
 
     # Its further course
 
-    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
-        """How many updates are planned; None: unknown. A loop that has come to its end has made them."""
-        return updates if is_ended else None
-
     def continue_rates(self, rates: list[float], planned: int) -> list[float]:
         """The learning rates of the updates so far, and those of the planned ones that the framework knows."""
         return rates

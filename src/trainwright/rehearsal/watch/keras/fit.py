@@ -46,8 +46,6 @@ class RunningFit:
     held: int
     """The number of the validation rows' set; 0: there are none."""
     training: Training
-    steps: int | None = None
-    """Batches in an epoch, where they can be known."""
     repairing: RepairedFit | None = None
     """The repairs that are in force in its steps, if there are any."""
     looks: list[EpochEnd] = field(default_factory=list)
@@ -72,8 +70,7 @@ class RunningFit:
         self.begins = self.recorder.record.updates
         step = type(self.model).train_step
         self.is_own_step = not str(step.__module__).startswith(("keras.", "tf_keras."))
-        epochs = int(self.given.get("epochs") or 1) - int(self.given.get("initial_epoch") or 0)
-        self.training.planned = None if self.steps is None else epochs * self.steps
+        self.training.planned = self.data.planned_batches
         self.recorder.begin_training(self.training)
         self._follow()
 

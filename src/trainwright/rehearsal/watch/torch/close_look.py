@@ -215,6 +215,10 @@ class _Watched:
                 found.append(one)
         return found
 
+    def count_planned(self, training: int) -> int | None:
+        """How many updates a framework's trainer was to make when it began; None: unknown."""
+        return next((one.planned for one in self.state.recorder.record.trainings if one.number == training), None)
+
     def list_labels(self, training: int) -> list[np.ndarray]:
         """The labels of a training's first calls that were all kept."""
         record = self.state.recorder.record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import sys
 from typing import Any
 
@@ -104,8 +105,9 @@ class LightningNotes(TrainingWatch):
 
     def begin(self, trainer: Any, module: Any) -> None:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
-        planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
-        self._begin_training(module, int(planned) if planned not in (float("inf"), -1) else None)
+        planned = trainer.estimated_stepping_batches if module.automatic_optimization else math.inf
+        is_known = math.isfinite(planned) and planned >= 0
+        self._begin_training(module, max(0, int(planned) - trainer.global_step) if is_known else None)
 
     def look(self, trainer: Any, module: Any) -> None:
         """An evaluation has ended."""

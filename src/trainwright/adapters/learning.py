@@ -21,6 +21,7 @@ from trainwright.probes.information import (
     read_station,
     targets_for,
 )
+from trainwright.seams.failures.blame import tolerated
 from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, LearningFacts, LearningLook, Station
 from trainwright.stages.learning import FEWEST_HELD_ROWS, MostAnswered
 from trainwright.timing import now
@@ -102,6 +103,22 @@ def measure_trained(
         trained=trained,
         information=information,
     )
+
+
+def read_batches(begin: Callable[[], Iterable[Any]], seconds: float, share: Callable[[Any], float]) -> list[Any]:
+    """The first batches of a pass, at least one, until there are enough, the time is over, or one raises.
+
+    Args:
+        share: which part of enough a batch is.
+    """
+    started, read, filled = now(), list[Any](), 0.0
+    with tolerated():  # data that raise are reported with the batches
+        for batch in begin():
+            read.append(batch)
+            filled += share(batch)
+            if filled > 1 - 1e-9 or now() - started > seconds:
+                break
+    return read
 
 
 def _count(learner: Trained, batches: Iterable[Any]) -> int:

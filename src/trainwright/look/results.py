@@ -30,8 +30,7 @@ class LookResult:
 
     def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
         """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
-        cut_off = Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-        return self.outcomes.get((rule.name, number), cut_off)
+        return self.outcomes.get((rule.name, number), trial.cut_off)
 
 
 @dataclass(frozen=True, kw_only=True)

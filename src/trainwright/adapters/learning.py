@@ -22,7 +22,7 @@ from trainwright.probes.information import (
     targets_for,
 )
 from trainwright.seams.failures.blame import tolerated
-from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, LearningFacts, LearningLook, Station
+from trainwright.stages import CLASS_LOSSES, DISTANCES, EvaluatedLoss, Information, LearningFacts, Station
 from trainwright.stages.learning import FEWEST_HELD_ROWS, MostAnswered
 from trainwright.timing import now
 
@@ -86,20 +86,20 @@ def measure_trained(
         learner.judged(held[0])
     most = max(1, int(seconds / max(now() - started, 1e-3)))
     held, batches = held[:most], batches[:most]
-    last = _look(learner, held, updates) if _count(learner, held) >= FEWEST_HELD_ROWS else None
+    last = _evaluate(learner, held, updates) if _count(learner, held) >= FEWEST_HELD_ROWS else None
     if last is None:
         return None
-    trained = _look(learner, _trained_last(learner, batches, updates), updates)
+    trained = _evaluate(learner, _trained_last(learner, batches, updates), updates)
     information = _information(learner, batches, seconds) if last.held else None
     reset()
-    first = _look(learner, held, 0)
+    first = _evaluate(learner, held, 0)
     if first is None:
         return None
     return LearningFacts(
         held_out=source,
         rows=_count(learner, held),
         planned=planned,
-        looks=(first, last),
+        evaluations=(first, last),
         trained=trained,
         information=information,
     )
@@ -135,7 +135,7 @@ def _trained_last(learner: Trained, batches: Sequence[Any], updates: int) -> lis
     return taken
 
 
-def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLook | None:
+def _evaluate(learner: Trained, batches: Iterable[Any], updates: int) -> EvaluatedLoss | None:
     """A look at the batches; None if their losses have no constant prediction, as of several terms."""
     judged: list[EvaluatedBatch] = []
     for batch in batches:
@@ -148,7 +148,7 @@ def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLoo
         return None
     calls = [one.losses[0] for one in judged]
     loss = np.average([one.loss for one in judged], weights=[call.mass for call in calls])
-    return LearningLook(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
+    return EvaluatedLoss(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
 
 
 def _most_answered(calls: Sequence[JudgedLoss]) -> MostAnswered | None:

@@ -80,7 +80,7 @@ def _measure_end(training: StepTaker, batches: Sequence[Any]) -> dict[str, Any]:
     """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction, as fields of `ShortRun`."""
     looks: list[EvaluatedBatch] = []
     for batch in batches:
-        look = training.look(batch)
+        look = training.evaluate(batch)
         if look is None:
             return {}
         looks.append(look)

@@ -41,7 +41,7 @@ from trainwright.look.facts import (
 )
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.results import MOST_LOOKS
 from trainwright.look.state import Look, Phase, Watched
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update

@@ -18,7 +18,7 @@ from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_plac
 from trainwright.adapters.torch.setup import setup_facts
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
 from trainwright.core import FactsByKind, Failure, Place
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.state import Look, Sets, Trainings

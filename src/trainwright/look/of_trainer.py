@@ -20,7 +20,7 @@ from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.sets import list_data

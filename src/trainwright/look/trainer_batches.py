@@ -85,14 +85,14 @@ class TrainerLearner(Trained):
 
     def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> EvaluatedBatch | None:
         with quiet(), left_as_it_was(self.model), watching:
-            look = self.look(batch)
-        return _leave_own_calls(look) if look is not None else None
+            evaluated = self.evaluate(batch)
+        return _leave_own_calls(evaluated) if evaluated is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
         return find_label(batch, [*self.trainer.label_names, *ARGUMENTS])
 
-    def look(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
+    def evaluate(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
         """A batch's loss and answers, without updates; None if that raised."""
         trainer, loss = self.trainer, math.nan
         model = trainer.model
@@ -106,10 +106,10 @@ class TrainerLearner(Trained):
         return EvaluatedBatch(loss=loss, losses=[call for call in map(judge_call, kept) if call is not None])
 
 
-def _leave_own_calls(look: EvaluatedBatch) -> EvaluatedBatch:
+def _leave_own_calls(batch: EvaluatedBatch) -> EvaluatedBatch:
     """The batch with the loss calls that make up its loss."""
-    alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    return replace(look, losses=alone[-1:] or look.losses)  # others may be of an evaluation within the step
+    alone = [call for call in batch.losses if abs(call.value - batch.loss) <= SAME_VALUE * abs(batch.loss)]
+    return replace(batch, losses=alone[-1:] or batch.losses)  # others may be of an evaluation within the step
 
 
 def _count_rows(values: Any) -> int:
@@ -175,7 +175,7 @@ def change_padding(learner: TrainerLearner, tokenizer: Any) -> float | None:
     other = other_padding_labels(batch, key, pad_id, eos_id) if key is not None else None
     if key is None or other is None:
         return None
-    before, after = (learner.look({**batch, key: labels}) for labels in (batch[key], other))
+    before, after = (learner.evaluate({**batch, key: labels}) for labels in (batch[key], other))
     return abs(after.loss - before.loss) / (abs(before.loss) + 1e-12) if before and after else None
 
 

@@ -54,4 +54,4 @@ class FitLearner(Trained):
         return ForwardPass(given=given, results=results, losses=judged_loss.losses)
 
     def judged(self, batch: FitBatch) -> EvaluatedBatch | None:
-        return self.training.look(batch)
+        return self.training.evaluate(batch)

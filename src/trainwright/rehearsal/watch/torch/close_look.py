@@ -17,7 +17,7 @@ from trainwright.look.ending import measure_end
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.kinds import kind_of
 from trainwright.look.look import Looking
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.results import LookResult
 from trainwright.look.sets import add_sets, places_of_held
 from trainwright.look.sliced_rows import LoaderlessPass

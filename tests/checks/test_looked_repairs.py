@@ -9,7 +9,7 @@ import pytest
 from tests.checks.test_looked import server
 from trainwright.core import Finding, Outcome, Severity
 from trainwright.judging.looks import judge_looks
-from trainwright.judging.repaired import judge_repaired
+from trainwright.judging.repaired import JudgedRun, judge_repaired
 from trainwright.look.results import Wanted
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
@@ -83,7 +83,7 @@ def judge(text: str, folder: Path, server: Server) -> tuple[list[Finding], list[
             records.append(rehearsal.wait())
             return records[-1]
 
-        found, failed, _ = judge_repaired(records[0].looks, records[0], run_again)
+        found, failed, _ = judge_repaired(records[0].looks, JudgedRun(records[0]), run_again)
     assert not failed
     assert not any(record.watcher_errors for record in records), records[-1].watcher_errors
     return [one for one in found if one.severity != Severity.NOTE], records
@@ -123,8 +123,8 @@ def test_a_repair_that_changes_nothing_proves_nothing(tmp_path: Path, server: Se
     (tmp_path / "train.py").write_text(write("double-activation"), encoding="utf-8")
     with Rehearsal("train.py", seconds=30, folder=tmp_path, server=server) as rehearsal:
         record = rehearsal.wait()
-    found = judge_repaired(record.looks, record, lambda wanted: record).findings
-    without = judge_repaired(record.looks, record, None).findings
+    found = judge_repaired(record.looks, JudgedRun(record), lambda wanted: record).findings
+    without = judge_repaired(record.looks, JudgedRun(record), None).findings
     assert [(one.name, one.proof) for one in found] == [(one.name, one.proof) for one in without]
 
 
@@ -152,6 +152,6 @@ def test_what_came_of_a_fault_is_left_out_unless_the_run_was_cut_earlier(is_cut:
             again = rehearsal.wait()
             return replace(again, updates=record.updates - 1) if is_cut else replace(again, updates=record.updates)
 
-        found = judge_repaired(record.looks, record, run_again).findings
+        found = judge_repaired(record.looks, JudgedRun(record), run_again).findings
     names = [one.name for one in found if one.severity != Severity.NOTE]
     assert names == ["one-unit-softmax", *(["constant-output", "constant-loss"] if is_cut else [])]

@@ -18,10 +18,10 @@ from trainwright.stages import (
     ColumnFacts,
     Copies,
     DatasetFacts,
+    EvaluatedLoss,
     LabelFacts,
     LabelSource,
     LearningFacts,
-    LearningLook,
     Lookalike,
     LossCall,
     LossFacts,
@@ -291,7 +291,7 @@ def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, learning=None, answered=
         options={"has_weight": weighted},
     )
     most = MostAnswered(answer=0, share=answered, of_labels=share)
-    look = LearningLook(updates=20, loss=0.3, constant=0.3, most_answered=most)
+    look = EvaluatedLoss(updates=20, loss=0.3, constant=0.3, most_answered=most)
     answer, found, sent = (
         imbalanced_classes.function(
             DatasetFacts(train=SplitFacts(name="train", rows=1000, labels=labels)),
@@ -330,10 +330,10 @@ def test_a_dominating_class_is_a_warning_where_weights_tell_the_classes_apart(ch
 
 def trained(answer=0, share=0.97, of_labels=0.34, updates=49, loss=1.4):
     """A planned training of 49 updates, looked at on held-out rows."""
-    begin = LearningLook(updates=0, loss=1.5, constant=1.1)
+    begin = EvaluatedLoss(updates=0, loss=1.5, constant=1.1)
     most = MostAnswered(answer=answer, share=share, of_labels=of_labels)
-    end = LearningLook(updates=updates, loss=loss, constant=1.1, most_answered=most)
-    return LearningFacts(held_out="evaluation", rows=300, planned=49, looks=(begin, end))
+    end = EvaluatedLoss(updates=updates, loss=loss, constant=1.1, most_answered=most)
+    return LearningFacts(held_out="evaluation", rows=300, planned=49, evaluations=(begin, end))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from trainwright.stages import (
     Alignment,
     ColumnFacts,
     DatasetFacts,
+    EvaluatedLoss,
     LabelFacts,
     LearningFacts,
-    LearningLook,
     SetupFacts,
     SplitFacts,
 )
@@ -23,11 +23,11 @@ BY_HEART = LearningFacts(
     held_out="evaluation",
     rows=300,
     planned=200,
-    looks=(
-        LearningLook(updates=0, loss=0.7, constant=0.69),
-        LearningLook(updates=200, loss=1.8, constant=0.69),
+    evaluations=(
+        EvaluatedLoss(updates=0, loss=0.7, constant=0.69),
+        EvaluatedLoss(updates=200, loss=1.8, constant=0.69),
     ),
-    trained=LearningLook(updates=200, loss=0.01, constant=0.69),
+    trained=EvaluatedLoss(updates=200, loss=0.01, constant=0.69),
 )
 
 
@@ -54,8 +54,8 @@ def test_rows_learned_by_heart_are_a_warning(train):
         None,
         replace(BY_HEART, planned=None),
         replace(BY_HEART, held_out="training"),
-        replace(BY_HEART, trained=LearningLook(updates=200, loss=0.68, constant=0.69)),
-        replace(BY_HEART, looks=(LearningLook(updates=200, loss=0.5, constant=0.69),)),
+        replace(BY_HEART, trained=EvaluatedLoss(updates=200, loss=0.68, constant=0.69)),
+        replace(BY_HEART, evaluations=(EvaluatedLoss(updates=200, loss=0.5, constant=0.69),)),
     ],
 )
 def test_without_that_outcome_they_are_a_note(learning):

@@ -24,7 +24,7 @@ from trainwright.core import (
 )
 from trainwright.core.sheet import PIECES
 from trainwright.judging.looks import IN_RUN, NOT_REACHED, UNSEEN_EVALUATION, with_training
-from trainwright.judging.repaired import Repaired, RepairedRun
+from trainwright.judging.repaired import JudgedRun, Repaired
 from trainwright.judging.report import judge_run
 from trainwright.look.results import LookResult
 from trainwright.options import Options
@@ -51,7 +51,7 @@ def judge(monkeypatch: pytest.MonkeyPatch):
         last: Record | None = None,
         names: tuple[str, ...] = (),
     ) -> Report:
-        repaired = Repaired([*findings], [], [RepairedRun(last, names)] if last is not None else [])
+        repaired = Repaired([*findings], [], [JudgedRun(last, names)] if last is not None else [])
         monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda looks, record, run: repaired)
         return judge_run(Report(script="train.py"), record, Options(ignore=ignore))
 
@@ -196,7 +196,7 @@ def test_what_stops_a_run_behind_a_repair_is_told_once_in_its_place(judge, monke
     ]
     passed.updates, last.changed = 1, ("line 9: print(…) is left out",)
     proven = [found("renamed-argument", "TW001", Severity.ERROR), found("broadcast-loss", "TW402", Severity.ERROR)]
-    runs = [RepairedRun(passed, ("renamed-argument",)), RepairedRun(last, ("renamed-argument", "broadcast-loss"))]
+    runs = [JudgedRun(passed, ("renamed-argument",)), JudgedRun(last, ("renamed-argument", "broadcast-loss"))]
     proven[1] = replace(proven[1], after_repair=("renamed-argument",))
     monkeypatch.setattr("trainwright.judging.report.judge_repaired", lambda *given: Repaired(proven, [], runs))
     report = judge_run(Report(script="train.py"), record, Options())

@@ -56,7 +56,7 @@ def unexplained(overfit: OverfitFacts) -> Iterator[Finding]:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch):
     def judged(*rules: Rule, is_end: bool = False, answer: Outcome = BETTER, **facts):
-        monkeypatch.setattr("trainwright.look.asking.load_rules", lambda: rules)
+        monkeypatch.setattr("trainwright.look.asking.load_fact_rules", lambda: rules)
         found: list[Finding] = []
         failed = judge_facts(
             {**ALL, **{type(f): f for f in facts.values()}}, lambda *asked: answer, found, is_end=is_end

@@ -12,7 +12,7 @@ from trainwright.core.sheet import Sheet, sheet_from_dict, sheet_to_dict
 from trainwright.rehearsal.record import Answers, Floats, LabelKind, Output, Record, TrainedLabels
 from trainwright.rehearsal.record_parts import RawRows
 from trainwright.report import html, terminal
-from trainwright.review.raw import profiles
+from trainwright.review.profiles import profiles
 
 ROWS = 600
 CLASSES = Output(LabelKind.CLASSES, 2)

@@ -374,18 +374,18 @@ def test_few_torn_rows_small_rows_mixed_rows_and_two_heads_are_no_fault() -> Non
 
 @pytest.mark.parametrize(
     ("widened", "faulty"),
-    [("outputs (32, 1) against targets (32,)", True), ("outputs (5, 5, 1) against targets (5, 5)", True),
-     ("outputs (32, 1) against targets ()", False), ("outputs (32, 7) against targets (1, 7)", False), ("", False)],
+    [(((32, 1), (32,)), True), (((5, 5, 1), (5, 5)), True),
+     (((32, 1), ()), False), (((32, 7), (1, 7)), False), (None, False)],
 )  # fmt: skip
-def test_a_loss_of_all_pairs_is_told(widened: str, faulty: bool) -> None:
+def test_a_loss_of_all_pairs_is_told(widened: Any, faulty: bool) -> None:
     assert said(dataclasses.replace(regressor(), widened=widened)) == ({"widened-loss"} if faulty else set())
 
 
 @pytest.mark.parametrize(
     ("widened", "longer"),
-    [("outputs (8,) against targets (8, 1)", "labels"), ("outputs (8, 1) against targets (8,)", "outputs")],
+    [(((8,), (8, 1)), "labels"), (((8, 1), (8,)), "outputs")],
 )
-def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: str, longer: str) -> None:
+def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: Any, longer: str) -> None:
     (finding,) = review(dataclasses.replace(regressor(), widened=widened)).findings
     assert finding.fix is not None and finding.fix.does.endswith(f"squeeze(-1) on the {longer}")
 

@@ -98,5 +98,5 @@ class StepTaker(Protocol):
     def take_step(self, batch: Any, number: int) -> StepResult:
         """Take one step with its update; the record includes an exception that it raised."""
 
-    def look(self, batch: Any) -> EvaluatedBatch | None:
+    def evaluate(self, batch: Any) -> EvaluatedBatch | None:
         """The batch in evaluation mode, without an update; None if that raised."""

@@ -21,7 +21,8 @@ from trainwright.probes.information import (
     read_station,
     targets_for,
 )
-from trainwright.stages import CLASS_LOSSES, DISTANCES, Information, LearningFacts, LearningLook, Station
+from trainwright.seams.failures.blame import tolerated
+from trainwright.stages import CLASS_LOSSES, DISTANCES, EvaluatedLoss, Information, LearningFacts, Station
 from trainwright.stages.learning import FEWEST_HELD_ROWS, MostAnswered
 from trainwright.timing import now
 
@@ -85,23 +86,39 @@ def measure_trained(
         learner.judged(held[0])
     most = max(1, int(seconds / max(now() - started, 1e-3)))
     held, batches = held[:most], batches[:most]
-    last = _look(learner, held, updates) if _count(learner, held) >= FEWEST_HELD_ROWS else None
+    last = _evaluate(learner, held, updates) if _count(learner, held) >= FEWEST_HELD_ROWS else None
     if last is None:
         return None
-    trained = _look(learner, _trained_last(learner, batches, updates), updates)
+    trained = _evaluate(learner, _trained_last(learner, batches, updates), updates)
     information = _information(learner, batches, seconds) if last.held else None
     reset()
-    first = _look(learner, held, 0)
+    first = _evaluate(learner, held, 0)
     if first is None:
         return None
     return LearningFacts(
         held_out=source,
         rows=_count(learner, held),
         planned=planned,
-        looks=(first, last),
+        evaluations=(first, last),
         trained=trained,
         information=information,
     )
+
+
+def read_batches(begin: Callable[[], Iterable[Any]], seconds: float, share: Callable[[Any], float]) -> list[Any]:
+    """The first batches of a pass, at least one, until there are enough, the time is over, or one raises.
+
+    Args:
+        share: which part of enough a batch is.
+    """
+    started, read, filled = now(), list[Any](), 0.0
+    with tolerated():  # data that raise are reported with the batches
+        for batch in begin():
+            read.append(batch)
+            filled += share(batch)
+            if filled > 1 - 1e-9 or now() - started > seconds:
+                break
+    return read
 
 
 def _count(learner: Trained, batches: Iterable[Any]) -> int:
@@ -118,7 +135,7 @@ def _trained_last(learner: Trained, batches: Sequence[Any], updates: int) -> lis
     return taken
 
 
-def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLook | None:
+def _evaluate(learner: Trained, batches: Iterable[Any], updates: int) -> EvaluatedLoss | None:
     """A look at the batches; None if their losses have no constant prediction, as of several terms."""
     judged: list[EvaluatedBatch] = []
     for batch in batches:
@@ -131,7 +148,7 @@ def _look(learner: Trained, batches: Iterable[Any], updates: int) -> LearningLoo
         return None
     calls = [one.losses[0] for one in judged]
     loss = np.average([one.loss for one in judged], weights=[call.mass for call in calls])
-    return LearningLook(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
+    return EvaluatedLoss(updates=updates, loss=float(loss), constant=constant, most_answered=_most_answered(calls))
 
 
 def _most_answered(calls: Sequence[JudgedLoss]) -> MostAnswered | None:

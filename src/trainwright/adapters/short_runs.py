@@ -80,7 +80,7 @@ def _measure_end(training: StepTaker, batches: Sequence[Any]) -> dict[str, Any]:
     """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction, as fields of `ShortRun`."""
     looks: list[EvaluatedBatch] = []
     for batch in batches:
-        look = training.look(batch)
+        look = training.evaluate(batch)
         if look is None:
             return {}
         looks.append(look)
@@ -123,15 +123,10 @@ def overfit_facts(run: ShortRun) -> OverfitFacts:
     )
 
 
-def cut_off(trial: Trial) -> Outcome:
-    """The outcome of a trial that was not made."""
-    return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-
-
 def outcome_of(trial: Trial, steps: int, before: Sequence[ShortRun], after: Sequence[ShortRun]) -> Outcome:
     """The outcome of a trial, from its runs without and with the change."""
     if any(run.skipped for run in (*before, *after)):
-        return cut_off(trial)
+        return trial.cut_off
     return Outcome(
         changed=trial.change.does,
         before=tuple(_value(r, steps, trial) for r in before),

@@ -39,6 +39,11 @@ class Trial:
     judged_by: str = LOSS
     seeds: int = 3
 
+    @property
+    def cut_off(self) -> Outcome:
+        """Its outcome, where it was not made."""
+        return Outcome(changed=self.change.does, before=(), after=(), cut_off=True)
+
 
 # A short run learns when it takes at least this share off the loss that it began with.
 LEARNT_SHARE = 0.03

@@ -22,9 +22,9 @@ MOST_SHOWN = 14
 CHANGE = 0.1
 
 
-def judge_looks(looks: Iterable[LookResult]) -> tuple[list[Finding], list[str]]:
-    """The first causes in some trainings, with the notes before them; and what failed in rules of ours."""
-    found: list[Finding] = []
+def judge_looks(looks: Iterable[LookResult], before: Sequence[Finding] = ()) -> tuple[list[Finding], list[str]]:
+    """The first causes in some trainings, with the notes before them, behind what was found before; and what failed in rules of ours."""
+    found = list(before)
     failed: list[str] = []
     for look in looks:
         failed += judge_facts(look.facts, look.answer, found, is_end=look.is_end)

@@ -8,7 +8,7 @@ from functools import cache
 
 from trainwright.core import Fate, Finding, Outcome, Severity, Shown, Stage, Verdict
 from trainwright.core.trial import LOSS
-from trainwright.registry import load_rules
+from trainwright.registry import load_fact_rules
 from trainwright.rehearsal.record import Record
 
 # A schedule was tried over another plan than the run had, if its updates differ by more.
@@ -24,7 +24,7 @@ def learns(verdict: Verdict | None) -> bool:
 
 @cache
 def _fates() -> dict[str, Fate]:
-    return {one.name: one.foretells for one in load_rules() if one.foretells is not None}
+    return {one.name: one.foretells for one in load_fact_rules() if one.foretells is not None}
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
-from trainwright.core import Finding, Outcome, Proof, Seam, Shown, Verdict
+from trainwright.core import Failure, Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.judging.looks import judge_looks
 from trainwright.look.asking import MOST_REPAIRS, first_fault
 from trainwright.look.results import LookResult, Wanted
 from trainwright.rehearsal.record import Record
-from trainwright.review.review import review
+from trainwright.review.review import Review, review
 from trainwright.review.verdict import verdict_of
 
 _NO_DOOR = (Seam.METRICS,)  # of a run
@@ -22,12 +23,28 @@ RunAgain = Callable[[Sequence[Wanted]], Record | None]
 """Runs the script with repairs in force; None: there is no time for it."""
 
 
-class RepairedRun(NamedTuple):
-    """A run with repairs in force, the last of which it has proven."""
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """A run, and what is asked of it, once."""
 
     record: Record
-    names: tuple[str, ...]
-    """The rules of the repairs."""
+    names: tuple[str, ...] = ()
+    """The rules of the repairs that were in force, the last of which it has proven."""
+
+    @cached_property
+    def asked(self) -> Review:
+        """What the questions find in it."""
+        return review(self.record)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether it learns."""
+        return verdict_of(self.record, self.asked.findings)
+
+    @property
+    def ends(self) -> list[Failure]:
+        """What ended it and the runs before, whose lines a copy went past."""
+        return [one.failure for one in (*self.record.earlier, self.record.ended) if one.failure is not None]
 
 
 class Repaired(NamedTuple):
@@ -36,45 +53,50 @@ class Repaired(NamedTuple):
     findings: list[Finding]
     own_errors: list[str]
     """What failed in rules of ours."""
-    runs: list[RepairedRun]
+    runs: list[JudgedRun]
+    """Those with repairs in force."""
 
 
-def judge_repaired(looks: Sequence[LookResult], record: Record, run: RunAgain | None) -> Repaired:
+def judge_repaired(looks: Sequence[LookResult], judged: JudgedRun, run: RunAgain | None) -> Repaired:
     """Ask the rules about a run's looks, and about those of further runs with the first fault mended, one after the other.
 
     Args:
-        looks: at trainings of the record.
+        looks: at trainings of the run.
         run: None: nothing is repaired.
     """
-    passed = judge_looks(record.passed)[0]
-    runs: list[RepairedRun] = []
-    found, failed = judge_looks([*record.passed, *looks])
-    wanted: list[Wanted] = []
-    now, new = record, found
+    passed, failed = judge_looks(judged.record.passed)
+    found, further = judge_looks(looks, passed)
+    runs, wanted = list[JudgedRun](), list[Wanted]()
+    now, new = judged, found
     while run is not None and len(wanted) < MOST_REPAIRS:
         fault = first_fault(f for f in new if not _holds(passed, f))
-        looked = next((one for one in looks if fault is not None and _holds(judge_looks([one])[0], fault)), None)
-        if fault is None or fault.repair is None or looked is None or not _has_door(fault):
+        if fault is None or fault.repair is None or not _has_door(fault):
+            break
+        alone = ((one, judge_looks([one])[0]) for one in looks)
+        looked, beside = next((pair for pair in alone if _holds(pair[1], fault)), (None, []))
+        if looked is None:
             break
         wanted.append(Wanted(rule=fault.name, does=fault.repair.does, looked=looked))
         again = run(wanted)
         of_training = [one for one in again.looks if max(1, one.training) == max(1, looked.training)] if again else []
         if again is None or not of_training:
             break
-        left = judge_looks(of_training := [*again.passed, *of_training])[0]
-        shown = _compare(fault.repair.does, now, again, of_training) if not _holds(left, fault) else ""
+        names = tuple(dict.fromkeys(one.rule for one in wanted))
+        after, of_passed = JudgedRun(again, names), judge_looks(again.passed)[0]
+        left = judge_looks(of_training, of_passed)[0]
+        looks = [*again.passed, *of_training]
+        is_in_force = any(fault.repair.does in one.repaired for one in looks)
+        shown = _compare(now, after, left) if is_in_force and not _holds(left, fault) else ""
         if not shown:
             break
         # What was found beside it, and is no more, came of it; a run that was cut earlier may not have come to it.
-        beside = judge_looks([looked])[0] if again.updates >= now.updates else []
+        beside = beside if again.updates >= now.record.updates else []
         found = [f for f in found if f is fault or not _holds(beside, f) or _holds(left, f)]
         found = [_with_proof(f, shown) if f is fault else f for f in found]
-        names = tuple(dict.fromkeys(one.rule for one in wanted))
         new = [replace(f, after_repair=names) for f in left if not _holds(found, f)]
-        found, now, looks = [*found, *new], again, of_training
-        passed = [*passed, *judge_looks(again.passed)[0]]
-        runs.append(RepairedRun(again, names))
-    return Repaired(found, failed, runs)
+        found, passed, now = [*found, *new], [*passed, *of_passed], after
+        runs.append(after)
+    return Repaired(found, failed + further, runs)
 
 
 def is_mendable(record: Record) -> bool:
@@ -103,26 +125,26 @@ def _with_proof(fault: Finding, shown: str) -> Finding:
     return replace(fault, proof=Proof(f"{own}with this change in memory ({does}), {shown}"))
 
 
-def _compare(does: str, before: Record, after: Record, looks: Sequence[LookResult]) -> str:
-    """What a run with a repair shows, beside the one without; empty: not that the repair mends it."""
-    last, stopped = after.ended, before.ended.failure
-    if not any(does in one.repaired for one in looks) or last.own_error or last.hindrance or last.status:
+def _compare(before: JudgedRun, after: JudgedRun, left: Sequence[Finding]) -> str:
+    """What a run with a repair shows, beside the one without; empty: not that the repair mends it.
+
+    Args:
+        left: what the rules find in it.
+    """
+    last, stopped = after.record.ended, before.record.ended.failure
+    if last.own_error or last.hindrance or last.status:
         return ""
-    ended = (*after.earlier, last)[0]  # copies went past the others
+    ended = (*after.record.earlier, last)[0]  # copies went past the others
     if ended.failure is not None:
         if stopped is None:
             return ""
         if (stopped.type, stopped.message) != (ended.failure.type, ended.failure.message):
             return f"a further run gets past this, and stops with {ended.failure}"
-        is_explained = first_fault(judge_looks(looks)[0]) is not None  # by a fault that lies behind this one
+        is_explained = first_fault(left) is not None  # by a fault that lies behind this one
         return f"a further run shows it no more, and stops as before with {ended.failure}" if is_explained else ""
-    was, now = _judge_alone(before), _judge_alone(after)
+    was, now = before.verdict, after.verdict
     if now.shown in _BETTER and (stopped is not None or was.shown not in _BETTER):
         return f"a further run learns: {now.why}"
     if stopped is not None:
         return "a further run goes on to its end"
     return "" if now.shown in _WORSE and was.shown not in _WORSE else "a further run shows it no more"
-
-
-def _judge_alone(record: Record) -> Verdict:
-    return verdict_of(record, review(record).findings)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from trainwright.core import FactsByKind, Finding, Outcome, Proof, Rule, Severity, Stage, Trial
-from trainwright.registry import load_rules
+from trainwright.registry import load_fact_rules
 from trainwright.stages import LearningFacts, SetupFacts
 
 Answer = Callable[[Rule, int, Trial], Outcome]
@@ -34,7 +34,7 @@ def judge_facts(facts: FactsByKind, answer: Answer, found: list[Finding], *, is_
     """
     failed: list[str] = []
     furthest = Stage.BASELINE if LearningFacts in facts else Stage.OVERFIT
-    rules = [rule for rule in load_rules() if rule.stage != Stage.REHEARSAL and rule.runs_at <= furthest]
+    rules = [rule for rule in load_fact_rules() if rule.runs_at <= furthest]
     ready = [rule for rule in rules if set(rule.needs) <= set(facts) and not (is_end and _is_idle(rule))]
     ready.sort(key=lambda rule: (_asked_at(rule, facts), rule.order))
     for _, of_stage in groupby(ready, key=lambda rule: _asked_at(rule, facts)):

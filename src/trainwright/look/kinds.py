@@ -2,7 +2,7 @@
 
 `of_loop.py`: the script's own loop, or a package's; it has the whole interface, and what is so unless a kind knows better.
 `of_lightning.py`, `of_trainer.py`: what these change of it. All three are looked at alike (`look.py`), which asks the training's
-kind where kinds differ. `of_keras.py`: steps that are compiled, and looked at behind the run.
+kind where kinds differ. Of Keras, whose steps are compiled, none is made here: `of_keras.py` looks at it behind the run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def kind_of(kind: TrainingKind, trainer: Any, frame: FrameType) -> LoopTraining:
     if kind == TrainingKind.LIGHTNING:
         from trainwright.look.of_lightning import LightningTraining
 
-        return LightningTraining(trainer, frame)
+        return LightningTraining(frame)
     from trainwright.look.of_loop import LoopTraining
 
     return LoopTraining()

@@ -41,7 +41,7 @@ from trainwright.look.facts import (
 )
 from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.results import MOST_LOOKS
 from trainwright.look.state import Look, Phase, Watched
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
@@ -174,7 +174,7 @@ class Looking:
             with quiet():
                 measure_update(look, self)
                 look.note_parts()
-            look.gates = self._new_gates()
+            look.gates = Gates(list(look.model.parameters()), keep=False)
         elif look.phase == Phase.SECOND and look.has_passed("step"):
             look.phase, look.gates = Phase.AFTER, None
         is_first = bool(look.optimizers) and look.optimizers[0]() is optimizer
@@ -230,8 +230,7 @@ class Looking:
             self.is_given_up = True
             return False
         look = self.look
-        look.loader, look.items = self.loader, self.items
-        look.model = find_outermost(module)
+        look.loader, look.items, look.model = self.loader, self.items, find_outermost(module)
         if not self.kind.had_optimizer:  # the Trainer's own is not the script's
             for optimizer in self.optimizers.list_live():
                 seen().optimizers.pop(optimizer, None)
@@ -247,7 +246,7 @@ class Looking:
         look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
         look.graph = RunGraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
-        look.gates = gates = self._new_gates()
+        look.gates = gates = Gates(list(look.model.parameters()), keep=True)
         look.graph.updates = lambda: gates.passed.steps
         self.look.copy_weights()
         look.observer.__enter__()
@@ -384,8 +383,12 @@ class Looking:
 
     def _is_repaired(self) -> bool:
         """Whether the training under way, or that begins, is the one that repairs are for."""
-        number = self.look.training or self._count() + 1
-        return bool(self.repairing.repairs) and max(1, self.repairing.training) == number
+        return bool(self.repairing.repairs) and max(1, self.repairing.training) == self.number
+
+    @property
+    def number(self) -> int:
+        """The number of the training under way, or that begins."""
+        return self.look.training or self._count() + 1
 
     # What is there
 
@@ -393,6 +396,3 @@ class Looking:
         """Whether a further training begins: an optimizer that the look has not met holds weights of this module."""
         others = [o for o in self.optimizers.list_live() if not any(one.is_known(o) for one in (self.look, *self.done))]
         return bool(self.look.optimizers) and any(holds(o, module) for o in others)
-
-    def _new_gates(self) -> Gates:
-        return Gates(list(self.look.model.parameters()), keep=self.look.phase == Phase.FIRST)

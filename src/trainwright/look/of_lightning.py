@@ -1,8 +1,7 @@
-"""Lightning: its Trainer knows the line that calls for the training, and how many updates it will make."""
+"""Lightning: its Trainer knows the line that calls for the training."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -17,8 +16,8 @@ from trainwright.stages import SetupFacts
 class LightningTraining(LoopTraining):
     """A training that Lightning's Trainer makes."""
 
-    def __init__(self, trainer: Any, frame: FrameType) -> None:
-        self._trainer, self._frame = trainer, frame
+    def __init__(self, frame: FrameType) -> None:
+        self._frame = frame
 
     def measure_setup(self, look: Look, optimizers: list[Any], schedules: list[Any]) -> SetupFacts:
         facts, where = super().measure_setup(look, optimizers, schedules), place_of(self._frame)
@@ -29,7 +28,3 @@ class LightningTraining(LoopTraining):
             automatic_steps=bool(getattr(look.model, "automatic_optimization", False)),
             places={**facts.places, "train_call": where, "trainer": where},
         )
-
-    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
-        planned = self._trainer.estimated_stepping_batches
-        return int(planned) if math.isfinite(planned) else super().count_planned(updates, is_ended=is_ended)

@@ -18,7 +18,7 @@ from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_plac
 from trainwright.adapters.torch.setup import setup_facts
 from trainwright.adapters.torch.words import LOOP, WITH_ACCELERATE
 from trainwright.core import FactsByKind, Failure, Place
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.state import Look, Sets, Trainings
@@ -93,10 +93,6 @@ class LoopTraining:
         return {}
 
     # Its further course
-
-    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
-        """How many updates are planned; None: unknown. A loop that has come to its end has made them."""
-        return updates if is_ended else None
 
     def continue_rates(self, rates: list[float], planned: int) -> list[float]:
         """The learning rates of the updates so far, and those of the planned ones that the framework knows."""

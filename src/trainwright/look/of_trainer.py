@@ -20,7 +20,7 @@ from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
 from trainwright.look.facts import change
 from trainwright.look.of_loop import LoopTraining
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.replay import Replay
 from trainwright.look.row_steps import RowSteps
 from trainwright.look.sets import list_data
@@ -94,10 +94,6 @@ class TrainerTraining(LoopTraining):
     def find_row_changes(self) -> dict[str, Any]:
         return changes_of_rows(self.trainer)
 
-    def count_planned(self, updates: int, *, is_ended: bool) -> int | None:
-        planned: int = self.trainer.state.max_steps
-        return planned
-
     def continue_rates(self, rates: list[float], planned: int) -> list[float]:
         if not len(rates) < planned <= MOST_PLANNED:
             return rates
@@ -105,8 +101,8 @@ class TrainerTraining(LoopTraining):
             return [*rates, *continue_rates(self.trainer.lr_scheduler, planned - len(rates))]
 
     def count_warmup(self, planned: int) -> int | None:
-        warmup: int = self.trainer.args.get_warmup_steps(planned)
-        return warmup
+        most: int = self.trainer.state.max_steps
+        return max(0, int(self.trainer.args.get_warmup_steps(most)) - (most - planned))  # a resumed one has made some
 
     def form_sets(self, scope: Mapping[str, Any] | None = None) -> Sets:
         trainer, scope = self.trainer, self._scope if scope is None else scope
@@ -155,7 +151,7 @@ class TrainerTraining(LoopTraining):
             learned = measure_trained(
                 learner,
                 updates=look.updates,
-                planned=trainer.state.max_steps or None,
+                planned=look.planned,
                 seconds=READING_SECONDS,
                 reset=look.replay.reset,
             )

@@ -276,7 +276,7 @@ class Replay:
             group["lr"] = rate
         return record
 
-    def look(self, tape: Tape) -> EvaluatedBatch | None:
+    def evaluate(self, tape: Tape) -> EvaluatedBatch | None:
         """The batch in evaluation mode; None if that raised."""
         for module in self._model.modules():
             module.training = False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from trainwright.core import Facts, Outcome, Repair, Rule, Trial
 from trainwright.look.asking import ask_rule
-from trainwright.registry import load_rules
+from trainwright.registry import load_fact_rules
 
 # Trainings of a script that are looked at.
 MOST_LOOKS = 4
@@ -30,8 +30,7 @@ class LookResult:
 
     def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
         """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
-        cut_off = Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-        return self.outcomes.get((rule.name, number), cut_off)
+        return self.outcomes.get((rule.name, number), trial.cut_off)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +43,6 @@ class Wanted:
 
     def find(self) -> Repair | None:
         """The repair, which the rule makes anew."""
-        rules = (rule for rule in load_rules() if rule.name == self.rule)
+        rules = (rule for rule in load_fact_rules() if rule.name == self.rule)
         found = (f.repair for rule in rules for f in ask_rule(rule, self.looked.facts, self.looked.answer))
         return next((repair for repair in found if repair is not None and repair.does == self.does), None)

@@ -81,6 +81,9 @@ class Watched(Protocol):
     def list_evaluated(self, training: int) -> Sequence[LoaderlessPass]:
         """What a training's model has answered without gradients and without a loader."""
 
+    def count_planned(self, training: int) -> int | None:
+        """How many updates a training was to make when it began; None: unknown."""
+
     def list_labels(self, training: int) -> Sequence[np.ndarray]:
         """The labels of a training's first calls."""
 
@@ -136,6 +139,10 @@ class Trainings(Protocol):
     failed: Look | None
     """The training of which a step raised."""
 
+    @property
+    def number(self) -> int:
+        """Of the training under way."""
+
 
 @dataclass(eq=False)
 class Look:
@@ -179,6 +186,8 @@ class Look:
     schedule_steps: int = 0
     is_schedule_first: bool = False
     updates: int = 0
+    planned: int | None = None
+    """Updates that the whole training is to make, counted as `updates`; None: unknown."""
     version: int = 0
     """Of the weights at its begin."""
     began: float = field(default_factory=time.monotonic)

@@ -12,7 +12,7 @@ import torch
 
 from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.data.odd_rows import RowStep
-from trainwright.adapters.learning import ForwardPass, Trained
+from trainwright.adapters.learning import ForwardPass, Trained, read_batches
 from trainwright.adapters.torch.batches import other_padding_labels, special_ids
 from trainwright.adapters.torch.called_model import left_as_it_was
 from trainwright.adapters.torch.memory import measure_memory
@@ -27,11 +27,10 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
-from trainwright.seams.torch.loss import KeptLoss, judge_call
+from trainwright.seams.torch.loss import KeptLoss, flat_smoothed, judge_call
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.tensors.torch.objects import tensors_in
-from trainwright.timing import now
 
 # Seconds for reading batches, and for all that is asked of one Trainer.
 READING_SECONDS, MOST_SECONDS = 1.0, 20.0
@@ -54,22 +53,20 @@ class TrainerLearner(Trained):
 
     def fresh(self, most: int, seconds: float) -> list[Mapping[str, Any]]:
         seed_everything(1)
-        with tolerated(), quiet():  # data that raise are reported with the batches
-            return _take_batches(iter(self.trainer.get_train_dataloader()), most, seconds)
-        return []
+        with quiet():
+            return read_batches(
+                self.trainer.get_train_dataloader,
+                seconds,
+                lambda batch: max(1 / most, _count_bytes(batch) / MOST_BYTES),
+            )
 
     def held_out(self, rows: int, seconds: float) -> list[Mapping[str, Any]]:
         if (data := evaluation_set_of(self.trainer)) is None:
             return []
-        found: list[Mapping[str, Any]] = []
-        started = now()
-        with tolerated(), quiet():
-            for batch in self.trainer.get_eval_dataloader(data):
-                found.append(batch)
-                rows -= _count_rows(batch)
-                if rows <= 0 or now() - started > seconds:
-                    break
-        return found
+        with quiet():
+            return read_batches(
+                lambda: self.trainer.get_eval_dataloader(data), seconds, lambda batch: _count_rows(batch) / rows
+            )
 
     def count_rows(self, batch: Any) -> int:
         return _count_rows(batch)
@@ -88,14 +85,14 @@ class TrainerLearner(Trained):
 
     def _judged(self, batch: Any, watching: contextlib.AbstractContextManager[Any]) -> EvaluatedBatch | None:
         with quiet(), left_as_it_was(self.model), watching:
-            look = self.look(batch)
-        return _leave_own_calls(look) if look is not None else None
+            evaluated = self.evaluate(batch)
+        return _leave_own_calls(evaluated) if evaluated is not None else None
 
     def label_key(self, batch: Mapping[str, Any]) -> str | None:
         """The name of a batch's labels."""
         return find_label(batch, [*self.trainer.label_names, *ARGUMENTS])
 
-    def look(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
+    def evaluate(self, batch: Mapping[str, Any]) -> EvaluatedBatch | None:
         """A batch's loss and answers, without updates; None if that raised."""
         trainer, loss = self.trainer, math.nan
         model = trainer.model
@@ -109,10 +106,10 @@ class TrainerLearner(Trained):
         return EvaluatedBatch(loss=loss, losses=[call for call in map(judge_call, kept) if call is not None])
 
 
-def _leave_own_calls(look: EvaluatedBatch) -> EvaluatedBatch:
+def _leave_own_calls(batch: EvaluatedBatch) -> EvaluatedBatch:
     """The batch with the loss calls that make up its loss."""
-    alone = [call for call in look.losses if abs(call.value - look.loss) <= SAME_VALUE * abs(look.loss)]
-    return replace(look, losses=alone[-1:] or look.losses)  # others may be of an evaluation within the step
+    alone = [call for call in batch.losses if abs(call.value - batch.loss) <= SAME_VALUE * abs(batch.loss)]
+    return replace(batch, losses=alone[-1:] or batch.losses)  # others may be of an evaluation within the step
 
 
 def _count_rows(values: Any) -> int:
@@ -122,15 +119,8 @@ def _count_rows(values: Any) -> int:
     return 0 if any(len(t) != rows or t.layout != torch.strided for t in found) else rows
 
 
-def _take_batches(items: Iterator[Any], most: int, seconds: float) -> list[Any]:
-    """Batches until there are enough, the time is over, or they fill the memory set aside for them; at least one."""
-    started, taken, filled = now(), list[Any](), 0
-    for item in items:
-        taken.append(item)
-        filled += sum(t.numel() * t.element_size() for t in tensors_in(item))
-        if len(taken) >= most or filled > MOST_BYTES or now() - started > seconds:
-            break
-    return taken
+def _count_bytes(batch: Any) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors_in(batch))
 
 
 @contextlib.contextmanager
@@ -140,14 +130,9 @@ def _keeping_smoothed(trainer: Any, kept: list[KeptLoss]) -> Iterator[None]:
 
     def smoother(outputs: Any, labels: Any, shift_labels: bool = False, **more: Any) -> Any:
         value = own(outputs, labels, shift_labels=shift_labels, **more)
-        logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
-        if shift_labels:
-            logits, labels = logits[..., :-1, :], labels[..., 1:]
-        options = {"label_smoothing": own.epsilon, "ignore_index": own.ignore_index}
-        flat = logits.detach().reshape(-1, logits.shape[-1])
-        smoothed = KeptLoss(function="cross_entropy", scores=flat, targets=labels.reshape(-1), options=options)
-        smoothed.value = value
-        kept.append(smoothed)
+        scores, targets, options = flat_smoothed(own, outputs, labels, shift_labels)
+        call = KeptLoss(function="cross_entropy", scores=scores.detach(), targets=targets, options=options, value=value)
+        kept.append(call)
         return value
 
     if own is None:
@@ -190,7 +175,7 @@ def change_padding(learner: TrainerLearner, tokenizer: Any) -> float | None:
     other = other_padding_labels(batch, key, pad_id, eos_id) if key is not None else None
     if key is None or other is None:
         return None
-    before, after = (learner.look({**batch, key: labels}) for labels in (batch[key], other))
+    before, after = (learner.evaluate({**batch, key: labels}) for labels in (batch[key], other))
     return abs(after.loss - before.loss) / (abs(before.loss) + 1e-12) if before and after else None
 
 

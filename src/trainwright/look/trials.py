@@ -69,7 +69,7 @@ class Trials:
     def _make(self, rule: Rule, trial: Trial) -> Outcome:
         changes = (*trial.alongside, trial.change, *((trial.against,) if trial.against else ()))
         if not self._can_try(trial.batches, changes):
-            return short_runs.cut_off(trial)
+            return trial.cut_off
         arms = [
             [short_runs.key_of(trial, change, seed) for seed in range(trial.seeds)]
             for change in (trial.against, trial.change)
@@ -80,7 +80,7 @@ class Trials:
         steps = next((n for n in choices if n * sum(not self._covers(key, n) for key in keys) <= left), 0)
         if not steps:
             self._untried.append(f"{trial.change.does} ({rule.name})")
-            return short_runs.cut_off(trial)
+            return trial.cut_off
         for arm, of_arm in zip((trial.against, trial.change), arms):
             for seed, key in enumerate(of_arm):
                 if not self._covers(key, steps):

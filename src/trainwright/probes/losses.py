@@ -42,6 +42,22 @@ def class_count(call: LossCall | None, class_axis: int) -> int | None:
     return call.inputs.shape[class_axis]
 
 
+def common_facts(calls: Sequence[LossCall], class_axis: int) -> dict[str, Any]:
+    """The fields of LossFacts that follow from a step's calls alone."""
+    call = main_call(calls)
+    classes = class_count(call, class_axis)
+    chance = chance_of(classes)
+    return {
+        "function": call.function if call else "",
+        "call": call,
+        "calls": tuple(calls),
+        "classes": classes,
+        "chance_nats": chance,
+        "chance_of_sum": chance_of_sum(calls, class_axis),
+        "expected": uninformed_loss(call, chance),
+    }
+
+
 def unreachable_share(activation: str, targets: np.ndarray) -> float | None:
     """The fraction of the targets' variance outside an activation's range; None for class indices."""
     if activation not in _BOUNDS or targets.dtype.kind != "f" or not targets.size:

@@ -340,8 +340,8 @@ class Record(Facts):
     """Whether losses were multiplied by a gradient scaler's factor before `backward`."""
     several_targets: int = 0
     """Training calls in which one output met several targets (mixed rows)."""
-    widened: str = ""
-    """The shapes of outputs and labels that a loss broadcast against each other; empty: none."""
+    widened: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """The shapes of outputs and labels that a loss broadcast against each other; None: there were none."""
     isolation: str = ""  # `kernel` or `python`: what kept the script from leaving anything behind
     kept_away: tuple[str, ...] = ()
     """What the script would have written, tracked or sent, in a few words each."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from trainwright.core import Finding, Rule, Severity, Stage
-from trainwright.registry import load_rules
+from trainwright.core import Finding, Rule, Severity
+from trainwright.registry import load_questions
 from trainwright.rehearsal.record import Record
 
 # Findings that are shown of one run; more are rarely read, and rarely different faults.
@@ -39,12 +39,11 @@ def review(record: Record) -> Review:
     """Ask a record all questions; an earlier and more specific one speaks for what follows from its fault."""
     found: list[Finding] = []
     errors: list[str] = []
-    for question in sorted(load_rules(), key=lambda one: one.order):
-        if question.stage == Stage.REHEARSAL:
-            try:
-                found += [_named(question, one) for one in ask(question, record)]
-            except Exception as error:  # a question's own: reported, and the others are asked
-                errors.append(f"{question.name}: {type(error).__name__}: {error}")
+    for question in sorted(load_questions(), key=lambda one: one.order):
+        try:
+            found += [_named(question, one) for one in ask(question, record)]
+        except Exception as error:  # a question's own: reported, and the others are asked
+            errors.append(f"{question.name}: {type(error).__name__}: {error}")
     return Review(tuple(_chosen(found)), tuple(errors))
 
 

@@ -12,7 +12,7 @@ from trainwright.core.guess import Guess
 from trainwright.core.sheet import OWN, TRAININGS, Curve, Row, Sheet
 from trainwright.rehearsal.record import Record, Training
 from trainwright.review.numbers import FEWEST_VALUES, TYPED, WORSE_SHARE, Series, own_score, series_of_training
-from trainwright.review.raw import profiles
+from trainwright.review.profiles import profiles
 from trainwright.review.sheet_answers import class_rows, output_rows, scores
 from trainwright.review.sheet_inputs import columns
 from trainwright.review.sheet_pieces import layer, pieces, rows_drawn

@@ -46,7 +46,7 @@ from trainwright.stages.gradients import (
     KeptTensor,
     PlainList,
 )
-from trainwright.stages.learning import Information, LearningFacts, LearningLook, Station
+from trainwright.stages.learning import EvaluatedLoss, Information, LearningFacts, Station
 from trainwright.stages.loss import (
     CLASS_LOSSES,
     DISTANCES,
@@ -101,10 +101,11 @@ __all__ = [
     "CENSUS_LABELS", "CLASS_LOSSES", "DISTANCES", "ELEMENTWISE", "IGNORED_LABEL", "MOST_CLASSES", "SAMPLED_ITEMS",
     "UNTRIED", "AlignedSource", "Alignment", "Argument", "BadRow", "BatchFacts", "BatchOrder",
     "ColumnFacts", "Comparison", "Contradictions", "Copies", "Counter", "CrossedTargets", "CutOff", "CutTexts",
-    "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs", "EvaluationFacts",
+    "DatasetFacts", "EmptyParameters", "EmptySet", "EndlessSet", "EpochFacts", "EqualInputs", "EvaluatedLoss",
+    "EvaluationFacts",
     "Extremes", "ForwardFacts", "GradientChange", "GradientFacts", "GradientOf", "GroupFacts", "ImageFacts", "InPlace",
     "IneffectiveFreeze", "Information", "KeptTensor", "LabelCopy", "LabelFacts", "LabelMaskFacts", "LabelSource",
-    "LearningFacts", "LearningLook", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
+    "LearningFacts", "Lookalike", "LossCall", "LossFacts", "LossTerm", "MemoryFacts", "Mispaired",
     "MissingName", "MisspelledMethod", "ModuleFacts", "OddRow", "OddRowFacts", "OptimizerFacts", "Origin",
     "OtherProcess", "OverfitFacts", "OverriddenMethod", "PairedLoss", "ParameterFacts", "PlainList", "Quotient",
     "RankFacts", "Reading", "RebuiltLayer", "RefusedCall", "Renormalised", "Renumbered", "Repetition", "Reshuffled",

@@ -99,7 +99,7 @@ class MostAnswered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningLook:
+class EvaluatedLoss:
     """The losses on the held-out rows after some updates, in the script's unit."""
 
     updates: int
@@ -136,23 +136,23 @@ class LearningFacts(Facts):
     """Number of held-out rows."""
     planned: int | None = None
     """Updates of the whole training; None: unknown."""
-    looks: tuple[LearningLook, ...] = ()
+    evaluations: tuple[EvaluatedLoss, ...] = ()
     """The first is before any update."""
-    trained: LearningLook | None = None
+    trained: EvaluatedLoss | None = None
     """The last look at rows that were trained on."""
     information: Information | None = None
     """What the forward pass keeps of the label after the last update, if the held-out rows are at the constant."""
 
     @property
-    def last(self) -> LearningLook | None:
+    def last(self) -> EvaluatedLoss | None:
         """The look after the last update."""
-        return self.looks[-1] if self.looks else None
+        return self.evaluations[-1] if self.evaluations else None
 
     @property
     def shown(self) -> bool:
         """Whether the training was seen to learn: its loss fell, and is below the constant's."""
         last = self.last
-        return last is not None and last.updates > 0 and not last.held and last.loss < self.looks[0].loss
+        return last is not None and last.updates > 0 and not last.held and last.loss < self.evaluations[0].loss
 
     @property
     def whole(self) -> bool:
@@ -166,7 +166,7 @@ class LearningFacts(Facts):
         last = self.last
         if last is None or last.updates < FEWEST_UPDATES:
             return False
-        if abs(last.loss - self.looks[0].loss) <= SAME_LOSS * abs(self.looks[0].loss):
+        if abs(last.loss - self.evaluations[0].loss) <= SAME_LOSS * abs(self.evaluations[0].loss):
             return False
         return self.whole or (self.planned is None and last.updates >= MANY_UPDATES)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +9,9 @@ import numpy as np
 from trainwright.adapters.base import EvaluatedBatch
 from trainwright.adapters.keras.input.nested_values import leaves, name_arrays
 from trainwright.adapters.keras.input.one_batch import FitBatch, X
-from trainwright.adapters.learning import ForwardPass, Trained
+from trainwright.adapters.learning import ForwardPass, Trained, read_batches
 from trainwright.probes.information import sketch
-from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.layers import traced
-from trainwright.timing import now
 
 if TYPE_CHECKING:
     from trainwright.adapters.keras.training import FitTraining
@@ -29,23 +26,12 @@ class FitLearner(Trained):
         self.training = training
 
     def fresh(self, most: int, seconds: float) -> list[FitBatch]:
-        return self._read(self.training.data.in_training_order(), seconds, lambda read: len(read) >= most)
+        return read_batches(self.training.data.in_training_order, seconds, lambda batch: 1 / most)
 
     def held_out(self, rows: int, seconds: float) -> list[FitBatch]:
         validation = self.training.data.validation
-        held = validation.elements() if validation is not None else iter(())
-        return self._read(held, seconds, lambda read: sum(batch.rows for batch in read) >= rows)
-
-    def _read(
-        self, batches: Iterator[FitBatch], seconds: float, is_enough: Callable[[list[FitBatch]], bool]
-    ) -> list[FitBatch]:
-        started, read = now(), list[FitBatch]()
-        with tolerated():  # data that raise are reported with the batches
-            for batch in batches:
-                read.append(batch)
-                if is_enough(read) or now() - started > seconds:
-                    break
-        return read
+        begin = validation.elements if validation is not None else tuple
+        return read_batches(begin, seconds, lambda batch: batch.rows / rows)
 
     def count_rows(self, batch: FitBatch) -> int:
         arrays = [np.asarray(a) for part in (batch.x, batch.y, batch.sample_weight) for a in leaves(part)]
@@ -68,4 +54,4 @@ class FitLearner(Trained):
         return ForwardPass(given=given, results=results, losses=judged_loss.losses)
 
     def judged(self, batch: FitBatch) -> EvaluatedBatch | None:
-        return self.training.look(batch)
+        return self.training.evaluate(batch)

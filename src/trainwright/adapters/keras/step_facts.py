@@ -213,21 +213,13 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: FitBatch) -> LossFac
     calls = tuple(replace(c, library=library, factor=f) for c, f in zip(record.loss_calls, factors))
     call = losses.main_call(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
-    classes = losses.class_count(call, -1)
-    chance = losses.chance_of(classes)
     rows = losses_of_rows(kept, fit.run_loss) if kept is not None and record.failed_stage != Stage.GRADIENTS else None
     place = call.at if call else None
     outputs = tensors.output_names(fit.model, record.output)
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,
-        function=call.function if call else "",
-        call=call,
-        calls=calls,
+        **losses.common_facts(calls, -1),
         value=record.loss,
-        classes=classes,
-        chance_nats=chance,
-        chance_of_sum=losses.chance_of_sum(calls, -1),
-        expected=losses.uninformed_loss(call, chance),
         at=place or fit.loss_place(None),
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),
         row_labels=losses.row_labels(len(rows), tensors.to_numpy(kept.targets))

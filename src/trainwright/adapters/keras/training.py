@@ -319,7 +319,7 @@ class FitTraining:
             raise record.error
         return math.nan if record.loss is None else record.loss
 
-    def look(self, batch: FitBatch) -> EvaluatedBatch | None:
+    def evaluate(self, batch: FitBatch) -> EvaluatedBatch | None:
         record, loss = self.look_at(batch)
         if record.failure is not None or loss is None:
             return None

@@ -30,21 +30,13 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
     calls = tuple(replace(c, factor=f and scale * f) for c, f in zip(record.loss_calls, shares))
     call = losses.main_call(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
-    classes = losses.class_count(call, 1)
-    chance = losses.chance_of(classes)
     failure = record.failure if record.failed_stage == Stage.LOSS else None
     of_rows, labels_of_rows = per_row(kept, labels)
     return LossFacts(
         failure=failure,
-        function=call.function if call else "",
-        call=call,
-        calls=calls,
+        **losses.common_facts(calls, 1),
         value=record.loss,
         terms=_terms(record),
-        classes=classes,
-        chance_nats=chance,
-        chance_of_sum=losses.chance_of_sum(calls, 1),
-        expected=losses.uninformed_loss(call, chance),
         at=(call.at if call else None) or record.loss_at,
         row_losses=of_rows,
         row_labels=labels_of_rows,

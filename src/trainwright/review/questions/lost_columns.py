@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
-from trainwright.review.raw import profiles
+from trainwright.review.profiles import profiles
 
 
 @rule("TW1022", Severity.WARNING, after="TW1006")

@@ -16,7 +16,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Proof, Severity, rule
 from trainwright.rehearsal.record import Parameter, Record
 from trainwright.review.parts import still_trainings
-from trainwright.review.raw import profiles
+from trainwright.review.profiles import profiles
 from trainwright.review.rows import evaluated_rows, trained_rows
 
 # Fewer steps say nothing.

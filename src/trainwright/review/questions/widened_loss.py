@@ -8,7 +8,6 @@ Fix (manual): Give both the same shape, for example with squeeze(-1) on the one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import prod
 
@@ -21,13 +20,13 @@ from trainwright.rehearsal.record import Record
 @rule("TW1006", Severity.WARNING)
 def widened_loss(record: Record) -> Iterator[Finding]:
     """A loss whose arguments were widened against each other."""
-    shapes = [tuple(int(n) for n in re.findall(r"\d+", one)) for one in re.findall(r"\(([^)]*)\)", record.widened)]
-    if len(shapes) != 2 or not _both_widen(*shapes):
+    if record.widened is None or not _both_widen(*record.widened):
         return
-    longer = "outputs" if len(shapes[0]) > len(shapes[1]) else "labels"
+    outputs, labels = record.widened
+    longer = "outputs" if len(outputs) > len(labels) else "labels"
     yield Finding(
-        message=f"a loss widens its arguments to all pairs of rows: {record.widened}",
-        measured={"outputs": str(shapes[0]), "labels": str(shapes[1])},
+        message=f"a loss widens its arguments to all pairs of rows: outputs {outputs} against labels {labels}",
+        measured={"outputs": str(outputs), "labels": str(labels)},
         where=record.where,
         proof=Proof("the shapes that the loss was given"),
         fix=Fix(does=f"give outputs and labels the same shape, for example with squeeze(-1) on the {longer}"),

@@ -23,6 +23,15 @@ LOSSES: dict[Callable[..., Any], str] = {getattr(F, name): name for name in LOSS
 _LARGEST_SCORES = 16_000_000
 
 
+def flat_smoothed(smoother: Any, outputs: Any, labels: Any, shift_labels: bool) -> tuple[Any, Any, dict[str, Any]]:
+    """The scores and targets that transformers' `LabelSmoother` compares, and the options of a cross-entropy that does the same."""
+    scores = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
+    if shift_labels:
+        scores, labels = scores[..., :-1, :], labels[..., 1:]
+    options = {"label_smoothing": smoother.epsilon, "ignore_index": smoother.ignore_index}
+    return scores.reshape(-1, scores.shape[-1]), labels.reshape(-1), options
+
+
 @dataclass(kw_only=True)
 class KeptLoss:
     """The tensors of one loss call, for measurements after the step."""

@@ -159,8 +159,7 @@ def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) ->
     accumulated = accumulated_batches(optimizer)
     if epochs is not None and len(epochs.steps) == epochs.epochs:
         return sum(epochs.steps) // accumulated
-    batches = data.batches_per_epoch
-    return None if batches is None else batches * data.plan.epochs // accumulated
+    return data.planned_batches // accumulated if data.planned_batches is not None else None
 
 
 def _endless(data: FitData) -> list[EndlessSet]:

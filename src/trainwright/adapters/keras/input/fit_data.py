@@ -143,6 +143,11 @@ class FitData:
         return self.plan.steps_per_epoch or self.source.batches
 
     @property
+    def planned_batches(self) -> int | None:
+        """Steps in all epochs that are to be made; None: unknown until the data end."""
+        return self.batches_per_epoch * self.plan.epochs if self.batches_per_epoch else None
+
+    @property
     def shuffled(self) -> bool | None:
         """Whether training draws the rows in random order; None if that cannot be determined."""
         return self.source.shuffled

@@ -155,7 +155,7 @@ class Asking:
             found = compare(head.expected, head.answers, head.labels, head.counts, MOST_ROWS)
             if found is None:
                 if head.expected.kind != LabelKind.CLASSES and is_widened(head.answers, head.labels):
-                    self.recorder.record.widened = f"outputs {head.answers.shape} against labels {head.labels.shape}"
+                    self.recorder.record.widened = (head.answers.shape, head.labels.shape)
                 continue
             if found.kept is not None and not len(found.kept):  # each row's weight is 0
                 continue

@@ -46,11 +46,9 @@ class RunningFit:
     held: int
     """The number of the validation rows' set; 0: there are none."""
     training: Training
-    steps: int | None = None
-    """Batches in an epoch, where they can be known."""
     repairing: RepairedFit | None = None
     """The repairs that are in force in its steps, if there are any."""
-    looks: list[EpochEnd] = field(default_factory=list)
+    epochs: list[EpochEnd] = field(default_factory=list)
     begins: int = 0
     saves: dict[str, int] = field(default_factory=dict)
     """The epoch in which each path was last written."""
@@ -72,8 +70,7 @@ class RunningFit:
         self.begins = self.recorder.record.updates
         step = type(self.model).train_step
         self.is_own_step = not str(step.__module__).startswith(("keras.", "tf_keras."))
-        epochs = int(self.given.get("epochs") or 1) - int(self.given.get("initial_epoch") or 0)
-        self.training.planned = None if self.steps is None else epochs * self.steps
+        self.training.planned = self.data.planned_batches
         self.recorder.begin_training(self.training)
         self._follow()
 
@@ -124,7 +121,7 @@ class RunningFit:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""
         updates, weights = self.recorder.record.updates, fingerprint(self.model)
         self._logs.append(logs or {})
-        self.looks.append(EpochEnd(epoch=epoch, weights=weights))
+        self.epochs.append(EpochEnd(epoch=epoch, weights=weights))
         if self.backend == "jax":
             self._note_update()
         if any(name.startswith("val_") for name in logs or ()):
@@ -147,7 +144,7 @@ class RunningFit:
                 number = float(value)
             except (TypeError, ValueError):
                 continue
-            self.looks[-1].logs[name] = number
+            self.epochs[-1].logs[name] = number
             self.recorder.add_number(name, number, "history")
         if self.recorder.is_over() and self._has_more():
             self.training.is_cut = self.model.stop_training = True
@@ -162,7 +159,7 @@ class RunningFit:
         return names if is_validated and not (adds and self.training.is_cut) else ()
 
     def _has_more(self) -> bool:
-        return bool(self.looks) and self.looks[-1].epoch + 1 < int(self.given.get("epochs") or 1)
+        return bool(self.epochs) and self.epochs[-1].epoch + 1 < int(self.given.get("epochs") or 1)
 
     def end_test_batch(self) -> None:
         if self.recorder.is_over():
@@ -187,25 +184,25 @@ class RunningFit:
         """What a callback kept as best."""
         name = str(getattr(callback, "monitor", ""))
         first = int(getattr(callback, "start_from_epoch", 0) or 0)
-        looks = [look for look in self.looks if name in look.logs and look.epoch >= first]
-        if not looks:
+        ends = [one for one in self.epochs if name in one.logs and one.epoch >= first]
+        if not ends:
             return None
         kept: int | None
         if getattr(callback, "restore_best_weights", False):
-            same = [i for i, look in enumerate(looks) if look.weights == weights]
-            told = [i for i in same if looks[i].epoch == getattr(callback, "best_epoch", None)]
+            same = [i for i, one in enumerate(ends) if one.weights == weights]
+            told = [i for i in same if ends[i].epoch == getattr(callback, "best_epoch", None)]
             kept = next(iter([*told, *reversed(same)]), None)
         elif getattr(callback, "save_best_only", False) and self.saves:
             written = max(self.saves.values())
-            kept = next((i for i, look in enumerate(looks) if look.epoch == written), None)
+            kept = next((i for i, one in enumerate(ends) if one.epoch == written), None)
         else:
             return None
         higher = {"min": False, "max": True}.get(str(getattr(callback, "mode", "")))
-        return Best(name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in looks), kept=kept)
+        return Best(name=name.lower(), higher_is_better=higher, values=tuple(k.logs[name] for k in ends), kept=kept)
 
     def note_saved(self, kept: KeptWeights) -> None:
         """A file of this model's weights was written."""
-        self.saves[kept.path] = self.looks[-1].epoch if self.looks else 0
+        self.saves[kept.path] = self.epochs[-1].epoch if self.epochs else 0
 
 
 def callbacks_of(keras: Any, fit: RunningFit) -> tuple[Any, Any]:

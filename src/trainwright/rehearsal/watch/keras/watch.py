@@ -113,7 +113,6 @@ class KerasWatch:
             data=data,
             held=self._held_number(data),
             training=training,
-            steps=data.batches_per_epoch or None,
             repairing=repairing,
         )
         if not isinstance(data.source, Arrays):

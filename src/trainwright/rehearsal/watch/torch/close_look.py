@@ -17,7 +17,7 @@ from trainwright.look.ending import measure_end
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.kinds import kind_of
 from trainwright.look.look import Looking
-from trainwright.look.repairs import Repairing
+from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.results import LookResult
 from trainwright.look.sets import add_sets, places_of_held
 from trainwright.look.sliced_rows import LoaderlessPass
@@ -214,6 +214,10 @@ class _Watched:
                 )
                 found.append(one)
         return found
+
+    def count_planned(self, training: int) -> int | None:
+        """How many updates a framework's trainer was to make when it began; None: unknown."""
+        return next((one.planned for one in self.state.recorder.record.trainings if one.number == training), None)
 
     def list_labels(self, training: int) -> list[np.ndarray]:
         """The labels of a training's first calls that were all kept."""

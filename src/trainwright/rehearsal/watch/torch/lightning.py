@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import sys
 from typing import Any
 
@@ -94,27 +95,28 @@ def _watch_log(watch: TorchWatch, kind: Any) -> None:
 
 
 class LightningNotes(TrainingWatch):
-    """Notes the training's begin and the looks at monitored numbers, and ends it when its time is over."""
+    """Notes the training's begin and the monitored numbers of evaluations, and ends it when its time is over."""
 
     kind = TrainingKind.LIGHTNING
 
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
         super().__init__(watch, where)
-        self._looks: dict[int, list[float]] = {}
+        self._evaluated: dict[int, list[float]] = {}
 
     def begin(self, trainer: Any, module: Any) -> None:
         """The fit begins; its loader is made by now, so that asking for the planned updates makes none."""
-        planned = trainer.estimated_stepping_batches if module.automatic_optimization else -1
-        self._begin_training(module, int(planned) if planned not in (float("inf"), -1) else None)
+        planned = trainer.estimated_stepping_batches if module.automatic_optimization else math.inf
+        is_known = math.isfinite(planned) and planned >= 0
+        self._begin_training(module, max(0, int(planned) - trainer.global_step) if is_known else None)
 
-    def look(self, trainer: Any, module: Any) -> None:
+    def note_evaluated(self, trainer: Any, module: Any) -> None:
         """An evaluation has ended."""
         if trainer.sanity_checking:
             return
         for number, callback in enumerate(trainer.callbacks):
             value = trainer.callback_metrics.get(getattr(callback, "monitor", None))
             if value is not None:
-                self._looks.setdefault(number, []).append(
+                self._evaluated.setdefault(number, []).append(
                     float(plain(value) if isinstance(value, torch.Tensor) else value)
                 )
 
@@ -131,7 +133,7 @@ class LightningNotes(TrainingWatch):
         if self._training is None and trainer.state.finished and not self._recorder.is_over():
             self._begin_training(trainer.lightning_module, 0)  # it trains nothing: all of its steps were made before
         if self._end_training(trainer.lightning_module) is not None:
-            for number, values in self._looks.items():
+            for number, values in self._evaluated.items():
                 self._add_best_of(trainer.callbacks[number], values)
 
     def _add_best_of(self, callback: Any, values: list[float]) -> None:
@@ -147,10 +149,10 @@ class LightningNotes(TrainingWatch):
 def _noting(watch: TorchWatch, package: str, where: Place | None) -> tuple[Any, LightningNotes]:
     """A callback of this package, and what it tells."""
     fit, watching = LightningNotes(watch, where), watch.state.recorder.watching
-    begin, look = watching(fit.begin), watching(fit.look)
+    begin, note = watching(fit.begin), watching(fit.note_evaluated)
     methods = {
         "on_train_start": lambda self, trainer, module: begin(trainer, module),
-        "on_validation_end": lambda self, trainer, module: look(trainer, module),
+        "on_validation_end": lambda self, trainer, module: note(trainer, module),
         "on_train_batch_end": lambda self, trainer, *more, **further: fit.end_if_over(trainer),
     }
     return type("Noting", (importlib.import_module(package).Callback,), methods)(), fit

@@ -19,6 +19,7 @@ from trainwright.rehearsal.watch.torch.reading import Meeting
 from trainwright.rehearsal.watch.torch.samples import is_plain, plain
 from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
 from trainwright.seams.listening.doors import put_in, standing, watch_door
+from trainwright.seams.torch.loss import flat_smoothed
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS
 
@@ -163,11 +164,7 @@ def _meet_smoothed(
     shift_labels: bool = False,
     **_: Any,
 ) -> None:
-    logits = model_output["logits"] if isinstance(model_output, dict) else model_output[0]
-    if shift_labels:
-        logits, labels = logits[..., :-1, :], labels[..., 1:]
-    rows, of_rows = logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)
-    words = {"ignore_index": smoother.ignore_index, "label_smoothing": smoother.epsilon}
+    rows, of_rows, words = flat_smoothed(smoother, model_output, labels, shift_labels)
     _meet(state, meetings, "classes", result, rows, of_rows, **words)
 
 

@@ -229,9 +229,8 @@ class Meetings:
         with torch.no_grad(), np.errstate(all="ignore"):
             found = values_of(meeting, output)
             if found is None:
-                self.state.recorder.record.widened = self.state.recorder.record.widened or (
-                    f"{tuple(meeting.output.shape)} and {tuple(meeting.target.shape)}"
-                )
+                record, shapes = self.state.recorder.record, (tuple(meeting.output.shape), tuple(meeting.target.shape))
+                record.widened = record.widened or shapes
                 return
             index, total, per_row, values = found
             if len(index):

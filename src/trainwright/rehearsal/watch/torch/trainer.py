@@ -55,13 +55,13 @@ def _log(state: WatchState, logs: Any) -> None:
 
 
 class Noting(TrainingWatch, TrainerCallback):
-    """Notes the training's begin and its looks at the monitored number, and ends it when its time is over."""
+    """Notes the training's begin and the monitored number of its evaluations, and ends it when its time is over."""
 
     kind = TrainingKind.TRAINER
 
     def __init__(self, watch: TorchWatch, where: Place | None) -> None:
         super().__init__(watch, where)
-        self._looks: list[tuple[float, float]] = []
+        self._evaluated: list[tuple[float, float]] = []
         """The number, and the fingerprint of the weights that have it."""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -74,15 +74,15 @@ class Noting(TrainingWatch, TrainerCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """The Trainer has evaluated."""
-        self._recorder.watching(self._look)(args, more)
+        self._recorder.watching(self._note_evaluated)(args, more)
 
-    def _look(self, args: Any, more: Any) -> None:
+    def _note_evaluated(self, args: Any, more: Any) -> None:
         name = args.metric_for_best_model
         metrics = more.get("metrics") or {}
         if args.load_best_model_at_end and name and more.get("model") is not None:
             value = metrics.get(name if name.startswith("eval_") else f"eval_{name}")
             if value is not None:
-                self._looks.append((float(value), weights_fingerprint(more["model"])))
+                self._evaluated.append((float(value), weights_fingerprint(more["model"])))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
         """End the training after this update, if its time is over."""
@@ -103,9 +103,9 @@ class Noting(TrainingWatch, TrainerCallback):
     def finish(self, trainer: Any) -> None:
         """`train()` is left."""
         after, args = self._end_training(trainer.model), trainer.args
-        if after is not None and self._looks:
-            kept = [number for number, (_, weights) in enumerate(self._looks) if weights == after]
-            values = (value for value, _ in self._looks)
+        if after is not None and self._evaluated:
+            kept = [number for number, (_, weights) in enumerate(self._evaluated) if weights == after]
+            values = (value for value, _ in self._evaluated)
             self._add_best(args.metric_for_best_model, args.greater_is_better, values, kept[-1] if kept else None)
 
 

@@ -103,6 +103,8 @@ NOT_FILLED: list[tuple[str, tuple[str, ...], str]] = [
     ("what the user's own statements do between backward and step, which fit has not", KERAS, """
         GradientFacts.wiped GradientFacts.wiped_passes GradientFacts.wiped_at GradientFacts.user_loss
         GradientFacts.in_place GradientFacts.kept GradientFacts.second_failure OptimizerFacts.schedule_first"""),
+    ("a callback lowers the rate there, and a schedule is run dry", KERAS, """
+        OptimizerFacts.schedule_direction OptimizerFacts.schedule_patience OptimizerFacts.schedule_seen"""),
     ("torch's anomaly mode and its traces of calls", KERAS, """
         GradientFacts.anomaly GradientFacts.anomaly_at ForwardFacts.constant_from ForwardFacts.fixed_at
         ForwardFacts.leaking_row ForwardFacts.leak_from ForwardFacts.placed_from"""),

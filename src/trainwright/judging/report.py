@@ -16,8 +16,9 @@ from trainwright.judging.refuted import learns, name_errors, without_refuted
 from trainwright.judging.repaired import Repaired, RunAgain, judge_repaired
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
+from trainwright.review.consequences import RESULTS
 from trainwright.review.marks import tell_marks
-from trainwright.review.review import RESULTS, review
+from trainwright.review.review import review
 from trainwright.review.sheet import sheet_of
 from trainwright.review.verdict import verdict_of, verdicts
 from trainwright.stages import BatchFacts

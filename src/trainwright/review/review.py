@@ -9,23 +9,10 @@ from typing import NamedTuple, cast
 from trainwright.core import Finding, Rule, Severity, Stage
 from trainwright.registry import load_rules
 from trainwright.rehearsal.record import Record
+from trainwright.review.consequences import causes_of
 
 # Findings that are shown of one run; more are rarely read, and rarely different faults.
 MOST_FINDINGS = 5
-# What is said of the result follows from each fault in the run itself; of these, the first speaks.
-RESULTS = ("held-out-at-constant", "unlearned-part", "simple-learner-better")
-# A run that diverged, or whose weights stand still, explains all of these as well.
-FOLLOWS = {
-    "run-diverged": {"weights-stand-still", "other-weights-evaluated", "best-not-kept", "numbers-disagree"},
-    "weights-stand-still": {"other-weights-evaluated", "best-not-kept", "numbers-disagree", "lost-columns"},
-    "other-weights-evaluated": {"best-not-kept", "numbers-disagree"},
-    "wrong-mode": {"numbers-disagree"},
-    "torn-labels": {"numbers-disagree"},
-    "partial-data": {"untrained-class", "numbers-disagree"},
-    "held-out-at-constant": {"numbers-disagree"},
-}
-# These say nothing of why a result is poor.
-APART = {"script-stopped", "fold-begins-trained", "rows-measured-twice", "target-among-inputs", "numbers-disagree"}
 
 
 class Review(NamedTuple):
@@ -42,7 +29,7 @@ def review(record: Record) -> Review:
     for question in sorted(load_rules(), key=lambda one: one.order):
         if question.stage == Stage.REHEARSAL:
             try:
-                found += [_named(question, one) for one in ask(question, record)]
+                found += [_named(question, one, record) for one in ask(question, record)]
             except Exception as error:  # a question's own: reported, and the others are asked
                 errors.append(f"{question.name}: {type(error).__name__}: {error}")
     return Review(tuple(_chosen(found)), tuple(errors))
@@ -53,8 +40,12 @@ def ask(question: Rule, record: Record) -> list[Finding]:
     return list(cast("Iterable[Finding]", question.function(record)))
 
 
-def _named(question: Rule, finding: Finding) -> Finding:
-    return replace(finding, code=question.code, name=question.name, severity=question.severity_of(finding))
+def _named(question: Rule, finding: Finding, record: Record) -> Finding:
+    """With its name, and the trainings that it is of: those at its line, or all if they have one."""
+    lines = [one.where for one in record.trainings] or [finding.where]
+    trainings = tuple(n for n, line in enumerate(lines, 1) if line == finding.where or len(set(lines)) == 1)
+    severity = question.severity_of(finding)
+    return replace(finding, code=question.code, name=question.name, severity=severity, trainings=trainings)
 
 
 def _chosen(found: list[Finding]) -> list[Finding]:
@@ -62,9 +53,7 @@ def _chosen(found: list[Finding]) -> list[Finding]:
     spoken: set[str] = set()
     kept: list[Finding] = []
     for finding in found:
-        followed = {name for cause in spoken for name in FOLLOWS.get(cause, ())}
-        explained = finding.name in RESULTS and bool(spoken - APART)
-        if finding.name in followed or explained:
+        if spoken & causes_of(finding):
             continue
         kept.append(finding)
         if finding.severity != Severity.NOTE:

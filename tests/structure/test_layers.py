@@ -96,7 +96,6 @@ MAY_IMPORT = {
         "review",
         "frameworks",
         "stages",
-        "adapters.script_end",
         "registry",
         "core",
     },

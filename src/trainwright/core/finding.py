@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trainwright.core import cells
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair
-from trainwright.core.stage import Stage
+from trainwright.core.stage import Facts, Stage
 from trainwright.core.trial import Outcome
 
 Number = float | int | str
@@ -145,6 +145,16 @@ class Failure:
     def __str__(self) -> str:
         told = _told(self.message)
         return f"{self.type}: {told}" if told else self.type
+
+    def is_same(self, other: Failure) -> bool:
+        """Whether both are of one type, with one message."""
+        return (self.type, self.message) == (other.type, other.message)
+
+
+def failure_in(facts: Iterable[Facts]) -> Failure | None:
+    """What a call raised while facts were measured."""
+    found = (getattr(one, "failure", None) for one in facts)
+    return next((f for f in found if isinstance(f, Failure)), None)
 
 
 def _told(message: str) -> str:

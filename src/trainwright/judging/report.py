@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trainwright.adapters.script_end.raised import failure_in
 from trainwright.core import Failure, Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.finding import failure_in
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.judging.causes import with_known_remedy, with_outcome_explained

@@ -27,8 +27,8 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.keras.step_facts import measure_step
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.learning import measure_trained
-from trainwright.adapters.script_end.raised import failure_in, raised_facts
-from trainwright.core import FactsByKind, Finding, Repair
+from trainwright.adapters.script_end.raised import raised_facts
+from trainwright.core import FactsByKind, Finding, Repair, failure_in
 from trainwright.look.asking import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult

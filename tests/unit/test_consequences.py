@@ -10,8 +10,8 @@ from trainwright.review.consequences import EXPLAINED_BY, FOLLOWS_FROM, SAID_BY
 CODES = {one.name: one.code for one in load_rules()}
 
 
-def finding(name: str, *trainings: int, **given: object) -> Finding:
-    return Finding(message="", code=CODES[name], name=name, trainings=trainings, **given)  # type: ignore[arg-type]
+def finding(name: str, **given: object) -> Finding:
+    return Finding(message="", code=CODES[name], name=name, **given)  # type: ignore[arg-type]
 
 
 def test_the_table_names_what_exists_and_has_no_circle() -> None:
@@ -25,20 +25,24 @@ def test_the_table_names_what_exists_and_has_no_circle() -> None:
     assert not open_
 
 
-NOTE = {"severity": Severity.NOTE}
-AGAIN = {"after_repair": ("broadcast-loss",)}
+RULE = finding("broadcast-loss")
+
+
+def question(name: str = "widened-loss", **given: object) -> Finding:
+    return finding(name, **{"is_of_one_line": True, **given})
 
 
 @pytest.mark.parametrize(
-    ("rule", "question", "is_left_out"),
+    ("rule", "asked", "is_left_out"),
     [
-        (finding("broadcast-loss", 1), finding("widened-loss", 1, 2), True),
-        (finding("broadcast-loss", 1), finding("widened-loss", 2), False),
-        (finding("broadcast-loss", 1, **NOTE), finding("widened-loss", 1), False),
-        (finding("broadcast-loss", 1), finding("widened-loss", 1, **AGAIN), False),
-        (finding("inactive-training-mode", 1), finding("wrong-mode", 1, measured={"in_evaluation_mode": 9}), True),
-        (finding("inactive-training-mode", 1), finding("wrong-mode", 1, measured={"in_training_mode": 9}), False),
+        (RULE, question(), True),
+        (RULE, question(is_of_one_line=False), False),
+        (RULE, question(after_repair=("broadcast-loss",)), False),
+        (finding("broadcast-loss", severity=Severity.NOTE), question(), False),
+        (finding("broadcast-loss", severity=Severity.WARNING), question(), False),
+        (finding("inactive-training-mode"), question("wrong-mode", measured={"in_evaluation_mode": 9}), True),
+        (finding("inactive-training-mode"), question("wrong-mode", measured={"in_training_mode": 9}), False),
     ],
 )
-def test_a_rule_speaks_for_a_question_of_the_same_fault(rule: Finding, question: Finding, is_left_out: bool) -> None:
-    assert with_outcome_explained([rule, question]) == ((rule,) if is_left_out else (rule, question))
+def test_a_rule_speaks_for_a_question_of_the_same_fault(rule: Finding, asked: Finding, is_left_out: bool) -> None:
+    assert with_outcome_explained([rule, asked]) == ((rule,) if is_left_out else (rule, asked))

@@ -95,8 +95,8 @@ class Finding:
     """Whether a step with the fault was seen to go on: that a run goes on does not refute it."""
     is_by_probe: bool = False
     """Whether it rests on a probe that reads nothing from the inputs: a training that learns refutes it."""
-    trainings: tuple[int, ...] = field(default=(), compare=False)
-    """The numbers of the trainings that it was found in; empty: they are not known."""
+    is_of_one_line: bool = field(default=False, compare=False)
+    """Of a question: whether all trainings are at one line, so that a rule's finding in one of them is of the same training."""
 
     @property
     def stage(self) -> Stage:

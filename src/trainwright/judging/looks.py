@@ -27,9 +27,7 @@ def judge_looks(looks: Iterable[LookResult]) -> tuple[list[Finding], list[str]]:
     found: list[Finding] = []
     failed: list[str] = []
     for look in looks:
-        known = len(found)
         failed += judge_facts(look.facts, look.answer, found, is_end=look.is_end)
-        found[known:] = [replace(f, trainings=(max(1, look.training),)) for f in found[known:]]
     return found, failed
 
 

@@ -41,11 +41,9 @@ def ask(question: Rule, record: Record) -> list[Finding]:
 
 
 def _named(question: Rule, finding: Finding, record: Record) -> Finding:
-    """With its name, and the trainings that it is of: those at its line, or all if they have one."""
-    lines = [one.where for one in record.trainings] or [finding.where]
-    trainings = tuple(n for n, line in enumerate(lines, 1) if line == finding.where or len(set(lines)) == 1)
+    is_of_one_line = len({one.where for one in record.trainings}) <= 1
     severity = question.severity_of(finding)
-    return replace(finding, code=question.code, name=question.name, severity=severity, trainings=trainings)
+    return replace(finding, code=question.code, name=question.name, severity=severity, is_of_one_line=is_of_one_line)
 
 
 def _chosen(found: list[Finding]) -> list[Finding]:

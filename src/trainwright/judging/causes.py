@@ -45,10 +45,10 @@ def with_known_remedy(finding: Finding, failures: Sequence[Failure]) -> Finding:
 
 def _explains(cause: Finding, finding: Finding) -> bool:
     """Whether a rule's finding explains a question's of the same training, and was not mended before that was found."""
-    is_of_rule = cause.stage < Stage.REHEARSAL and finding.is_of_one_line
+    is_of_both = finding.is_of_one_line or None is not cause.where == finding.where
     is_milder = cause.severity == Severity.NOTE or finding.severity == Severity.ERROR != cause.severity
     is_cause = cause.name in causes_of(finding) and cause.name not in finding.after_repair
-    return is_of_rule and is_cause and not is_milder
+    return cause.stage < finding.stage == Stage.REHEARSAL and is_of_both and is_cause and not is_milder
 
 
 def _is_tried(finding: Finding) -> bool:

@@ -9,7 +9,7 @@ from checks import all_expected, check_script, loud, said
 from trainwright.core import Severity
 from twins import find_scripts
 
-if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.measures") is None:
+if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.first_update") is None:
     pytest.skip("tf-keras is not installed", allow_module_level=True)
 
 FOLDER = Path(__file__).parents[1] / "legacy"

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from trainwright.registry import load_rules
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "src" / "trainwright", ROOT / "lm" / "src" / "trainwright_lm")
 HOMES = (ROOT, *PACKAGES)
@@ -15,6 +17,13 @@ def test_every_path_exists(document: str) -> None:
     quoted = re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / document).read_text("utf-8"))
     assert len(quoted) > 10
     assert [path for path in quoted if not any((home / path).exists() for home in HOMES)] == []
+
+
+def test_no_rule_has_the_code_of_one_that_is_gone() -> None:
+    (told,) = re.findall(r"are gone stay unused: TW([\d, \n]+)\.", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    gone = {f"TW{code}" for code in re.findall(r"\d+", told)}
+    assert len(gone) > 40
+    assert [one.code for one in load_rules() if one.code in gone] == []
 
 
 def test_every_module_that_a_comment_names_exists() -> None:

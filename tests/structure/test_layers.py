@@ -112,7 +112,6 @@ MAY_IMPORT = {
         "review",
         "frameworks",
         "stages",
-        "adapters.script_end",
         "registry",
         "core",
     },

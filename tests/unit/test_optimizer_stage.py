@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.optimizer import continue_rates, length_of, update_growth
+from trainwright.adapters.torch.optimizer import continue_rates, schedule_facts, update_growth
+from trainwright.rules.optimizer.schedules import schedule_in_wrong_unit
 from trainwright.seams.torch.state import ModelState, OptimizerState
+from trainwright.stages import OptimizerFacts, SetupFacts
 
 
 class Net(nn.Module):
@@ -55,7 +57,22 @@ def test_a_schedule_that_raises_or_follows_a_metric_gives_fewer_rates():
 
 def test_the_length_of_a_cosine_is_known():
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    assert length_of(torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=7)) == 7
+    assert schedule_facts(torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=7))["schedule_length"] == 7
+
+
+@pytest.mark.parametrize(
+    ("seen", "source"), [(40, "in the run: "), (10, "10 updates of the run, then a dry run: "), (0, "in a dry run: ")]
+)
+def test_rates_are_said_to_be_from_where_they_are_and_a_plateau_has_a_fix_of_its_own(seen, source):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    told = schedule_facts(torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=0))
+    points = tuple((update, 1.0 if update < 4 else 1e-6) for update in range(40))
+    facts = OptimizerFacts(planned_updates=40, schedule=points, schedule_steps=5, schedule_seen=seen, **told)
+    (found,) = schedule_in_wrong_unit.function(facts, SetupFacts())
+    assert found.proof.fact.startswith(source)
+    assert "length" not in found.measured
+    assert 'mode="max"' in found.fix.does
+    assert "per epoch" not in found.fix.does
 
 
 def steps(model, optimizer, count, seed):

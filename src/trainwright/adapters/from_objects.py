@@ -42,13 +42,13 @@ def has_loader(module: Any) -> bool:
     return not type(module).train_dataloader.__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
-# Of a training whose length nobody has said.
+# Epochs of a fit whose length nobody has said: its time ends it.
 MOST_EPOCHS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectsTraining:
-    """A training of objects, as it is run where they may change."""
+    """How objects are trained. They change: it is run in a fork, or what they were is put back."""
 
     framework: str
     run: Callable[[Callable[[], bool]], None]

@@ -9,6 +9,7 @@ from trainwright.core.finding import (
     Place,
     Proof,
     Severity,
+    failure_in,
 )
 from trainwright.core.fix import Edit, Fix, RemoveKeyword, RenameFunction, RenameKeyword, RenameName, Safety, SetKeyword
 from trainwright.core.repair import Call, PartMissing, Repair, Seam
@@ -24,6 +25,6 @@ __all__ = [
     "RULE_STAGES", "Call", "Diagnosis", "Edit", "Facts", "FactsByKind", "Failure", "Fate", "Finding", "Fix", "LibraryWarning",
     "NamedRows", "Number", "Outcome", "PartMissing", "Place", "ProfilePoint", "Proof", "Redirected", "RemoveKeyword",
     "RenameFunction", "RenameKeyword", "RenameName", "Repair", "Report", "Role", "Rule", "Safety", "Seam", "SetKeyword",
-    "Severity", "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status",
+    "Severity", "Shown", "Stage", "StageRun", "Status", "Tensors", "Trial", "Verdict", "exit_status", "failure_in",
     "role_of_split", "rule",
 ]  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trainwright.core import cells
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair
-from trainwright.core.stage import Stage
+from trainwright.core.stage import Facts, Stage
 from trainwright.core.trial import Outcome
 
 Number = float | int | str
@@ -95,6 +95,8 @@ class Finding:
     """Whether a step with the fault was seen to go on: that a run goes on does not refute it."""
     is_by_probe: bool = False
     """Whether it rests on a probe that reads nothing from the inputs: a training that learns refutes it."""
+    is_of_one_line: bool = field(default=False, compare=False)
+    """Of a question: whether all trainings are at one line, so that a rule's finding in one of them is of the same training."""
 
     @property
     def stage(self) -> Stage:
@@ -143,6 +145,16 @@ class Failure:
     def __str__(self) -> str:
         told = _told(self.message)
         return f"{self.type}: {told}" if told else self.type
+
+    def is_same(self, other: Failure) -> bool:
+        """Whether both are of one type, with one message."""
+        return (self.type, self.message) == (other.type, other.message)
+
+
+def failure_in(facts: Iterable[Facts]) -> Failure | None:
+    """What a call raised while facts were measured."""
+    found = (getattr(one, "failure", None) for one in facts)
+    return next((f for f in found if isinstance(f, Failure)), None)
 
 
 def _told(message: str) -> str:

@@ -8,22 +8,16 @@ from dataclasses import replace
 from trainwright.core import Failure, Finding, Fix, Outcome, Proof, Severity, Stage
 from trainwright.core.misspelt import MEND
 from trainwright.frameworks.messages import best
-
-# Outcomes of the rehearsal, and the findings that can explain each. By themselves these are notes: something unusual, with
-# which many trainings learn. One that has learned nothing is their proof.
-EXPLAINED_BY = {
-    "held-out-at-constant": {"imbalanced-classes", "unequal-loss-terms", "excessive-weight-decay"},
-    "unlearned-part": {"imbalanced-classes"},
-    "simple-learner-better": {"unequal-loss-terms", "excessive-weight-decay"},
-}
+from trainwright.review.consequences import EXPLAINED_BY, causes_of
 
 
 def with_outcome_explained(findings: Sequence[Finding], *, is_of_copy: bool = False) -> tuple[Finding, ...]:
-    """The findings, of which notes that explain the outcome are warnings, and the outcome points to them.
+    """The findings without what follows from others; notes that explain the outcome are warnings, and it points to them.
 
     Args:
         is_of_copy: whether the outcome is that of a copy in which proven errors were mended: they explain nothing of it.
     """
+    findings = [f for f in findings if not any(_explains(one, f) for one in findings)]
     outcome = next((f for f in findings if f.name in EXPLAINED_BY and f.severity != Severity.NOTE), None)
     if outcome is None:
         return tuple(findings)
@@ -47,6 +41,14 @@ def with_known_remedy(finding: Finding, failures: Sequence[Failure]) -> Finding:
     if match is None or match.known.wraps:
         return finding
     return replace(finding, fix=Fix(does=match.known.paragraph.rstrip(".")))
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    """Whether a rule's finding explains a question's of the same training, and was not mended before that was found."""
+    is_of_both = finding.is_of_one_line or None is not cause.where == finding.where
+    is_milder = cause.severity == Severity.NOTE or finding.severity == Severity.ERROR != cause.severity
+    is_cause = cause.name in causes_of(finding) and cause.name not in finding.after_repair
+    return cause.stage < finding.stage == Stage.REHEARSAL and is_of_both and is_cause and not is_milder
 
 
 def _is_tried(finding: Finding) -> bool:

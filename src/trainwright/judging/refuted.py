@@ -10,11 +10,10 @@ from trainwright.core import Fate, Finding, Outcome, Severity, Shown, Stage, Ver
 from trainwright.core.trial import LOSS
 from trainwright.registry import load_fact_rules
 from trainwright.rehearsal.record import Record
+from trainwright.review.consequences import causes_of
 
 # A schedule was tried over another plan than the run had, if its updates differ by more.
 SAME_PLAN = 0.1
-# What is said of a line that was only read.
-_GUESSED = ("undefined-name",)
 
 
 def learns(verdict: Verdict | None) -> bool:
@@ -74,7 +73,7 @@ class RunEvidence:
     def says_more(self, finding: Finding) -> bool:
         """Whether the run has stopped at a line of which a rule could only guess what happens there."""
         ends = [one.failure for one in (*self.record.earlier, self.record.ended) if one.failure is not None]
-        return finding.name in _GUESSED and finding.where in [end.where for end in ends]
+        return "script-stopped" in causes_of(finding) and finding.where in [end.where for end in ends]
 
     def refutes(self, finding: Finding, verdict: Verdict | None) -> bool:
         """Whether what a finding foretells was seen not to happen."""

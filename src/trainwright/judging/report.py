@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trainwright.adapters.script_end.raised import failure_in
 from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.finding import failure_in
 from trainwright.core.sheet import Sheet
 from trainwright.fixes.edits import with_diffs
 from trainwright.judging.causes import with_known_remedy, with_outcome_explained
@@ -16,8 +16,8 @@ from trainwright.judging.refuted import learns, name_errors, without_refuted
 from trainwright.judging.repaired import JudgedRun, Repaired, RunAgain, judge_repaired
 from trainwright.options import Options
 from trainwright.rehearsal.record import Record
+from trainwright.review.consequences import RESULTS
 from trainwright.review.marks import tell_marks
-from trainwright.review.review import RESULTS
 from trainwright.review.sheet import sheet_of
 from trainwright.review.verdict import verdict_of, verdicts
 from trainwright.stages import BatchFacts

@@ -1,4 +1,4 @@
-"""Trials of one change on the replayed steps of a training, behind the run: asked for by rules, within a few seconds."""
+"""Behind the run of a script with torch: its sets are read, the rules asked, and their trials made on the kept first steps."""
 
 from __future__ import annotations
 

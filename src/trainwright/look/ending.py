@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainwright.adapters.script_end.raised import failure_in, is_repeated, is_same, raised_facts
-from trainwright.core import Facts, Failure, Role
+from trainwright.adapters.script_end.raised import is_repeated, raised_facts
+from trainwright.core import Facts, Failure, Role, failure_in
 from trainwright.seams.devices.memory_owners import lacks_gpu_memory
 from trainwright.seams.failures.blame import describe_error, frames_of, is_own
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
@@ -48,7 +48,7 @@ def measure_end(error: Exception, looking: Looking | None) -> FactsByKind:
             return own | {SetupFacts: _setup(error, failure, looking, own.get(SetupFacts))}
         last = looking.done[-1].facts if looking.done else {}
         raised = failure_in(last.values())
-        if raised is not None and is_same(raised, failure):
+        if raised is not None and raised.is_same(failure):
             looking.failed = looking.done.pop()
             return {**last, SetupFacts: _setup(error, failure, looking, last.get(SetupFacts))}
         is_of_backward = any(f.f_globals.get("__name__", "").startswith("torch.autograd") for f in frames_of(error))

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from trainwright.adapters.script_end.raised import is_same
 from trainwright.core import Repair
 from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, frames_of
@@ -87,7 +86,7 @@ class RunObserver(Leaving, Observer):
         if self._stack:
             return any(frame.f_locals.get("self") is self._stack[-1][0] for frame in frames_of(error))
         last = self.record.loss_calls[-1].failure if self.record.loss_calls else None
-        return last is None or is_same(last, failure_of(error))  # what the step has kept knows no line outside of it
+        return last is None or last.is_same(failure_of(error))  # what the step has kept knows no line outside of it
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_passive:

@@ -16,7 +16,7 @@ from typing import Any
 
 from trainwright.adapters.base import Train
 from trainwright.adapters.from_objects import MOST_EPOCHS
-from trainwright.adapters.keras import evaluation, measures
+from trainwright.adapters.keras import evaluation, first_update
 from trainwright.adapters.keras.calls import callbacks_of
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import planned_updates, try_rows
@@ -27,8 +27,8 @@ from trainwright.adapters.keras.state import KerasState
 from trainwright.adapters.keras.step_facts import measure_step
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.learning import measure_trained
-from trainwright.adapters.script_end.raised import failure_in, raised_facts
-from trainwright.core import FactsByKind, Finding, Repair
+from trainwright.adapters.script_end.raised import raised_facts
+from trainwright.core import FactsByKind, Finding, Repair, failure_in
 from trainwright.look.asking import first_fault, judge_facts
 from trainwright.look.repairs_of_keras import RepairedFit
 from trainwright.look.results import MOST_LOOKS, LookResult
@@ -222,12 +222,12 @@ def _measure(fit: KeptFit, until: float) -> FactsByKind:
         return failure_in(facts.values()) is None
 
     ask(lambda: replace(setup_facts(training, _count_planned(fit, facts)), **fit.is_written_wrongly))
-    ask(lambda: measures.measure_dataset(training))
+    ask(lambda: first_update.measure_dataset(training))
     if not ask(lambda: measure_batch(training.data, training.model)):
         return facts
     is_whole = ask(lambda: measure_step(training))
     if is_whole:
-        ask(lambda: measures.measure_optimizer(training, _count_planned(fit, facts)))
+        ask(lambda: first_update.measure_optimizer(training, _count_planned(fit, facts)))
     if all(getattr(facts.get(kind), "failure", None) is None for kind in (ForwardFacts, LossFacts)):
         ask(lambda: evaluation.measure(training, EVALUATED_BATCHES))
     return facts
@@ -245,10 +245,10 @@ def _judge(fit: KeptFit, facts: FactsByKind, until: float) -> LookResult:
     found = list[Finding]()
     trials: Trials | None = None
     if failure_in(facts.values()) is None and GradientFacts in facts:
-        timed = measures.train(fit.training, Train(steps=3, batches=1, seed=0))
+        timed = first_update.train(fit.training, Train(steps=3, batches=1, seed=0))
         seconds = max(timed.seconds / max(1, len(timed.losses)), 1e-3)
         trials = Trials(
-            partial(measures.train, fit.training), lambda batches, changes: True, seconds, until, process_time
+            partial(first_update.train, fit.training), lambda batches, changes: True, seconds, until, process_time
         )
         if (overfit := trials.memorize()) is not None:
             facts = {**facts, OverfitFacts: overfit}

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainwright.adapters.torch.batches import batch_facts, several_batches_facts
 from trainwright.adapters.torch.collation import collator_facts
-from trainwright.adapters.torch.optimizer import length_of, optimizer_facts, peak_rates
+from trainwright.adapters.torch.optimizer import optimizer_facts, peak_rates, schedule_facts
 from trainwright.look.facts import change
 from trainwright.look.sets import note_sets
 from trainwright.look.state import Look, Trainings
@@ -88,8 +88,7 @@ def add_further_batches(look: Look) -> None:
     change(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
     schedules = _schedules(look)
     if schedules:
-        kind, length = type(schedules[0]).__name__, length_of(schedules[0])
-        change(facts, OptimizerFacts, schedule_kind=kind, schedule_length=length)
+        change(facts, OptimizerFacts, **schedule_facts(schedules[0]))
 
 
 def _schedules(look: Look) -> list[Any]:
@@ -119,7 +118,7 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     planned = look.planned
     if planned and look.batches:
         change(facts, SetupFacts, epochs=planned * look.draws / look.batches, planned_updates=planned)
-    has_schedule = bool(optimizer.schedule_kind)
+    has_schedule, seen_rates = bool(optimizer.schedule_kind), len(rates)
     if has_schedule and planned and look.updates == len(rates):
         rates = looking.kind.continue_rates(rates, planned)
     every = max(1, len(rates) // POINTS)
@@ -132,6 +131,7 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
         warmup_updates=looking.kind.count_warmup(planned) if planned else None,
         learning_rate=max(peak, optimizer.learning_rate),
         schedule=tuple((i, rate / peak) for i, rate in enumerate(rates) if i % every == 0) if is_whole else (),
+        schedule_seen=seen_rates,
         schedule_given=has_schedule and looking.kind.had_schedule,
         schedule_steps=look.schedule_steps if is_ended and has_schedule else None,
     )

@@ -1,4 +1,4 @@
-"""Trials of one change on a training's first steps, made again behind the run: asked for by rules, within a few seconds."""
+"""Trials of one change, of any framework: for which of them there is time, and what each has shown."""
 
 from __future__ import annotations
 

@@ -10,24 +10,10 @@ from typing import Any
 
 from trainwright.core import Finding, Place, Severity
 from trainwright.core.sheet import Sheet
+from trainwright.review.consequences import SAID_BY
 
 # Marks that a headline names; names in one of them.
 MOST_NAMED, MOST_NAMES = 3, 3
-# The findings that say what is marked in a table of the sheet.
-SAID_BY = {
-    "scores": {"held-out-at-constant", "unlearned-part", "simple-learner-better", "numbers-disagree", "wrong-mode"},
-    "profile": {"lost-columns", "lost-in-preparation", "discarded-columns"},
-    "own": {"best-not-kept", "run-diverged", "wrong-metric-direction"},
-    "classes": {"unlearned-part", "untrained-class", "held-out-at-constant", "imbalanced-classes", "missing-classes",
-                "numbers-disagree", "torn-labels"},
-    "outputs": {"held-out-at-constant", "unlearned-part"},
-    "columns": {"other-scale-evaluated", "unscaled-inputs", "differently-scaled-sets", "inputs-scaled-twice"},
-    "layers": {"weights-stand-still", "unregistered-parameters", "frozen-untrained-layers", "unstepped-optimizer", "no-gradient"},
-    "curves": {"run-diverged"},
-    "pieces": {"wrong-mode", "other-weights-evaluated", "best-not-kept", "unmatched-checkpoint",
-               "wrong-metric-direction"},
-    "drawn": {"partial-data"},
-}  # fmt: skip
 
 
 def tell_marks(sheet: Sheet, findings: Sequence[Finding], where: Place | None = None) -> tuple[str, ...]:

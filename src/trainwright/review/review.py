@@ -9,23 +9,10 @@ from typing import NamedTuple, cast
 from trainwright.core import Finding, Rule, Severity
 from trainwright.registry import load_questions
 from trainwright.rehearsal.record import Record
+from trainwright.review.consequences import causes_of
 
 # Findings that are shown of one run; more are rarely read, and rarely different faults.
 MOST_FINDINGS = 5
-# What is said of the result follows from each fault in the run itself; of these, the first speaks.
-RESULTS = ("held-out-at-constant", "unlearned-part", "simple-learner-better")
-# A run that diverged, or whose weights stand still, explains all of these as well.
-FOLLOWS = {
-    "run-diverged": {"weights-stand-still", "other-weights-evaluated", "best-not-kept", "numbers-disagree"},
-    "weights-stand-still": {"other-weights-evaluated", "best-not-kept", "numbers-disagree", "lost-columns"},
-    "other-weights-evaluated": {"best-not-kept", "numbers-disagree"},
-    "wrong-mode": {"numbers-disagree"},
-    "torn-labels": {"numbers-disagree"},
-    "partial-data": {"untrained-class", "numbers-disagree"},
-    "held-out-at-constant": {"numbers-disagree"},
-}
-# These say nothing of why a result is poor.
-APART = {"script-stopped", "fold-begins-trained", "rows-measured-twice", "target-among-inputs", "numbers-disagree"}
 
 
 class Review(NamedTuple):
@@ -41,7 +28,7 @@ def review(record: Record) -> Review:
     errors: list[str] = []
     for question in sorted(load_questions(), key=lambda one: one.order):
         try:
-            found += [_named(question, one) for one in ask(question, record)]
+            found += [_named(question, one, record) for one in ask(question, record)]
         except Exception as error:  # a question's own: reported, and the others are asked
             errors.append(f"{question.name}: {type(error).__name__}: {error}")
     return Review(tuple(_chosen(found)), tuple(errors))
@@ -52,8 +39,10 @@ def ask(question: Rule, record: Record) -> list[Finding]:
     return list(cast("Iterable[Finding]", question.function(record)))
 
 
-def _named(question: Rule, finding: Finding) -> Finding:
-    return replace(finding, code=question.code, name=question.name, severity=question.severity_of(finding))
+def _named(question: Rule, finding: Finding, record: Record) -> Finding:
+    is_of_one_line = len({one.where for one in record.trainings}) <= 1
+    severity = question.severity_of(finding)
+    return replace(finding, code=question.code, name=question.name, severity=severity, is_of_one_line=is_of_one_line)
 
 
 def _chosen(found: list[Finding]) -> list[Finding]:
@@ -61,9 +50,7 @@ def _chosen(found: list[Finding]) -> list[Finding]:
     spoken: set[str] = set()
     kept: list[Finding] = []
     for finding in found:
-        followed = {name for cause in spoken for name in FOLLOWS.get(cause, ())}
-        explained = finding.name in RESULTS and bool(spoken - APART)
-        if finding.name in followed or explained:
+        if spoken & causes_of(finding):
             continue
         kept.append(finding)
         if finding.severity != Severity.NOTE:

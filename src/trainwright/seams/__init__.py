@@ -1,1 +1,5 @@
-"""Where Trainwright stands between the user's pipeline and its framework: the only place that patches anything."""
+"""What stands between a script and its framework.
+
+`listening/` stands there from the framework's import on, also before a check in a notebook, and notes which line built what.
+The rest, and the watchers at doors of their own (`rehearsal/watch/`), stand only while a run lasts.
+"""

@@ -1,4 +1,4 @@
-"""One module per stage: its facts, and how they are measured from what the seams observed. No framework."""
+"""One module per stage: its facts, plain numbers that `look/` fills. No framework."""
 
 from trainwright.stages.batch import (
     BatchFacts,

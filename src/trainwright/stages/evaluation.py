@@ -1,4 +1,4 @@
-"""Stage 7, evaluation: the user's own evaluation and metrics on two batches, before training."""
+"""Stage 7, evaluation: the script's own, watched as it runs; a Trainer's and Keras's is asked once more behind the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6, optimizer: one update, the parameter groups, and a dry run of the schedule over the planned updates."""
+"""Stage 6, optimizer: one update, the parameter groups, and the rates over the planned updates."""
 
 from __future__ import annotations
 
@@ -64,9 +64,14 @@ class OptimizerFacts(Facts):
     schedule_length: int | None = None
     """The schedule's own number of steps."""
     schedule_failure: Failure | None = None
-    """The exception that the schedule raised in the dry run."""
+    """The exception that the schedule raised when it was run dry."""
     schedule: tuple[tuple[int, float], ...] = ()
     """(update, fraction of the peak rate) over the planned updates, at up to 200 points."""
+    schedule_seen: int = 0
+    """So many of these are rates of the run's own first updates; the others are those of the schedule, run dry."""
+    schedule_direction: str = ""
+    """Of a schedule that lowers the rate where a number stops improving: `min` or `max`, which it takes for the better."""
+    schedule_patience: int | None = None
     schedule_steps: int | None = None
     """If the script steps the schedule itself: the number of schedule steps over the planned updates."""
     schedule_moves_at: int | None = None

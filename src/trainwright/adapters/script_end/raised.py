@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.script_end.missing_names import missing_name
 from trainwright.adapters.script_end.refused_calls import refused_anywhere
-from trainwright.core import Facts, Failure, Place
+from trainwright.core import Failure, Place
 from trainwright.frameworks.error_texts import EMPTY_LIST, FROM_WORKER, NO_SAMPLES, TEXT_REFUSED
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.seams.failures.blame import frames_of
@@ -117,18 +116,7 @@ def _rows(dataset: Any) -> int | None:
         return None
 
 
-def failure_in(facts: Iterable[Facts]) -> Failure | None:
-    """What a call raised."""
-    found = (getattr(one, "failure", None) for one in facts)
-    return next((f for f in found if isinstance(f, Failure)), None)
-
-
 def is_repeated(raised: Failure, failure: Failure) -> bool:
     """Whether the call made again failed as it did the first time; rows drawn anew may have other sizes."""
     of_worker = FROM_WORKER in failure.message
-    return is_same(raised, failure) or (of_worker and raised.type == failure.type)
-
-
-def is_same(one: Failure, other: Failure) -> bool:
-    """Whether two failures are of one type, with one message."""
-    return (one.type, one.message) == (other.type, other.message)
+    return raised.is_same(failure) or (of_worker and raised.type == failure.type)

@@ -156,7 +156,18 @@ def _is_rate_set_later(optimizer: Any, stepped: Sequence[Any]) -> bool:
     return given is not None and not any("initial_lr" in g for g in groups) and given not in rates
 
 
-def length_of(schedule: Any) -> int | None:
+def schedule_facts(schedule: Any) -> dict[str, Any]:
+    """What a schedule says of itself: its kind, its number of steps, and what it follows."""
+    is_plateau = hasattr(schedule, "num_bad_epochs")
+    return {
+        "schedule_kind": type(schedule).__name__,
+        "schedule_length": _length_of(schedule),
+        "schedule_direction": str(getattr(schedule, "mode", "")) if is_plateau else "",
+        "schedule_patience": getattr(schedule, "patience", None) if is_plateau else None,
+    }
+
+
+def _length_of(schedule: Any) -> int | None:
     """A schedule's number of steps, if it says so."""
     lambdas = getattr(schedule, "lr_lambdas", None)
     if lambdas:

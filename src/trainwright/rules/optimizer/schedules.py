@@ -58,10 +58,10 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
             "planned_updates": planned,
             "last_factor": ends,
             "schedule": optimizer.schedule_kind,
-            "length": optimizer.schedule_length or 0,
+            **({"length": optimizer.schedule_length} if optimizer.schedule_length else {}),
         },
         where=_schedule_place(optimizer, setup),
-        proof=_dry_run(points, optimizer),
+        proof=_seen_rates(points, planned, optimizer),
         fix=Fix(does=_advice_on_length(planned, optimizer, setup)),
     )
 
@@ -74,21 +74,33 @@ def _schedule_place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | Non
     )
 
 
-def _dry_run(points: Points, optimizer: OptimizerFacts) -> Proof:
-    if optimizer.schedule_failure is not None and not points:
-        return Proof(f"in a dry run, it raised {optimizer.schedule_failure.type}")
+def _seen_rates(points: Points, planned: int, optimizer: OptimizerFacts) -> Proof:
+    """The rates, with where they are from: the run's own updates, its schedule run dry over the others, or over all."""
+    if not points:
+        raised = optimizer.schedule_failure.type if optimizer.schedule_failure is not None else ""
+        return Proof(f"in a dry run, it raised {raised}")
+    seen = optimizer.schedule_seen
+    source = (
+        "in the run" if seen >= planned else f"{seen} updates of the run, then a dry run" if seen else "in a dry run"
+    )
     few = points[:: max(1, len(points) // 5)]
-    return Proof("in a dry run: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
+    return Proof(f"{source}: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
 
 
 def _advice_on_length(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> str:
-    steps = optimizer.schedule_steps
+    steps, direction = optimizer.schedule_steps, optimizer.schedule_direction
+    if direction:
+        better, not_so = ("higher", "a loss") if direction == "max" else ("lower", "a score")
+        return (
+            f'the schedule has mode="{direction}": give its step() a number that is the better the {better} it is, which '
+            f"{not_so} is not; if it is one, a larger patience ({optimizer.schedule_patience} so far), factor or min_lr"
+        )
     if _rising(optimizer.schedule, planned, optimizer) is not None and steps is not None and steps < planned:
         return f"{setup.words.schedule_per_update}, or count its warm-up in epochs"
     if optimizer.schedule_failure is not None and optimizer.schedule_length is None:
         return f"make the schedule provide a rate for each of its {steps or planned} steps"
     if optimizer.schedule_length is None and steps is not None and steps < planned:
-        return f"let the rate decay over all {steps} steps of the schedule, which takes one step per epoch"
+        return f"let the rate decay over all {steps} steps that the schedule takes in {planned} updates"
     return f"give the schedule its length in updates: {planned}, and a warm-up well below that"
 
 
@@ -204,15 +216,15 @@ def _over_within_epochs(points: Points, planned: int, optimizer: OptimizerFacts,
 
 @rule("TW609", Severity.WARNING)
 def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A training step that advances the schedule."""
+    """A schedule that is advanced before the first update."""
     if not optimizer.schedule_first:
         return
     yield Finding(
-        message="the training step advances the schedule before the optimizer has updated the weights: "
-        "the first rate of the schedule is never used",
+        message="the schedule is advanced before the optimizer has updated the weights: the first rate of the schedule is "
+        "never used",
         measured={"schedule": optimizer.schedule_kind},
         where=setup.place(Role.SCHEDULE_STEP, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.TRAINER),
-        proof=Proof("the schedule's counter was higher after a training step than before it, with no update between"),
+        proof=Proof("the schedule's step() was called, and the optimizer's had not been"),
         fix=safe(
             f"leave the schedule's step() out: {setup.words.trainer} calls it"
             if setup.automatic_steps

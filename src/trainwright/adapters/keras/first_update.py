@@ -1,4 +1,4 @@
-"""Measures a `fit` of a Keras model, on TensorFlow, torch or JAX: its data, its first update, and short runs of it."""
+"""The first update of a Keras `fit`, by itself behind the run: the optimizer's facts, its schedule run dry, and short runs."""
 
 from __future__ import annotations
 

@@ -77,4 +77,4 @@ def test_a_loop_plans_no_updates_before_its_end(told: int | None, is_ended: bool
     look, looking = Look(updates=7), Looking()
     looking.watched = Namespace(count_planned=lambda training: told)  # type: ignore[assignment]
     add_end(look, looking, is_ended=is_ended)
-    assert look.planned == planned
+    assert look.planned_updates == planned

@@ -151,7 +151,7 @@ class TrainerTraining(LoopTraining):
             learned = measure_trained(
                 learner,
                 updates=look.updates,
-                planned=look.planned,
+                planned=look.planned_updates,
                 seconds=READING_SECONDS,
                 reset=look.replay.reset,
             )

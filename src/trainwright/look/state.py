@@ -186,7 +186,7 @@ class Look:
     schedule_steps: int = 0
     is_schedule_first: bool = False
     updates: int = 0
-    planned: int | None = None
+    planned_updates: int | None = None
     """Updates that the whole training is to make, counted as `updates`; None: unknown."""
     version: int = 0
     """Of the weights at its begin."""

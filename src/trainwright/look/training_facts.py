@@ -105,9 +105,9 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     """What the rest of the training has shown. A rule on a whole schedule may only speak where all planned updates were seen."""
     add_further_batches(look)
     facts, rates = look.facts, look.rates
-    look.planned = looking.watched.count_planned(looking.number) if looking.watched is not None else None
-    if look.planned is None and is_ended:  # a loop that has come to its end has made them
-        look.planned = look.updates
+    look.planned_updates = looking.watched.count_planned(looking.number) if looking.watched is not None else None
+    if look.planned_updates is None and is_ended:  # a loop that has come to its end has made them
+        look.planned_updates = look.updates
     if look.lost:
         change(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
     optimizer = facts.get(OptimizerFacts)
@@ -115,7 +115,7 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
         return
     first = next((one for ref in look.optimizers[:1] if (one := ref()) is not None), None)
     peak = max([*rates, *(peak_rates(first) if first is not None else ())], default=0.0)
-    planned = look.planned
+    planned = look.planned_updates
     if planned and look.batches:
         change(facts, SetupFacts, epochs=planned * look.draws / look.batches, planned_updates=planned)
     has_schedule, seen_rates = bool(optimizer.schedule_kind), len(rates)

@@ -6,14 +6,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from trainwright.probes.labels.alignment import measure_alignment
 from trainwright.rules.dataset.pairing import misaligned_labels
-from trainwright.stages import Alignment, DatasetFacts, SetupFacts, SplitFacts
+from trainwright.stages import Alignment, DatasetFacts, SetupFacts, SplitFacts, TextFacts
 
 WORDS = np.asarray([f"{a}{b}" for a in "bcdfghklmnprst" for b in ("a", "e", "i", "o", "u", "an", "el", "os")])
 
 
-def findings(train, evaluation=None):
+def findings(train, evaluation=None, texts=None):
     split = SplitFacts(name="train", rows=1000)
-    facts = DatasetFacts(train=split, alignment=train, evaluation_alignment=evaluation)
+    facts = DatasetFacts(train=split, alignment=train, evaluation_alignment=evaluation, texts=texts)
     return list(misaligned_labels.function(facts, SetupFacts()))
 
 
@@ -39,6 +39,15 @@ def test_shuffled_texts_are_told_from_right_ones(seed):
     assert not findings(measure_alignment({"text": written, "label": labels}, "label", "class"))
     wrong = np.random.default_rng(seed).permutation(labels)
     assert findings(measure_alignment({"text": written, "label": wrong}, "label", "class"))
+
+
+@pytest.mark.parametrize(("unknown_share", "speaks"), [(0.1, True), (None, True), (0.8, False)])
+def test_labels_of_texts_that_the_tokenizer_does_not_know_are_not_accused(unknown_share, speaks):
+    """The words that tell the label may be among the unknown ones, which garbled-text says."""
+    written, labels = texts(500)
+    wrong = measure_alignment({"text": written, "label": np.random.default_rng(0).permutation(labels)}, "label", "class")
+    decoded = TextFacts(rows=500, empty=0, distinct=500, unknown_share=unknown_share, longest=12)
+    assert bool(findings(wrong, texts=decoded)) == speaks
 
 
 def test_rows_of_numbers_of_unequal_lengths_are_read_as_tokens():

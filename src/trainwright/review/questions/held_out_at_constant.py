@@ -80,8 +80,8 @@ def _advice(record: Record, rows: AnsweredRows, *, is_learnable: bool) -> str:
         return f"{same}{dominant}: weight the classes in the loss, or draw the rare ones more often"
     if is_learnable:
         return (
-            f"{same}the inputs do tell the labels: look at the rate, the decay, what else is in the loss, frozen or detached "
-            "parts, masks, and whether other weights are evaluated"
+            f"{same}the inputs do tell the labels: look whether {record.updates:,} updates are enough, at the rate, the decay, "
+            "what else is in the loss, frozen or detached parts, masks, and whether other weights are evaluated"
         )
     if _is_untold(record, rows):
         return (

@@ -377,6 +377,6 @@ for _ in range(2):
 
 def test_a_check_in_this_process_leaves_the_functions_of_each_framework_as_they_were():
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "helpers")]
-    script = f"import sys; sys.path += {paths!r}\n{_TWICE}"
+    script = f"import sys; sys.path[:0] = {paths!r}\n{_TWICE}"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert told.stdout == "['excessive-learning-rate'] []\n" * 2, told.stderr

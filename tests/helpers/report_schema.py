@@ -224,6 +224,7 @@ def check_data(data: Any) -> None:
     sarif_log = json.loads(sarif.render(from_dict(data), 0))
     wrong = next(_sarif_validator().iter_errors(sarif_log), None)
     assert wrong is None, f"no SARIF at {wrong.json_path}: {wrong.message}"
+    assert all(one["locations"] for one in sarif_log["runs"][0]["results"]), "GitHub refuses a result without a place"
 
 
 @functools.cache

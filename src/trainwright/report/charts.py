@@ -120,8 +120,8 @@ def axis_of(values: Sequence[float], *, is_log: bool = False) -> Axis:
     """An axis that begins and ends at round numbers; logarithmic: at powers of ten."""
     low, high = max(min(values), -GREATEST), min(max(values), GREATEST)
     if is_log:
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        powers = range(max(first, -307), last + 1, math.ceil((last - first) / MOST_DECADES))
+        first, last = math.floor(math.log10(min(low, high))), math.ceil(math.log10(high))
+        powers = range(max(first, -307), last + 1, math.ceil((last - first) / MOST_DECADES) or 1)
         return Axis(low=10.0 ** powers[0], high=10.0**last, ticks=tuple(10.0**i for i in powers), is_logarithmic=True)
     if high - low <= 1e-9 * max(abs(low), abs(high)):  # one number only
         low, high = (min(0.0, 2 * low), max(0.0, 2 * high)) if low else (-1.0, 1.0)

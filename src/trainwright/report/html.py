@@ -15,7 +15,6 @@ from trainwright.report import charts, curves, words
 from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
 from trainwright.report.lengths import LENGTHS, MOST_BYTES, begin_of, shorten
-from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
 
@@ -53,9 +52,8 @@ def _parts(report: Report, most: int, most_rows: int) -> str:
             "rows": _fill("samples.html", most, sheet=sheet, words=sample_words, curves=curves),
             "sheet": _fill("sheet.html", most, sheet=sheet, words=sheet_words, tables=sheet_words.tables(sheet, most)),
         }
-    rest = [f for f in shown.findings if f is not first]
-    given = {"first": first, "rest": rest, "cut": cut, "next_step": next_step(report)}
-    given |= {name: Markup(text) for name, text in parts.items()}
+    rest = [f for f in words.ordered(shown) if f is not first]
+    given = {"first": first, "rest": rest, "cut": cut, **{name: Markup(text) for name, text in parts.items()}}
     return _fill("content.html", most, report=shown, words=words, excerpt=excerpt, seen=sheet, **given)
 
 

@@ -20,21 +20,13 @@ from trainwright.report.source import excerpt
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _STATUS = {
-    Status.PASSED: ("✓", "green"),
-    Status.FAILED: ("✗", "red"),
-    Status.REPAIRED: ("~", "yellow"),
-    Status.SKIPPED: ("-", "dim"),
-    Status.UNSHOWN: ("?", "yellow"),
-    Status.NOTED: ("!", "yellow"),
-}
+    Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "red"), Status.REPAIRED: ("~", "yellow"),
+    Status.SKIPPED: ("-", "dim"), Status.UNSHOWN: ("?", "yellow"), Status.NOTED: ("!", "yellow"),
+}  # fmt: skip
 _VERDICT = {
-    Shown.LEARNS: ("✓", "green"),
-    Shown.LEARNS_IN_PART: ("!", "yellow"),
-    Shown.BROKEN: ("✗", "red"),
-    Shown.DOES_NOT_LEARN: ("✗", "red"),
-    Shown.NOT_SHOWN: ("?", "yellow"),
-    Shown.CANNOT_BE_JUDGED: ("?", "yellow"),
-}
+    Shown.LEARNS: ("✓", "green"), Shown.LEARNS_IN_PART: ("!", "yellow"), Shown.BROKEN: ("✗", "red"),
+    Shown.DOES_NOT_LEARN: ("✗", "red"), Shown.NOT_SHOWN: ("?", "yellow"), Shown.CANNOT_BE_JUDGED: ("?", "yellow"),
+}  # fmt: skip
 
 
 # The lines of each part of the sheet in a short report; of the others, those that are marked.
@@ -81,7 +73,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
     if report.stages:
         parts += [_short_stages(report) if is_short else _stages(report), Text()]
     parts += _short_sheet(report) if is_short else _seen(report)
-    rest = [f for f in report.findings if f is not first]
+    rest = words.ordered(report)[first is not None :]
     if rest:
         parts.append(Text("Other findings", style="bold"))
     for group in words.groups(rest):
@@ -245,14 +237,8 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    rows = [("measured", words.measured(finding)), ("proof", words.proof(finding)), ("warned", words.warned(finding))]
-    if finding.fix is not None:
-        rows.append(("fix", finding.fix.does))
-    elif finding.repair is not None:
-        rows.append(("in memory", finding.repair.does))
-    for name, text in rows:
-        if text:
-            table.add_row(name, Text(text))
+    for name, text in words.evidence(finding).items():
+        table.add_row(name, Text(text))
     if tried := words.tried(finding):
         table.add_row("", Text(f"✓ {tried}", style="green"))
     return [table, Text(), _diff(finding.fix.diff)] if finding.fix and finding.fix.diff else [table]

@@ -52,9 +52,13 @@ def verdict(found: Verdict) -> str:
 
 def judged(report: Report) -> str:
     """The verdict with what it rests on; without one what was found, counted."""
-    found = report.verdict
-    told = f"{verdict(found)}: {found.why}" if found is not None else headline(report)
+    told = ruled(report)
     return told if told.endswith((".", "?")) else f"{told}."
+
+
+def ruled(report: Report) -> str:
+    """The same without a full stop."""
+    return f"{verdict(report.verdict)}: {report.verdict.why}" if report.verdict is not None else headline(report)
 
 
 def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:
@@ -114,8 +118,8 @@ def raised(failure: Failure) -> str:
 
 
 def says_failure(report: Report) -> bool:
-    """Whether a finding has said already that this error ends the script."""
-    return any(finding.name == "script-stopped" for finding in report.findings)
+    """Whether a finding, or one of the baseline, has said already that this error ends the script."""
+    return any(finding.name == "script-stopped" for finding in (*report.findings, *report.known))
 
 
 def unexplained(report: Report) -> str:
@@ -230,20 +234,38 @@ def tried(finding: Finding) -> str:
     return "fixed in memory" if finding.fix is not None and finding.fix.tried else ""
 
 
+def evidence(finding: Finding) -> dict[str, str]:
+    """What a finding says besides its message, by name: what was measured, the proof, warnings of libraries, and the fix."""
+    said = {"measured": measured(finding), "proof": proof(finding), "warned": warned(finding)}
+    if finding.fix is not None:
+        said["fix"] = finding.fix.does
+    elif finding.repair is not None:
+        said["in memory"] = finding.repair.does
+    return {name: text for name, text in said.items() if text}
+
+
 def remarks(finding: Finding) -> list[str]:
-    """What a finding says besides its message, a line each, where there is no layout."""
-    were = "were" if len(set(finding.after_repair)) > 1 else "was"
-    after = _listed(list(dict.fromkeys(finding.after_repair)))
-    shown = tried(finding)
-    said = {
-        "Measured": measured(finding),
-        "Proof": proof(finding),
-        "Warned": warned(finding),
-        "Fix": f"{finding.fix.does}{f' ({shown})' if shown else ''}" if finding.fix is not None else "",
-        "In memory": finding.repair.does if finding.repair is not None and finding.fix is None else "",
-        "Found": f"after {after} {were} fixed in memory" if after else "",
-    }
-    return [f"{name}: {text}" for name, text in said.items() if text]
+    """The same, and after which repairs it was found: a line each, where there is no layout."""
+    shown, said = tried(finding), evidence(finding)
+    said |= {"fix": f"{said['fix']} ({shown})"} if shown else {}
+    said |= {"found": _after(finding.after_repair)} if finding.after_repair else {}
+    return [f"{name.capitalize()}: {text}" for name, text in said.items()]
+
+
+def whole(finding: Finding) -> str:
+    """The message, with a line for each remark."""
+    return "\n".join([finding.message, *remarks(finding)])
+
+
+def head(finding: Finding) -> str:
+    """A finding in one line, without its fix."""
+    at = f" at {finding.where}" if finding.where else ""
+    return f"{finding.code} {finding.name} ({finding.severity}){at}: {finding.message}"
+
+
+def _after(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(names))
+    return f"after {_listed(found)} {'were' if len(found) > 1 else 'was'} fixed in memory"
 
 
 def ordered(report: Report) -> list[Finding]:
@@ -265,12 +287,11 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
     parts: list[tuple[str, list[Finding]]] = [("", [])]
     known: set[str] = set()
     for finding in findings:
-        new = [name for name in dict.fromkeys(finding.after_repair) if name not in known]
+        new = [name for name in finding.after_repair if name not in known]
         if new:
             known |= set(new)
-            were = "were" if len(new) > 1 else "was"
             also = " too" if any(heading for heading, _ in parts) else ""
-            parts.append((f"Found after {_listed(new)} {were} fixed in memory{also}", []))
+            parts.append((f"Found {_after(new)}{also}", []))
         parts[-1][1].append(finding)
     return [Group(heading=heading, findings=tuple(inside)) for heading, inside in parts if inside]
 
@@ -349,19 +370,13 @@ def warned(finding: Finding) -> str:
 def short(report: Report) -> str:
     """The report in a few lines: the findings with the first cause first, and anything else the user should know."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
-    lines += [f"  {verdict(report.verdict)}: {report.verdict.why}"] if report.verdict else []
+    lines += [f"  {ruled(report)}"] if report.verdict else []
     lines += [f"  {redirected(report)}"] if report.redirected else []
     for finding in ordered(report):
-        lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")
-        if finding.fix is not None:
-            lines.append(f"      fix: {finding.fix.does}")
+        lines += [f"  {head(finding)}", *([f"      fix: {finding.fix.does}"] if finding.fix is not None else [])]
     if report.failure is not None:
         lines += [f"  raised: {report.failure}", f"      {unexplained(report)}"]
     for where, text, means in warnings(report):
         lines.append(f"  warning{f' at {where}' if where else ''}: {text}: {means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]
     return "\n".join(lines)
-
-
-def _at(finding: Finding) -> str:
-    return f" at {finding.where}" if finding.where else ""

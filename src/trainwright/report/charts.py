@@ -83,12 +83,12 @@ def charts(sheet: Sheet) -> list[Chart]:
     """The curves, those of one measure together."""
     of: dict[str, list[Curve]] = {}
     for curve in sheet.curves:
-        of.setdefault(_subject(curve.name), []).append(curve)
+        of.setdefault(subject_of(curve.name), []).append(curve)
     parts = [(name, one[i : i + MOST_LINES]) for name, one in of.items() for i in range(0, len(one), MOST_LINES)]
     return [_chart(name, part, sheet) for name, part in parts]
 
 
-def _subject(name: str) -> str:
+def subject_of(name: str) -> str:
     """What a number measures, without the rows that it is of."""
     ours = next((one for one in ("learning rate", "gradient norm") if name.startswith(one)), "")
     return ours or re.sub(r"[\W_]+", " ", _ROWS.sub("", name)).strip().lower() or name

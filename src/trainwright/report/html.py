@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from importlib.resources import files
 from typing import Any
@@ -61,11 +62,10 @@ def _with_contents(content: str) -> str:
     """The page with a list of its parts, each of which is led to."""
     titles = re.findall("<h2>(.*?)</h2>", content)  # ours alone: those of a report are escaped
     links = "".join(f'<a href="#part-{number}">{title}</a>\n' for number, title in enumerate(titles))
-    for number in range(len(titles)):
-        content = content.replace("<h2>", f'<h2 id="part-{number}">', 1)
-    return content.replace(
-        "</header>", f'</header>\n<nav aria-label="Parts of this report">{links}</nav>' if links else "</header>"
-    )
+    numbers = itertools.count()
+    content = re.sub("<h2>", lambda _: f'<h2 id="part-{next(numbers)}">', content)
+    listed = f'\n<nav aria-label="Parts of this report">{links}</nav>' if links else ""
+    return content.replace("</header>", f"</header>{listed}")
 
 
 def _fill(template: str, most: int, **given: Any) -> str:

@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -110,16 +109,12 @@ def _replacements(hunks: str) -> Iterator[dict[str, Any]]:
     """What the hunks of a unified diff change in one file, by whole lines."""
     _, *parts = _HUNK.split(hunks)
     for start, is_empty, body in zip(parts[::3], parts[1::3], parts[2::3]):
-        line = int(start) + bool(is_empty)  # of an empty range, the line before is named
         lines = [text for text in body.split("\n") if text and not text.startswith("\\")]
-        for is_kept, group in groupby(lines, key=lambda text: text.startswith(" ")):
-            texts = list(group)
-            new = [text[1:] for text in texts if text.startswith("+")]
-            after = line + len(texts) - (0 if is_kept else len(new))
-            region = {"startLine": line, "startColumn": 1, "endLine": after, "endColumn": 1}
-            if new and after > line:  # to the end of the last line, whose line break stays
-                region = {"startLine": line, "startColumn": 1, "endLine": after - 1}
-            text = "\n".join(new) if new and after > line else "".join(f"{one}\n" for one in new)
-            line = after
-            if not is_kept:
-                yield {"deletedRegion": region, "insertedContent": {"text": text}}
+        changed = [number for number, text in enumerate(lines) if not text.startswith(" ")]
+        line = int(start) + bool(is_empty) + changed[0]  # of an empty range, the line before is named
+        old, new = ([one[1:] for one in lines[changed[0] : changed[-1] + 1] if one[0] != sign] for sign in "+-")
+        text, after = "".join(f"{one}\n" for one in new), line + len(old)
+        region = {"startLine": line, "startColumn": 1, "endLine": after, "endColumn": 1}
+        if new and old:  # to the end of the last line, whose line break stays
+            text, region = text[:-1], {"startLine": line, "startColumn": 1, "endLine": after - 1}
+        yield {"deletedRegion": region, "insertedContent": {"text": text}}

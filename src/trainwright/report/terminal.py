@@ -43,6 +43,7 @@ GROUPS = (
 )
 # Stages that the check tries by itself, in place of what the run shows.
 TRIES = (Stage.EVALUATION, Stage.OVERFIT, Stage.BASELINE)
+OWN_ERRORS = "Internal errors in Trainwright (please report them; your script is not at fault)"
 MORE = "All that was measured: --verbose, or --html FILE."
 
 
@@ -89,11 +90,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts.append(Text(kept, style="dim"))
     parts += [Text(MORE, style="dim")] if is_short else []
     if report.internal_errors:
-        parts += [
-            Text(),
-            Text("Internal errors in Trainwright (please report them; your script is not at fault)", "bold"),
-        ]
-        parts += [Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors]
+        parts += [Text(), Text(OWN_ERRORS, "bold"), *(Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors)]
     return Group(*parts)
 
 
@@ -263,12 +260,8 @@ def _failure(report: Report) -> Panel:
     lines += [with_links(Text(t)) for t in failure.trace]
     if told := words.unexplained(report):
         lines += [Text(), Text(told)] if failure.trace else [Text(told)]
-    return Panel(
-        Group(*lines),
-        title="The way to it" if is_said else "The pipeline raised an error",
-        title_align="left",
-        border_style="red",
-    )
+    title = "The way to it" if is_said else "The pipeline raised an error"
+    return Panel(Group(*lines), title=title, title_align="left", border_style="red")
 
 
 def _stages(report: Report) -> Table:

@@ -8,17 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from trainwright.core import (
-    Failure,
-    Finding,
-    Proof,
-    Report,
-    Severity,
-    Shown,
-    StageRun,
-    Status,
-    Verdict,
-)
+from trainwright.core import Failure, Finding, Proof, Report, Severity, Shown, StageRun, Status, Verdict
 from trainwright.core.misspelt import misspelt
 from trainwright.frameworks.messages import best
 from trainwright.registry import knowing

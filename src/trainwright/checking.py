@@ -174,14 +174,9 @@ def _command(program: Program, options: Options) -> Command | None:
         return None
     words = tuple(without_secrets([show(word) if word == program.script else word for word in program.typed]))
     python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
-    return Command(
-        options=tuple(
-            part for one in given if one != "--" for part in (one.split("=", 1) if one.startswith("--") else [one])
-        ),
-        words=words,
-        real=() if program.script.endswith(".ipynb") else (*python, *words),
-        budget=options.budget,
-    )
+    parts = [part for one in given if one != "--" for part in (one.split("=", 1) if one.startswith("--") else [one])]
+    real = () if program.script.endswith(".ipynb") else (*python, *words)
+    return Command(options=tuple(parts), words=words, real=real, budget=options.budget)
 
 
 def _command_again(command: Command | None) -> str:

@@ -34,13 +34,9 @@ SHORT = {"score": 3, "reported": 2, "curves": 1, "weights": 1, "rows": 2, "train
 MOST_MARKED = 2
 # The stages that share a line of a short report.
 GROUPS = (
-    (Stage.SETUP,),
-    (Stage.DATASET, Stage.BATCH),
-    (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS, Stage.OPTIMIZER),
-    (Stage.EVALUATION,),
-    (Stage.OVERFIT, Stage.BASELINE),
-    (Stage.REHEARSAL,),
-)
+    (Stage.SETUP,), (Stage.DATASET, Stage.BATCH), (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS, Stage.OPTIMIZER),
+    (Stage.EVALUATION,), (Stage.OVERFIT, Stage.BASELINE), (Stage.REHEARSAL,),
+)  # fmt: skip
 # Stages that the check tries by itself, in place of what the run shows.
 TRIES = (Stage.EVALUATION, Stage.OVERFIT, Stage.BASELINE)
 OWN_ERRORS = "Internal errors in Trainwright (please report them; your script is not at fault)"
@@ -217,16 +213,12 @@ def _warning(where: str, text: str, means: str) -> RenderableType:
 def _source(place: Place) -> list[RenderableType]:
     lines = excerpt(place)
     width = len(str(lines[-1].number)) if lines else 0
-    return [
-        Text.assemble(
-            ("> " if line.named else "  ", "bold"),
-            (f"{line.number:>{width}} ", "dim"),
-            (line.text, "" if line.named else "dim"),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-        for line in lines
-    ]
+    shown: list[RenderableType] = []
+    for line in lines:
+        mark, style = ("> ", "") if line.named else ("  ", "dim")
+        parts = (mark, "bold"), (f"{line.number:>{width}} ", "dim"), (line.text, style)
+        shown.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
+    return shown
 
 
 def _evidence(finding: Finding) -> list[RenderableType]:

@@ -64,13 +64,10 @@ def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:
 
 
 _VERDICTS = {
-    Shown.LEARNS: "It learns",
-    Shown.LEARNS_IN_PART: "It learns in part",
-    Shown.BROKEN: "It is broken",
-    Shown.DOES_NOT_LEARN: "It does not learn",
-    Shown.NOT_SHOWN: "Whether it learns was not shown",
+    Shown.LEARNS: "It learns", Shown.LEARNS_IN_PART: "It learns in part", Shown.BROKEN: "It is broken",
+    Shown.DOES_NOT_LEARN: "It does not learn", Shown.NOT_SHOWN: "Whether it learns was not shown",
     Shown.CANNOT_BE_JUDGED: "Whether it learns cannot be judged",
-}
+}  # fmt: skip
 
 
 PROFILE = "What a probe reads of the label along the pipeline"
@@ -157,11 +154,8 @@ def timing(report: Report) -> str:
 
 def measured(finding: Finding) -> str:
     """The measured numbers that are not already in the message: "outputs 2, largest label 2"."""
-    return ", ".join(
-        f"{name.replace('_', ' ')} {number(value)}"
-        for name, value in finding.measured.items()
-        if not _said(value, finding.message)
-    )
+    shown = {name: value for name, value in finding.measured.items() if not _said(value, finding.message)}
+    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in shown.items())
 
 
 def _said(value: float | int | str, message: str) -> bool:
@@ -334,11 +328,8 @@ MOST_CHARACTERS = 90
 
 def warnings(report: Report) -> list[tuple[str, str, str]]:
     """Place, text and meaning of the warnings whose meaning is known, except those that sound trainings print, too."""
-    return [
-        (str(one.where or ""), f"{one.library}: {one_line(one.text)}", one.means)
-        for one in report.warnings
-        if one.means and not one.everyday
-    ]
+    known = [one for one in report.warnings if one.means and not one.everyday]
+    return [(str(one.where or ""), f"{one.library}: {one_line(one.text)}", one.means) for one in known]
 
 
 def further_warnings(report: Report) -> str:

@@ -26,7 +26,7 @@ from trainwright.core.sheet import TABLES, Sheet
 from trainwright.report import sarif
 
 STORED = Path(inspect.getfile(Report)).parents[1] / "report" / "report.schema.json"
-WIDTH = 120
+WIDTH = 200
 _NULL = {"type": "null"}
 _SIMPLE = {str: "string", int: "integer", bool: "boolean"}
 # What holds more than its type says, or is made by hand.

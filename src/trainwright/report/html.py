@@ -53,7 +53,7 @@ def _parts(report: Report, most: int, most_rows: int) -> str:
             "rows": _fill("samples.html", most, sheet=sheet, words=sample_words, curves=curves),
             "sheet": _fill("sheet.html", most, sheet=sheet, words=sheet_words, tables=sheet_words.tables(sheet, most)),
         }
-    rest = [f for f in words.ordered(shown) if f is not first]
+    rest = [f for f in shown.findings if f is not first]
     given = {"first": first, "rest": rest, "cut": cut, **{name: Markup(text) for name, text in parts.items()}}
     return _fill("content.html", most, report=shown, words=words, excerpt=excerpt, seen=sheet, **given)
 

@@ -39,13 +39,7 @@ RUN_SECONDS, START_SECONDS = 20.0, 150.0
 
 
 def bundle_program(
-    program: Program,
-    folder: Path,
-    options: Options,
-    *,
-    seconds: float,
-    with_data: bool,
-    say: Callable[[str], None],
+    program: Program, folder: Path, options: Options, *, seconds: float, with_data: bool, say: Callable[[str], None]
 ) -> int:
     """Write the bundle of a script; returns the exit status.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -35,6 +34,7 @@ NOT_ISOLATED = (
     "The kernel isolates no process here: files that the script opens with Python's own calls were redirected; other writes, and "
     "commands, were refused as far as they are seen."
 )
+_WRITES = {"--json", "--html", "--diff", "--format", "--write-baseline"}
 
 
 def check_program(
@@ -71,7 +71,8 @@ def check_program(
         if train:
             why_not = _why_not_trained(report, options.device)
             trains, report = not why_not, replace(report, message=f"{report.message} {why_not}".strip())
-        report = report if trains else replace(report, typed=_command(program, options))
+        typed = _command(program, options)
+        report = replace(report, typed=None if trains else typed, command=_command_again(typed))
         say("")
         console = Console(file=sys.stderr if is_alone else sys.stdout)
         terminal.show(report, console, verbose=options.verbose)
@@ -119,8 +120,7 @@ def judge_program(
 
     began = time.monotonic()
     script = program.script if program.module else show(program.script)
-    words = ["trainwright", "check", *(["-m"] if program.module else []), script, *program.arguments]
-    asked = Report(script=script, date=date_of_now(), command=shlex.join(without_secrets(words)))
+    asked = Report(script=script, date=date_of_now())
     with open_runs(program, options, say) as running:
 
         def judge(record: Record) -> Report:
@@ -172,14 +172,19 @@ def _command(program: Program, options: Options) -> Command | None:
     given = sys.argv[2 : len(sys.argv) - len(program.typed)]
     if sys.argv[1:2] not in (["check"], ["run"]) or not program.typed or position() is not None:
         return None
-    words = tuple(without_secrets(program.typed))
+    words = tuple(without_secrets([show(word) if word == program.script else word for word in program.typed]))
     python = ("python", "-m") if "-m" in given else ("python",) if program.typed[0] == program.script else ()
-    return Command(
-        options=tuple(word for word in given if word != "--"),
-        words=words,
-        real=() if program.script.endswith(".ipynb") else (*python, *words),
-        budget=options.budget,
-    )
+    parts = [part for one in given if one != "--" for part in (one.split("=", 1) if one.startswith("--") else [one])]
+    real = () if program.script.endswith(".ipynb") else (*python, *words)
+    return Command(options=tuple(parts), words=words, real=real, budget=options.budget)
+
+
+def _command_again(command: Command | None) -> str:
+    """The command that a page which is sent round shows: without the files that it writes; empty: none is known."""
+    if command is None:
+        return ""
+    kept = [o for before, o in zip(("", *command.options), command.options, strict=False) if not {before, o} & _WRITES]
+    return replace(command, options=tuple(kept)).again()
 
 
 def _train(program: Program) -> int:

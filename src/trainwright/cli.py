@@ -83,7 +83,7 @@ Device = Annotated[
 ]
 Json = Annotated[str | None, _target("--json", "the report as JSON")]
 Html = Annotated[str | None, _target("--html", "the report as an HTML page")]
-Diff = Annotated[str | None, _target("--diff", "the edits of all fixes as one patch (patch -p0 < FILE)")]
+Diff = Annotated[str | None, _target("--diff", "the edits of fixes in this folder as one patch (patch -p0 < FILE)")]
 Format = Annotated[
     list[str] | None,
     _option(

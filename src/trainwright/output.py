@@ -127,11 +127,8 @@ def write_all(targets: dict[str, str], report: Report, stdout: TextIO, status: i
     from trainwright.report import html, json
 
     if "--diff" in targets and not patch(report):
-        why = (
-            "a patch cannot edit a notebook"
-            if report.script.endswith(".ipynb")
-            else "none of these fixes can be written as an edit"
-        )
+        is_notebook = report.script.endswith(".ipynb")
+        why = "a patch cannot edit a notebook" if is_notebook else "none of these fixes can be written as an edit"
         print(f"trainwright: {why}; {targets['--diff']} is empty.", file=sys.stderr)
     renderers = {"json": json.render, "html": html.render, "diff": patch, "write-baseline": baseline.render}
     for option, target in targets.items():

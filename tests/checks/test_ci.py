@@ -62,7 +62,9 @@ def run_action(here, **inputs):
         printed.append(done)
         if done.returncode:
             break
-    outputs = dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text("utf-8").splitlines())
+    written = files["GITHUB_OUTPUT"]
+    lines = written.read_text("utf-8").splitlines() if written.exists() else []
+    outputs = dict(line.split("=", 1) for line in lines)
     return printed[-1], outputs, files["GITHUB_STEP_SUMMARY"]
 
 
@@ -103,6 +105,14 @@ def test_an_action_with_a_wrong_input_fails_with_the_reason(tmp_path):
     done, outputs, summary = run_action(tmp_path, python=sys.executable, script="train.py")
     assert done.returncode == 2 and "there is no file train.py" in done.stderr and done.stdout == ""
     assert outputs == {"status": "2"} and not summary.exists()
+
+
+def test_an_action_with_an_open_quote_checks_nothing(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT, "utf-8")
+    (tmp_path / "trainwright").mkdir()  # a folder is no package that is installed
+    done, outputs, _ = run_action(tmp_path, python=sys.executable, script="train.py", arguments="--name 'a")
+    assert done.returncode == 1 and "must be quoted as in a shell: No closing quotation" in done.stderr
+    assert outputs == {} and "Traceback" not in done.stderr
 
 
 def git(folder, *words):

@@ -26,7 +26,7 @@ from trainwright.core.sheet import TABLES, Sheet
 from trainwright.report import sarif
 
 STORED = Path(inspect.getfile(Report)).parents[1] / "report" / "report.schema.json"
-WIDTH = 120
+WIDTH = 200
 _NULL = {"type": "null"}
 _SIMPLE = {str: "string", int: "integer", bool: "boolean"}
 # What holds more than its type says, or is made by hand.
@@ -224,6 +224,7 @@ def check_data(data: Any) -> None:
     sarif_log = json.loads(sarif.render(from_dict(data), 0))
     wrong = next(_sarif_validator().iter_errors(sarif_log), None)
     assert wrong is None, f"no SARIF at {wrong.json_path}: {wrong.message}"
+    assert all(one["locations"] for one in sarif_log["runs"][0]["results"]), "GitHub refuses a result without a place"
 
 
 @functools.cache

@@ -97,6 +97,7 @@ MAY_IMPORT = {
     "bundle": {
         "bundle",
         "frameworks",
+        "start",
         "core",
         "errors",
         "__version__",

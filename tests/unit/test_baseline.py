@@ -7,8 +7,21 @@ from pathlib import Path
 import pytest
 
 from trainwright.baseline import read_baseline, render, without_known
-from trainwright.core import Finding, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict, exit_status
+from trainwright.core import (
+    Failure,
+    Finding,
+    Place,
+    Report,
+    Severity,
+    Shown,
+    Stage,
+    StageRun,
+    Status,
+    Verdict,
+    exit_status,
+)
 from trainwright.errors import ReadError
+from trainwright.report import github, junit, markdown, sarif, words
 
 
 def fault(line: int | None, name: str = "label-out-of-range", **changed) -> Finding:
@@ -59,8 +72,23 @@ def test_a_stage_that_fails_by_what_is_known_fails_no_check() -> None:
     known = known_of(fault(2))
     assert exit_status(report(fault(2), stages=failed)) == 1
     assert exit_status(without_known(report(fault(2), stages=failed), known)) == 0
+    noted = without_known(report(fault(2, severity=Severity.NOTE)), known_of(fault(2)))
+    assert exit_status(noted) == 2 and exit_status(without_known(report(fault(2)), known)) == 0  # no step was seen
     warned = fault(2, severity=Severity.WARNING)  # which explains no failure
     assert exit_status(without_known(report(warned, stages=failed), known)) == 1
+
+
+def test_what_is_known_fails_in_no_format() -> None:
+    stopped, failure = fault(2, "script-stopped"), Failure(type="NameError", message="…", where=Place("train.py", 2))
+    stages = (StageRun(stage=Stage.REHEARSAL, status=Status.FAILED),)
+    found = report(stopped, stages=stages, failure=failure)
+    left = without_known(found, known_of(stopped))
+    assert left.known and exit_status(left) == 0
+    for one, is_failed in ((found, True), (left, False)):
+        status = exit_status(one)
+        assert ("<failure" in junit.render(one, status)) == ("::error" in github.render(one, status)) == is_failed
+    assert '"level": "error"' not in sarif.render(left, 0) and "NameError" not in markdown.render(left, 0)
+    assert "raised an error" not in words.unexplained(left)
 
 
 def test_a_baseline_written_beside_another_has_what_that_knows() -> None:

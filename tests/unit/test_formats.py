@@ -3,6 +3,7 @@
 import difflib
 import json
 import linecache
+import re
 import shutil
 from dataclasses import replace
 from importlib import import_module
@@ -148,14 +149,36 @@ def test_what_xml_cannot_hold_is_replaced():
     assert document[0][1][0].get("message") == "\ufffd[31mred\ufffd \ufffd <&>"
 
 
+def test_a_finding_without_a_place_has_one_where_there_is_a_file(tmp_path):
+    """GitHub refuses a file with a result that has none."""
+    whole = Finding(code="TW401", message="of the whole")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "train.py").touch()
+    begins = Place("a.py", 7)
+    for script, where in (("train.py", None), ("pkg.train", begins), ("Module", begins), ("Module", None)):
+        run = json.loads(sarif.render(Report(script=script, findings=(whole,), begins=where), 1))["runs"][0]
+        found = [one["locations"][0]["physicalLocation"] for one in run["results"]]
+        told = [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in found]
+        assert told == {"train.py": [("train.py", 1)], "pkg.train": [("pkg/train.py", 1)]}.get(
+            script, [("a.py", 7)] if where else []
+        )
+        notes = [one["message"]["text"] for one in run["invocations"][0]["toolExecutionNotifications"]]
+        assert ("of the whole" in notes) == (not told)
+
+
 def test_a_comment_fits_and_calls_nobody():
     fence = Fix(does="see `@tf.function` | #12", diff="--- a\n+++ a\n@@ -1 +1 @@\n-```\n+````\n" + "+x\n" * 40_000)
-    many = [replace(IN_CELL, message="@user <b>|\n" * 400, fix=fence, severity=Severity.WARNING) for _ in range(400)]
+    many = [
+        replace(IN_CELL, message="@user <b>| &lt; $x$\n" * 400, fix=fence, severity=Severity.WARNING)
+        for _ in range(400)
+    ]
     stages = tuple(StageRun(stage=stage, status=Status.PASSED, why="x" * 9000) for stage in Stage)
     text = markdown.render(replace(SHOWN, findings=tuple(many), stages=stages), 1)
     assert len(text) < 65_536 and "and 374 more" in text
     prose = text.partition("`````diff")[0] + text.rpartition("`````")[2]
     assert "@user" not in prose and "<b>" not in prose.replace("\\<b\\>", "") and "#12" not in prose
+    assert not re.search(r"(?<!\\)[&$]", prose)
+    assert "Stages" in text and "Stages" not in markdown.render(SHOWN, 0)
     rows = [line for line in text.splitlines() if line.startswith("| warning")]
     assert len(rows) == 25 and {row.replace("\\|", "").count("|") for row in rows} == {5}
 

@@ -13,9 +13,10 @@ import pytest
 from test_reports import REPORT
 
 from trainwright.core import Report
-from trainwright.core.sample import SamplePart
+from trainwright.core.sample import Sample, SamplePart
 from trainwright.core.sheet import Curve, Sheet
-from trainwright.report import html
+from trainwright.report import curves, html
+from trainwright.report import samples as sample_words
 from trainwright.report.charts import axis_of, charts
 from trainwright.report.lengths import MOST_BYTES
 from trainwright.start.program import without_secrets
@@ -179,7 +180,9 @@ def test_axes_end_at_round_numbers(values: list[float], is_log: bool, ticks: tup
     assert axis_of(values, is_log=is_log).ticks == pytest.approx(ticks)
 
 
-@pytest.mark.parametrize("values", [[1e308, -1e308], [5e-324, 1e308], [1.0, 1.0 + 1e-15], [-3e-320, 2e-320]])
+@pytest.mark.parametrize(
+    "values", [[1e308, -1e308], [1e301, 1e305], [5e-324, 1e308], [1.0, 1.0 + 1e-15], [-3e-320, 2e-320]]
+)
 def test_no_numbers_break_an_axis(values: list[float]) -> None:
     for is_log in {False, min(values) > 0}:
         axis = axis_of(values, is_log=is_log)
@@ -191,3 +194,17 @@ def test_a_command_that_is_sent_round_has_no_secrets() -> None:
     assert " ".join(without_secrets(words.split())) == (
         "check train.py --api-key … --max-tokens 5 --hf_token=… --lr 0.1 --tokenizer gpt2 … --use-secret --n 1"
     )
+    words = f"--db postgres://bob:pw@db/x --chat=xoxb-1234567890 --wandb {'0a' * 20} --auth abc --pwd=zz --author me --layers 2"
+    assert " ".join(without_secrets(words.split())) == (
+        "--db postgres://…@db/x --chat=… --wandb … --auth … --pwd=… --author me --layers 2"
+    )
+
+
+def test_points_of_a_picture_are_whole() -> None:
+    """A cut list of points is no picture."""
+    part = SamplePart(name="", form="series", lines=(tuple(float(i % 7) for i in range(120)),))
+    row = Sample(rows_of="training", output="", why=(), row=1, update=1, inputs=(part,), label="", answer="")
+    sheet = Sheet(updates=1, samples=(row,))
+    text = html._fill("samples.html", 2, sheet=sheet, words=sample_words, curves=curves)
+    (points,) = re.findall(r'points="([^"]*)"', text)
+    assert len(points.split()) == 120 and "cut" not in points

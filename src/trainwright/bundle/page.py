@@ -33,25 +33,13 @@ def page(report: Report, blamed: Blame, script: str, what: str, values: Mapping[
         what: how it was found, or why there is none.
         values: the data in outline, by name.
     """
-    yield from (MARK, f"# {_title(report)}", "")
-    yield from (
-        f"{_HEADINGS[blamed.whose]}: {blamed.why}",
-        "",
-        f"Where to post it: {blamed.post}",
-        "",
-        "## What happened",
-        "",
-    )
+    yield from (MARK, f"# {_title(report)}", "", f"{_HEADINGS[blamed.whose]}: {blamed.why}", "")
+    yield from (f"Where to post it: {blamed.post}", "", "## What happened", "")
     yield from _happened(report)
     yield from ("", "## Smallest script that shows it", "")
     if script:
-        yield from (
-            f"Verified by being run ({what}): `trainwright check reproduce.py`",
-            "",
-            "```python",
-            script.rstrip(),
-            "```",
-        )
+        yield from (f"Verified by being run ({what}): `trainwright check reproduce.py`", "")
+        yield from ("```python", script.rstrip(), "```")
     else:
         yield f"There is none: {what}."
     if values:
@@ -65,11 +53,8 @@ def page(report: Report, blamed: Blame, script: str, what: str, values: Mapping[
 
 def environment(report: Report) -> dict[str, str]:
     """Versions, platform and devices; nothing that names a person or a machine."""
-    found = {
-        **report.versions,
-        "trainwright": __version__,
-        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
-    }
+    found = {**report.versions, "trainwright": __version__}
+    found["platform"] = f"{platform.system()} {platform.release()} {platform.machine()}"
     found["processors"] = str(os.cpu_count())
     found["devices"] = "; ".join(_devices()) or "no NVIDIA GPU"
     if report.redirected:
@@ -121,9 +106,8 @@ def _happened(report: Report) -> Iterator[str]:
 def _finding(finding: Finding) -> Iterator[str]:
     at = f" ({finding.where})" if finding.where else ""
     yield f"- **{finding.code} {finding.name}** ({finding.severity}){at}: {finding.message}"
-    line = (
-        "" if finding.where is None or finding.where.cell else linecache.getline(finding.where.file, finding.where.line)
-    )
+    where = finding.where
+    line = "" if where is None or where.cell else linecache.getline(where.file, where.line)
     if line.strip():
         yield f"  `{line.strip()}`"
     if finding.measured:
@@ -143,8 +127,7 @@ def _devices() -> Iterator[str]:
         return
     words = [tool, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:
-        yield from (
-            subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout.strip().splitlines()
-        )
+        told = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout
+        yield from told.strip().splitlines()
     except (OSError, subprocess.SubprocessError):
         return

@@ -10,17 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The forms that services give their tokens.
-_TOKENS = re.compile(
-    r"\bhf_[A-Za-z0-9]{8,}|\bsk-[A-Za-z0-9_\-]{8,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bAKIA[0-9A-Z]{12,}"
-    r"|\bglpat-[\w\-]{16,}|\bxox[abprs]-[\w\-]{10,}|\bAIza[\w\-]{30,}|\beyJ[\w\-]{10,}\.[\w\-]+\.[\w\-]+|\b[0-9a-f]{40}\b"
-)
-# What is written as `password = "…"`, `token: …` or `https://name:password@host`.
+from trainwright.start.program import IN_ADDRESS, TOKEN
+
+# What is written as `password = "…"` or `token: …`.
 _ASSIGNED = re.compile(
     r"(?i)(\b\w*(?:api_?key|access_?key|secret|passw(?:or)?d|(?<![a-z])token|auth_?token|credentials?)[\"']?\s*[=:]\s*)"
     r"([\"'])([^\"'\n]{4,})\2"
 )
-_IN_ADDRESS = re.compile(r"(\w+://)[^/\s:@\"']+:[^/\s@\"']+@")
 _MAIL = re.compile(r"\b[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)+\b")
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
 # A path from a root that people's or jobs' files lie under; `https://…` is none.
@@ -65,9 +61,9 @@ class Redactor:
         """The text without what is private."""
         for secret in sorted(set(self._secrets()), key=len, reverse=True):
             text = text.replace(secret, "<secret>")
-        text = _TOKENS.sub("<token>", text)
+        text = TOKEN.sub("<token>", text)
         text = _ASSIGNED.sub(r"\1\2<secret>\2", text)
-        text = _IN_ADDRESS.sub(r"\1<secret>@", text)
+        text = IN_ADDRESS.sub(r"\1<secret>@", text)
         text = _MAIL.sub("<mail>", text)
         text = _LIBRARY.sub("<packages>/", text)
         for place, shown in ((self.folder, ""), (self.folder.resolve(), ""), (self.home, "~/")):

@@ -27,13 +27,9 @@ ROWS = 20_000
 # The name of the generator of random numbers in the scripts that are written.
 DRAW = "draw"
 IMPORTS = (
-    "import numpy as np",
-    "import pandas as pd",
-    "import torch",
-    "from types import SimpleNamespace",
-    "from datasets import Dataset, DatasetDict",
-    f"{DRAW} = np.random.default_rng(0)",
-)
+    "import numpy as np", "import pandas as pd", "import torch", "from types import SimpleNamespace",
+    "from datasets import Dataset, DatasetDict", f"{DRAW} = np.random.default_rng(0)",
+)  # fmt: skip
 """What expressions may use."""
 # Shorter lists are settings, not data.
 _SHORTEST_DATA = 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -88,6 +89,13 @@ class Command:
     """Runs the script for real; empty: no command does."""
     budget: float
 
+    def again(self, option: str = "", value: str = "") -> str:
+        """The command of this check, with an option's value in the place of the one before."""
+        words, given = [*self.options], [option, value] if option else []
+        if option in words:
+            del words[words.index(option) : words.index(option) + 2]
+        return shlex.join(["trainwright", "check", *given, *words, *self.words])
+
 
 shown_as: dict[str, Callable[[Report], str]] = {}
 """Functions that show a report, by format ("html", "text"); `trainwright.report` registers its renderers here."""
@@ -154,8 +162,13 @@ class Report:
     @property
     def faulty(self) -> bool:
         """Whether anything above a note was found, or a stage failed, of whose error nothing was known."""
-        is_known = any(f.severity == Severity.ERROR for f in self.known)
-        return self.first_cause is not None or (not is_known and any(s.status == Status.FAILED for s in self.stages))
+        is_failed = any(s.status == Status.FAILED for s in self.stages)
+        return self.first_cause is not None or (is_failed and not self.knows_error)
+
+    @property
+    def knows_error(self) -> bool:
+        """Whether the baseline has an error of this check, which is why it fails, or ends before it trains."""
+        return any(f.severity == Severity.ERROR for f in self.known)
 
     @property
     def shows_training(self) -> bool:
@@ -184,7 +197,7 @@ def exit_status(report: Report) -> int:
         return 1
     if report.is_interrupted:
         return INTERRUPTED
-    return 0 if report.shows_training or report.known else 2
+    return 0 if report.shows_training or report.knows_error else 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Of what a verdict rests on, what no longer run would change.
+ON_PURPOSE = "on purpose as it seems"
+SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
+
 
 class Shown(StrEnum):
     """The outcomes of a check."""

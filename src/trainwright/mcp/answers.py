@@ -60,8 +60,8 @@ def tell_check(checked: Checked, before: Checked | None) -> str:
     answer: dict[str, str | list[str]] = {
         "id": checked.id,
         "script": f"{report.script}{' with the patch' if checked.patch else ''}",
-        "verdict": _tell_verdict(report),
-        "before": f"{before.id}, without the patch: {_tell_verdict(before.report)}" if before else "",
+        "verdict": words.ruled(report),
+        "before": f"{before.id}, without the patch: {words.ruled(before.report)}" if before else "",
         "no_longer_found": sorted(was - now),
         "first_cause": _tell_finding(first) if first else "",
         **({name: getattr(words, name)(first) for name in ("measured", "proof", "warned", "tried")} if first else {}),
@@ -75,10 +75,6 @@ def tell_check(checked: Checked, before: Checked | None) -> str:
         "next": _propose(checked.id, report),
     }
     return write(answer, ("seen", "remarks", "skipped", "more_findings", "raised"))
-
-
-def _tell_verdict(report: Report) -> str:
-    return f"{words.verdict(report.verdict)}: {report.verdict.why}" if report.verdict else words.headline(report)
 
 
 def _tell_finding(one: Finding) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.core.verdict import SHORT_OF_MEMORY
 from trainwright.frameworks.packages import QUIET
 from trainwright.look.results import Wanted
 from trainwright.rehearsal.child import fork
@@ -28,7 +29,6 @@ from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Req
 from trainwright.rehearsal.sandbox import remove_scratch
 
 _POLL_SECONDS = 0.1
-SHORT_OF_MEMORY = "the machine's memory ran short, and the rehearsal was ended"
 # A process that was told to end has as many seconds to write what it saw.
 _LAST_SECONDS = 120.0
 # It is told again after so many.

@@ -1,21 +1,10 @@
 """Renderers: they read a Report and decide nothing."""
 
-from __future__ import annotations
+from importlib import import_module
 
-from trainwright.core import Report
 from trainwright.core.report import shown_as
 
-
-def _as_html(report: Report) -> str:
-    from trainwright.report import html
-
-    return html.fragment(report)
-
-
-def _as_text(report: Report) -> str:
-    from trainwright.report import words
-
-    return words.short(report)
-
-
-shown_as |= {"html": _as_html, "text": _as_text}
+shown_as |= {
+    "html": lambda report: import_module("trainwright.report.html").fragment(report),
+    "text": lambda report: import_module("trainwright.report.words").short(report),
+}

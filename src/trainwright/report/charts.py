@@ -83,12 +83,12 @@ def charts(sheet: Sheet) -> list[Chart]:
     """The curves, those of one measure together."""
     of: dict[str, list[Curve]] = {}
     for curve in sheet.curves:
-        of.setdefault(_subject(curve.name), []).append(curve)
+        of.setdefault(subject_of(curve.name), []).append(curve)
     parts = [(name, one[i : i + MOST_LINES]) for name, one in of.items() for i in range(0, len(one), MOST_LINES)]
     return [_chart(name, part, sheet) for name, part in parts]
 
 
-def _subject(name: str) -> str:
+def subject_of(name: str) -> str:
     """What a number measures, without the rows that it is of."""
     ours = next((one for one in ("learning rate", "gradient norm") if name.startswith(one)), "")
     return ours or re.sub(r"[\W_]+", " ", _ROWS.sub("", name)).strip().lower() or name
@@ -120,8 +120,8 @@ def axis_of(values: Sequence[float], *, is_log: bool = False) -> Axis:
     """An axis that begins and ends at round numbers; logarithmic: at powers of ten."""
     low, high = max(min(values), -GREATEST), min(max(values), GREATEST)
     if is_log:
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        powers = range(max(first, -307), last + 1, math.ceil((last - first) / MOST_DECADES))
+        first, last = math.floor(math.log10(min(low, high))), math.ceil(math.log10(high))
+        powers = range(max(first, -307), last + 1, math.ceil((last - first) / MOST_DECADES) or 1)
         return Axis(low=10.0 ** powers[0], high=10.0**last, ticks=tuple(10.0**i for i in powers), is_logarithmic=True)
     if high - low <= 1e-9 * max(abs(low), abs(high)):  # one number only
         low, high = (min(0.0, 2 * low), max(0.0, 2 * high)) if low else (-1.0, 1.0)

@@ -47,12 +47,9 @@ def _block(part: Sequence[float | None]) -> str:
 
 def series(values: Sequence[float], least: float, most: float) -> str:
     """The points of a row's numbers, from left to right; those that are not finite are left out."""
-    span, last = most - least or 1.0, max(len(values) - 1, 1)
-    return " ".join(
-        f"{EDGE + (WIDTH - 2 * EDGE) * i / last:.1f},{EDGE + (HEIGHT - 2 * EDGE) * (1 - (value - least) / span):.1f}"
-        for i, value in enumerate(values)
-        if math.isfinite(value)
-    )
+    span, wide, high = most - least or 1.0, (WIDTH - 2 * EDGE) / max(len(values) - 1, 1), HEIGHT - 2 * EDGE
+    known = [(i, value) for i, value in enumerate(values) if math.isfinite(value)]
+    return " ".join(f"{EDGE + wide * i:.1f},{EDGE + high * (1 - (value - least) / span):.1f}" for i, value in known)
 
 
 def sparkline(values: Sequence[float]) -> str:
@@ -70,8 +67,7 @@ def _heights(curve: Curve) -> list[float | None]:
     """0 to 1 for each value; None: not finite."""
     scale = math.log if is_logarithmic(curve) else float
     scaled = [scale(value) if math.isfinite(value) else None for value in curve.values]
-    known = [value for value in scaled if value is not None]
-    least, most = min(known, default=0.0), max(known, default=0.0)
-    if most - least <= 1e-9 * max(abs(most), abs(least)):  # a constant lies in the middle
-        return [None if value is None else 0.5 for value in scaled]
-    return [None if value is None else (value - least) / (most - least) for value in scaled]
+    known = [value for value in scaled if value is not None] or [0.0]
+    least, span = min(known), max(known) - min(known)
+    is_flat = span <= 1e-9 * max(map(abs, known))  # a constant lies in the middle
+    return [None if value is None else 0.5 if is_flat else (value - least) / span for value in scaled]

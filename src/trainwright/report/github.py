@@ -12,10 +12,7 @@ _IN_PROPERTY = {**_IN_TEXT, ord(":"): "%3A", ord(","): "%2C"}
 
 def render(report: Report, status: int) -> str:
     """The report of a check with this exit status: the first cause first, as GitHub shows ten of a kind."""
-    found = [
-        _command(str(f.severity), f"{f.code} {f.name}", "\n".join([f.message, *words.remarks(f)]), f.where)
-        for f in words.ordered(report)
-    ]
+    found = [_command(str(f.severity), f"{f.code} {f.name}", words.whole(f), f.where) for f in words.ordered(report)]
     head = f"trainwright {report.script}"
     return "".join([*found, *(_command(level, head, text) for level, text in words.notes(report, status))])
 

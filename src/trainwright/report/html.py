@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from importlib.resources import files
 from typing import Any
@@ -15,7 +16,6 @@ from trainwright.report import charts, curves, words
 from trainwright.report import samples as sample_words
 from trainwright.report import sheet as sheet_words
 from trainwright.report.lengths import LENGTHS, MOST_BYTES, begin_of, shorten
-from trainwright.report.next_step import next_step
 from trainwright.report.source import excerpt
 
 
@@ -54,8 +54,7 @@ def _parts(report: Report, most: int, most_rows: int) -> str:
             "sheet": _fill("sheet.html", most, sheet=sheet, words=sheet_words, tables=sheet_words.tables(sheet, most)),
         }
     rest = [f for f in shown.findings if f is not first]
-    given = {"first": first, "rest": rest, "cut": cut, "next_step": next_step(report)}
-    given |= {name: Markup(text) for name, text in parts.items()}
+    given = {"first": first, "rest": rest, "cut": cut, **{name: Markup(text) for name, text in parts.items()}}
     return _fill("content.html", most, report=shown, words=words, excerpt=excerpt, seen=sheet, **given)
 
 
@@ -63,11 +62,10 @@ def _with_contents(content: str) -> str:
     """The page with a list of its parts, each of which is led to."""
     titles = re.findall("<h2>(.*?)</h2>", content)  # ours alone: those of a report are escaped
     links = "".join(f'<a href="#part-{number}">{title}</a>\n' for number, title in enumerate(titles))
-    for number in range(len(titles)):
-        content = content.replace("<h2>", f'<h2 id="part-{number}">', 1)
-    return content.replace(
-        "</header>", f'</header>\n<nav aria-label="Parts of this report">{links}</nav>' if links else "</header>"
-    )
+    numbers = itertools.count()
+    content = re.sub("<h2>", lambda _: f'<h2 id="part-{next(numbers)}">', content)
+    listed = f'\n<nav aria-label="Parts of this report">{links}</nav>' if links else ""
+    return content.replace("</header>", f"</header>{listed}")
 
 
 def _fill(template: str, most: int, **given: Any) -> str:

@@ -20,7 +20,7 @@ def render(report: Report, status: int) -> str:
     cases += [("Trainwright", 0.0, "error", "internal error in Trainwright", text) for text in report.internal_errors]
     for stage in sorted({*runs, *(finding.stage for finding in loud)}):
         run = runs.get(stage, StageRun(stage=stage, status=Status.FAILED))
-        cases.append((stage.label, run.seconds, *_stage(run, [f for f in loud if f.stage == stage])))
+        cases.append((stage.label, run.seconds, *_stage(run, [f for f in loud if f.stage == stage], report.faulty)))
     document = xml.Element("testsuites")
     suite = xml.SubElement(document, "testsuite", name=report.script, tests=str(len(cases)))
     for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -37,16 +37,15 @@ def render(report: Report, status: int) -> str:
 def _verdict(report: Report, status: int) -> tuple[str, str, str]:
     """The element that says how a case ended, empty for one that passed; its message and its text."""
     shown = report.verdict.shown if report.verdict is not None else None
-    is_failed = shown in (Shown.BROKEN, Shown.DOES_NOT_LEARN) or (status and not report.faulty)
-    is_open = shown in (None, Shown.NOT_SHOWN, Shown.CANNOT_BE_JUDGED)
+    is_failed = bool(status) and (shown in (Shown.BROKEN, Shown.DOES_NOT_LEARN) or not report.faulty)
     raised = words.raised(report.failure) if report.failure is not None else ""
-    kind = "failure" if is_failed else "skipped" if is_open else ""
+    kind = "failure" if is_failed else "" if shown in (Shown.LEARNS, Shown.LEARNS_IN_PART) else "skipped"
     return kind, words.judged(report), report.message or raised
 
 
-def _stage(run: StageRun, found: list[Finding]) -> tuple[str, str, str]:
-    """The same of a stage, in which a finding above a note is a failure, fixed in memory or not."""
+def _stage(run: StageRun, found: list[Finding], is_faulty: bool) -> tuple[str, str, str]:
+    """The same of a stage, in which a finding above a note is a failure, fixed in memory or not; what a baseline knows is none."""
     if not found:
-        return {Status.FAILED: "failure", Status.SKIPPED: "skipped"}.get(run.status, ""), run.why, ""
-    heads = [f"{f.code} {f.name}{f' at {f.where}' if f.where else ''}: {f.message}" for f in found]
-    return "failure", heads[0], "\n\n".join("\n".join([h, *words.remarks(f)]) for h, f in zip(heads, found))
+        failed = "failure" if is_faulty else "skipped"
+        return {Status.FAILED: failed, Status.SKIPPED: "skipped"}.get(run.status, ""), run.why, ""
+    return "failure", words.head(found[0]), "\n\n".join("\n".join([words.head(f), *words.remarks(f)]) for f in found)

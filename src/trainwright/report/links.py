@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ def with_links(text: Text) -> Text:
     """The text, in which each `file:line` is a link, if there is such a file."""
     for found in _PLACE.finditer(text.plain):
         path = Path(found[0].rpartition(":")[0]).absolute()
-        if path.is_file():  # the host tells a terminal another machine's files from its own
+        # Of Path, a name that is too long raises. The host tells a terminal another machine's files from its own.
+        if os.path.isfile(path):  # noqa: PTH113
             link = path.as_uri().replace("//", f"//{socket.gethostname()}", 1)
             text.stylize(Style(link=f"{link}#{found[1]}"), *found.span())
     return text

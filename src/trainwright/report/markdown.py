@@ -14,7 +14,7 @@ from trainwright.report import words
 MOST_CHARACTERS, LONGEST_FENCE, MOST_ROWS, LONGEST_TEXT = 60_000, 12_000, 25, 600
 SINGLE_ROWS = ("samples", "generated")
 # What would be markup, and names that would call somebody or point to an issue.
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>|~])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$])")
 _NAMED = re.compile(r"([@#])(?=\w)")
 
 
@@ -53,7 +53,8 @@ def _row(finding: Finding) -> Sequence[str]:
 def _folded(report: Report) -> Iterator[tuple[str, str]]:
     """What is shown on demand, by its title; no single rows, as a comment has more readers than the data."""
     rows = [(row.label, words.status(row.status), row.time, row.why) for row in words.rows(report.stages)]
-    yield "Stages", _table(("stage", "status", "time", "why"), rows)
+    if rows:
+        yield "Stages", _table(("stage", "status", "time", "why"), rows)
     if report.sheet is not None:
         shown = {name: of for name, of in sheet_words.brief(report.sheet).items() if name not in SINGLE_ROWS}
         found = [(name, line) for name, of in shown.items() for line in of]

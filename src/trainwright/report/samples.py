@@ -51,15 +51,13 @@ def origin(one: GeneratedText) -> str:
 
 def brief_generated(sheet: Sheet) -> tuple[Line, ...]:
     """A line each: the end of the prompt, what was generated, and what stands in the row."""
-    return tuple(
-        Line((_end(one.prompt), f"→ {_begin(one.text)}", f"in the row: {_begin(one.expected)}"))
-        for one in sheet.generated
-    )
+    told = ((_end(o.prompt), f"→ {_begin(o.text)}", f"in the row: {_begin(o.expected)}") for o in sheet.generated)
+    return tuple(map(Line, told))
 
 
-def _begin(text: str) -> str:
+def _begin(text: str, most: int = BRIEF_CHARACTERS) -> str:
     told = visible(text)
-    return told if len(told) <= BRIEF_CHARACTERS else told[: BRIEF_CHARACTERS - 1] + "…"
+    return told if len(told) <= most else f"{told[: most - 1]}…"
 
 
 def _end(text: str) -> str:
@@ -138,7 +136,7 @@ def _brief_text(inputs: Sequence[SamplePart]) -> str:
     while len(shown) > 1 and _room(shown) < BRIEF_PART:
         shown.pop()
     room = _room(shown)
-    told = [_marked(text if len(text) <= room else f"{text[: room - 1]}…", kind) for text, kind in shown]
+    told = [_marked(_begin(text, room), kind) for text, kind in shown]
     return "".join(told) + ("…" if len(shown) < len(pieces) and not told[-1].endswith("…") else "")
 
 
@@ -194,4 +192,4 @@ def cells(part: SamplePart) -> Iterable[tuple[str, str]]:
 
 def short(names: Sequence[str]) -> list[str]:
     """The heads of narrow columns."""
-    return [name if len(name) <= 14 else name[:13] + "…" for name in names]
+    return [_begin(name, 14) for name in names]

@@ -7,13 +7,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from trainwright import __version__
-from trainwright.core import Finding, Report, Rule
+from trainwright.core import Finding, Place, Report, Rule
 from trainwright.core.report import to_dict
 from trainwright.registry import load_rules
 from trainwright.report import words
@@ -31,10 +30,15 @@ def render(report: Report, status: int) -> str:
     data, codes, seen = to_dict(report), {finding.code for finding in report.findings}, Counter[str]()
     rules = [_rule(rule) for rule in load_rules() if rule.code in codes]
     notes = [{"level": level, "message": {"text": text}} for level, text in words.notes(report, status)]
-    results = [
-        {**_result(finding, report.script, seen), "properties": {key: told[key] for key in _OF_FINDING}}
-        for finding, told in zip(report.findings, data["findings"])
-    ]
+    files = (report.script, f"{report.script.replace('.', '/')}.py")  # of a module
+    elsewhere = next((Place(file, 1) for file in files if Path(file).is_file()), report.begins)
+    results = []
+    for finding, told in zip(report.findings, data["findings"]):
+        if (place := finding.where or elsewhere) is None:  # GitHub refuses a result without a line
+            notes.append({"level": str(finding.severity), "message": {"text": words.whole(finding)}})
+        else:
+            of = {key: told[key] for key in _OF_FINDING}
+            results.append({**_result(finding, place, seen), "properties": of})
     run = {
         "tool": {"driver": {"name": "trainwright", "version": __version__, "rules": rules}},
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The repository, or the folder of the check."}}},
@@ -60,25 +64,23 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, script: str, seen: Counter[str]) -> dict[str, Any]:
-    told, source = "\n".join([finding.message, *words.remarks(finding)]), ""
-    # GitHub asks for a line. Without a place it is the script's first; a cell's lines are none of the notebook's file.
-    place, file, line, named = finding.where.in_cell() if finding.where is not None else None, script, 1, {}
-    if place is not None:
-        file, line = place.file, place.line if place.cell is None else 1
+def _result(finding: Finding, place: Place, seen: Counter[str]) -> dict[str, Any]:
+    place, told, known, named = place.in_cell(), words.whole(finding), f"{finding.code}  ", {}
+    line = place.line if place.cell is None else 1  # a cell's lines are none of the notebook's file
+    if finding.where is not None:
         source = " ".join(one.text for one in excerpt(place, around=0))
-        if place.cell is not None:
-            told, (cell, _, at) = f"{place}: {told}", f"cell {place.cell}, line {place.line}".partition(",")
-            named = {"logicalLocations": [{"name": cell, "fullyQualifiedName": f"{cell},{at}"}]}
-    physical = {"artifactLocation": _artifact(file), "region": {"startLine": line, "endLine": line}}
-    # The same however lines move; equal ones are told apart by their order.
-    seen[known := f"{finding.code} {path_in_repository(place.file) if place else ''} {source}"] += 1
+        known = f"{finding.code} {path_in_repository(place.file)} {source}"
+    if place.cell is not None:
+        told, (cell, _, at) = f"{place}: {told}", f"cell {place.cell}, line {place.line}".partition(",")
+        named = {"logicalLocations": [{"name": cell, "fullyQualifiedName": f"{cell},{at}"}]}
+    physical = {"artifactLocation": _artifact(place.file), "region": {"startLine": line, "endLine": line}}
+    seen[known] += 1  # the same however lines move; equal ones are told apart by their order
     digest = hashlib.sha256(f"{known} {seen[known]}".encode("utf-8", "replace")).hexdigest()
     return {
         "ruleId": finding.code,
         "level": str(finding.severity),
         "message": {"text": told},
-        "locations": [{"physicalLocation": physical, **named}] if place is not None or Path(script).is_file() else [],
+        "locations": [{"physicalLocation": physical, **named}],
         "partialFingerprints": {"trainwright/v1": digest[:32]},
         "fixes": list(_fixes(finding)),
     }
@@ -107,16 +109,12 @@ def _replacements(hunks: str) -> Iterator[dict[str, Any]]:
     """What the hunks of a unified diff change in one file, by whole lines."""
     _, *parts = _HUNK.split(hunks)
     for start, is_empty, body in zip(parts[::3], parts[1::3], parts[2::3]):
-        line = int(start) + bool(is_empty)  # of an empty range, the line before is named
         lines = [text for text in body.split("\n") if text and not text.startswith("\\")]
-        for is_kept, group in groupby(lines, key=lambda text: text.startswith(" ")):
-            texts = list(group)
-            new = [text[1:] for text in texts if text.startswith("+")]
-            after = line + len(texts) - (0 if is_kept else len(new))
-            region = {"startLine": line, "startColumn": 1, "endLine": after, "endColumn": 1}
-            if new and after > line:  # to the end of the last line, whose line break stays
-                region = {"startLine": line, "startColumn": 1, "endLine": after - 1}
-            text = "\n".join(new) if new and after > line else "".join(f"{one}\n" for one in new)
-            line = after
-            if not is_kept:
-                yield {"deletedRegion": region, "insertedContent": {"text": text}}
+        changed = [number for number, text in enumerate(lines) if not text.startswith(" ")]
+        line = int(start) + bool(is_empty) + changed[0]  # of an empty range, the line before is named
+        old, new = ([one[1:] for one in lines[changed[0] : changed[-1] + 1] if one[0] != sign] for sign in "+-")
+        text, after = "".join(f"{one}\n" for one in new), line + len(old)
+        region = {"startLine": line, "startColumn": 1, "endLine": after, "endColumn": 1}
+        if new and old:  # to the end of the last line, whose line break stays
+            text, region = text[:-1], {"startLine": line, "startColumn": 1, "endLine": after - 1}
+        yield {"deletedRegion": region, "insertedContent": {"text": text}}

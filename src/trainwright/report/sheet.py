@@ -27,6 +27,7 @@ from trainwright.core.sheet import (
     Sheet,
     Table,
 )
+from trainwright.report.charts import subject_of
 from trainwright.report.curves import blocks, is_logarithmic
 from trainwright.report.samples import brief_generated, brief_rows
 from trainwright.report.words import Line, value_of
@@ -49,8 +50,6 @@ CHANGED = 1.001
 SAME = 1e-3
 # A row that is drawn so many times more often than the others is mentioned.
 MOST_UNEVEN = 5
-# How the names of numbers of held-out rows begin.
-_OF_ROWS = re.compile(r"^(?:val|eval|test)_")
 _FIELD = re.compile(r"{(\w+)}")
 M = TypeVar("M", Row, Curve)
 
@@ -220,9 +219,8 @@ def _brief_profile(sheet: Sheet) -> tuple[Line, ...]:
         for column in PROFILE.columns:
             if column.kind == "bar":
                 mark = row.mark if column.key == "raw" else ""
-                lines.append(
-                    Line((column.head, bar_of(getattr(row, column.key)), f"{row.name} {cells[column.key]}"), mark)
-                )
+                told = f"{row.name} {cells[column.key]}"
+                lines.append(Line((column.head, bar_of(getattr(row, column.key)), told), mark))
         if row.not_counted:
             lines.append(Line((f"not counted: {cells['not_counted']} repeats the label",)))
     return tuple(lines)
@@ -234,23 +232,11 @@ def bar_of(share: float) -> str:
     return "█" * filled + "░" * (BAR - filled)
 
 
-def _metric(name: str) -> str:
-    """What a number measures, without the rows that it is of."""
-    return _OF_ROWS.sub("", name.lower().replace(" ", "_"))
-
-
 def _guessing(row: Row, sheet: Sheet) -> str:
     """What guessing gives by the script's own function, whose constant answer is the best one for the rows that it got."""
-    told = [
-        f"{how} {value_of(value)}"
-        for how, value in (("constant", row.constant), ("random", row.random))
-        if value is not None
-    ]
-    of_training = [
-        one.constant
-        for one in sheet.scores
-        if one.constant is not None and one.rows_of == "held-out" and _metric(row.name) == _metric(one.name)
-    ]
+    told = [f"{how} {value_of(value)}" for how in ("constant", "random") if (value := getattr(row, how)) is not None]
+    same = [one for one in sheet.scores if one.rows_of == HELD_OUT and subject_of(one.name) == subject_of(row.name)]
+    of_training = [one.constant for one in same if one.constant is not None]
     differs = row.constant is not None and bool(of_training) and all(abs(row.constant - c) > SAME for c in of_training)
     why = ["the first is the best constant for these rows, above it is that of the training rows"] if differs else []
     return f"guessing: {'; '.join([', '.join(told), *why])}" if told else ""
@@ -267,17 +253,14 @@ def _brief_curves(sheet: Sheet) -> tuple[Line, ...]:
     """The loss, the first of the script's own numbers, the gradient norm if it is marked, and the rate if it changes."""
     ours = ("learning rate", "gradient norm")
     first = next((row for row in sheet.curves if row.name != "loss" and not row.name.startswith(ours)), None)
-    shown = [
-        row
-        for row in sheet.curves
-        if row.mark
-        or row is first
-        or row.name == "loss"
-        or (row.name.startswith("learning rate") and max(row.values) > CHANGED * min(row.values))
-    ]
+
+    def is_shown(row: Curve) -> bool:
+        changes = row.name.startswith("learning rate") and max(row.values) > CHANGED * min(row.values)
+        return bool(row.mark) or row is first or row.name == "loss" or changes
+
     return tuple(
         Line((row.name, blocks(row, sheet.updates), curve(row)), row.mark)
-        for row in chosen_of(shown, MOST_LINES["curves"])
+        for row in chosen_of([*filter(is_shown, sheet.curves)], MOST_LINES["curves"])
         if len(row.values) > 1
     )
 
@@ -307,11 +290,7 @@ def _brief_columns(sheet: Sheet) -> tuple[Line, ...]:
     shown = [row for row in sheet.columns if row.mark or len(names) == 1]
     if names and not shown:
         return (Line((f"{len(names)} columns, nothing stands out",)),)
-    return _lines(
-        INPUTS,
-        shown,
-        lambda row: {"greatest": ""} if row.least == row.greatest else {},
-    )
+    return _lines(INPUTS, shown, lambda row: {"greatest": ""} if row.least == row.greatest else {})
 
 
 def _brief_layers(sheet: Sheet) -> tuple[Line, ...]:

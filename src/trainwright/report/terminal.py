@@ -20,21 +20,13 @@ from trainwright.report.source import excerpt
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _STATUS = {
-    Status.PASSED: ("✓", "green"),
-    Status.FAILED: ("✗", "red"),
-    Status.REPAIRED: ("~", "yellow"),
-    Status.SKIPPED: ("-", "dim"),
-    Status.UNSHOWN: ("?", "yellow"),
-    Status.NOTED: ("!", "yellow"),
-}
+    Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "red"), Status.REPAIRED: ("~", "yellow"),
+    Status.SKIPPED: ("-", "dim"), Status.UNSHOWN: ("?", "yellow"), Status.NOTED: ("!", "yellow"),
+}  # fmt: skip
 _VERDICT = {
-    Shown.LEARNS: ("✓", "green"),
-    Shown.LEARNS_IN_PART: ("!", "yellow"),
-    Shown.BROKEN: ("✗", "red"),
-    Shown.DOES_NOT_LEARN: ("✗", "red"),
-    Shown.NOT_SHOWN: ("?", "yellow"),
-    Shown.CANNOT_BE_JUDGED: ("?", "yellow"),
-}
+    Shown.LEARNS: ("✓", "green"), Shown.LEARNS_IN_PART: ("!", "yellow"), Shown.BROKEN: ("✗", "red"),
+    Shown.DOES_NOT_LEARN: ("✗", "red"), Shown.NOT_SHOWN: ("?", "yellow"), Shown.CANNOT_BE_JUDGED: ("?", "yellow"),
+}  # fmt: skip
 
 
 # The lines of each part of the sheet in a short report; of the others, those that are marked.
@@ -42,15 +34,12 @@ SHORT = {"score": 3, "reported": 2, "curves": 1, "weights": 1, "rows": 2, "train
 MOST_MARKED = 2
 # The stages that share a line of a short report.
 GROUPS = (
-    (Stage.SETUP,),
-    (Stage.DATASET, Stage.BATCH),
-    (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS, Stage.OPTIMIZER),
-    (Stage.EVALUATION,),
-    (Stage.OVERFIT, Stage.BASELINE),
-    (Stage.REHEARSAL,),
-)
+    (Stage.SETUP,), (Stage.DATASET, Stage.BATCH), (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS, Stage.OPTIMIZER),
+    (Stage.EVALUATION,), (Stage.OVERFIT, Stage.BASELINE), (Stage.REHEARSAL,),
+)  # fmt: skip
 # Stages that the check tries by itself, in place of what the run shows.
 TRIES = (Stage.EVALUATION, Stage.OVERFIT, Stage.BASELINE)
+OWN_ERRORS = "Internal errors in Trainwright (please report them; your script is not at fault)"
 MORE = "All that was measured: --verbose, or --html FILE."
 
 
@@ -81,7 +70,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
     if report.stages:
         parts += [_short_stages(report) if is_short else _stages(report), Text()]
     parts += _short_sheet(report) if is_short else _seen(report)
-    rest = [f for f in report.findings if f is not first]
+    rest = words.ordered(report)[first is not None :]
     if rest:
         parts.append(Text("Other findings", style="bold"))
     for group in words.groups(rest):
@@ -97,11 +86,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts.append(Text(kept, style="dim"))
     parts += [Text(MORE, style="dim")] if is_short else []
     if report.internal_errors:
-        parts += [
-            Text(),
-            Text("Internal errors in Trainwright (please report them; your script is not at fault)", "bold"),
-        ]
-        parts += [Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors]
+        parts += [Text(), Text(OWN_ERRORS, "bold"), *(Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors)]
     return Group(*parts)
 
 
@@ -228,16 +213,12 @@ def _warning(where: str, text: str, means: str) -> RenderableType:
 def _source(place: Place) -> list[RenderableType]:
     lines = excerpt(place)
     width = len(str(lines[-1].number)) if lines else 0
-    return [
-        Text.assemble(
-            ("> " if line.named else "  ", "bold"),
-            (f"{line.number:>{width}} ", "dim"),
-            (line.text, "" if line.named else "dim"),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-        for line in lines
-    ]
+    shown: list[RenderableType] = []
+    for line in lines:
+        mark, style = ("> ", "") if line.named else ("  ", "dim")
+        parts = (mark, "bold"), (f"{line.number:>{width}} ", "dim"), (line.text, style)
+        shown.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
+    return shown
 
 
 def _evidence(finding: Finding) -> list[RenderableType]:
@@ -245,14 +226,8 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    rows = [("measured", words.measured(finding)), ("proof", words.proof(finding)), ("warned", words.warned(finding))]
-    if finding.fix is not None:
-        rows.append(("fix", finding.fix.does))
-    elif finding.repair is not None:
-        rows.append(("in memory", finding.repair.does))
-    for name, text in rows:
-        if text:
-            table.add_row(name, Text(text))
+    for name, text in words.evidence(finding).items():
+        table.add_row(name, Text(text))
     if tried := words.tried(finding):
         table.add_row("", Text(f"✓ {tried}", style="green"))
     return [table, Text(), _diff(finding.fix.diff)] if finding.fix and finding.fix.diff else [table]
@@ -277,12 +252,8 @@ def _failure(report: Report) -> Panel:
     lines += [with_links(Text(t)) for t in failure.trace]
     if told := words.unexplained(report):
         lines += [Text(), Text(told)] if failure.trace else [Text(told)]
-    return Panel(
-        Group(*lines),
-        title="The way to it" if is_said else "The pipeline raised an error",
-        title_align="left",
-        border_style="red",
-    )
+    title = "The way to it" if is_said else "The pipeline raised an error"
+    return Panel(Group(*lines), title=title, title_align="left", border_style="red")
 
 
 def _stages(report: Report) -> Table:

@@ -8,17 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from trainwright.core import (
-    Failure,
-    Finding,
-    Proof,
-    Report,
-    Severity,
-    Shown,
-    StageRun,
-    Status,
-    Verdict,
-)
+from trainwright.core import Failure, Finding, Proof, Report, Severity, Shown, StageRun, Status, Verdict
 from trainwright.core.misspelt import misspelt
 from trainwright.frameworks.messages import best
 from trainwright.registry import knowing
@@ -52,9 +42,13 @@ def verdict(found: Verdict) -> str:
 
 def judged(report: Report) -> str:
     """The verdict with what it rests on; without one what was found, counted."""
-    found = report.verdict
-    told = f"{verdict(found)}: {found.why}" if found is not None else headline(report)
+    told = ruled(report)
     return told if told.endswith((".", "?")) else f"{told}."
+
+
+def ruled(report: Report) -> str:
+    """The same without a full stop."""
+    return f"{verdict(report.verdict)}: {report.verdict.why}" if report.verdict is not None else headline(report)
 
 
 def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:
@@ -70,13 +64,10 @@ def notes(report: Report, status: int) -> Iterator[tuple[str, str]]:
 
 
 _VERDICTS = {
-    Shown.LEARNS: "It learns",
-    Shown.LEARNS_IN_PART: "It learns in part",
-    Shown.BROKEN: "It is broken",
-    Shown.DOES_NOT_LEARN: "It does not learn",
-    Shown.NOT_SHOWN: "Whether it learns was not shown",
+    Shown.LEARNS: "It learns", Shown.LEARNS_IN_PART: "It learns in part", Shown.BROKEN: "It is broken",
+    Shown.DOES_NOT_LEARN: "It does not learn", Shown.NOT_SHOWN: "Whether it learns was not shown",
     Shown.CANNOT_BE_JUDGED: "Whether it learns cannot be judged",
-}
+}  # fmt: skip
 
 
 PROFILE = "What a probe reads of the label along the pipeline"
@@ -114,8 +105,8 @@ def raised(failure: Failure) -> str:
 
 
 def says_failure(report: Report) -> bool:
-    """Whether a finding has said already that this error ends the script."""
-    return any(finding.name == "script-stopped" for finding in report.findings)
+    """Whether a finding, or one of the baseline, has said already that this error ends the script."""
+    return any(finding.name == "script-stopped" for finding in (*report.findings, *report.known))
 
 
 def unexplained(report: Report) -> str:
@@ -163,11 +154,8 @@ def timing(report: Report) -> str:
 
 def measured(finding: Finding) -> str:
     """The measured numbers that are not already in the message: "outputs 2, largest label 2"."""
-    return ", ".join(
-        f"{name.replace('_', ' ')} {number(value)}"
-        for name, value in finding.measured.items()
-        if not _said(value, finding.message)
-    )
+    shown = {name: value for name, value in finding.measured.items() if not _said(value, finding.message)}
+    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in shown.items())
 
 
 def _said(value: float | int | str, message: str) -> bool:
@@ -230,20 +218,38 @@ def tried(finding: Finding) -> str:
     return "fixed in memory" if finding.fix is not None and finding.fix.tried else ""
 
 
+def evidence(finding: Finding) -> dict[str, str]:
+    """What a finding says besides its message, by name: what was measured, the proof, warnings of libraries, and the fix."""
+    said = {"measured": measured(finding), "proof": proof(finding), "warned": warned(finding)}
+    if finding.fix is not None:
+        said["fix"] = finding.fix.does
+    elif finding.repair is not None:
+        said["in memory"] = finding.repair.does
+    return {name: text for name, text in said.items() if text}
+
+
 def remarks(finding: Finding) -> list[str]:
-    """What a finding says besides its message, a line each, where there is no layout."""
-    were = "were" if len(set(finding.after_repair)) > 1 else "was"
-    after = _listed(list(dict.fromkeys(finding.after_repair)))
-    shown = tried(finding)
-    said = {
-        "Measured": measured(finding),
-        "Proof": proof(finding),
-        "Warned": warned(finding),
-        "Fix": f"{finding.fix.does}{f' ({shown})' if shown else ''}" if finding.fix is not None else "",
-        "In memory": finding.repair.does if finding.repair is not None and finding.fix is None else "",
-        "Found": f"after {after} {were} fixed in memory" if after else "",
-    }
-    return [f"{name}: {text}" for name, text in said.items() if text]
+    """The same, and after which repairs it was found: a line each, where there is no layout."""
+    shown, said = tried(finding), evidence(finding)
+    said |= {"fix": f"{said['fix']} ({shown})"} if shown else {}
+    said |= {"found": _after(finding.after_repair)} if finding.after_repair else {}
+    return [f"{name.capitalize()}: {text}" for name, text in said.items()]
+
+
+def whole(finding: Finding) -> str:
+    """The message, with a line for each remark."""
+    return "\n".join([finding.message, *remarks(finding)])
+
+
+def head(finding: Finding) -> str:
+    """A finding in one line, without its fix."""
+    at = f" at {finding.where}" if finding.where else ""
+    return f"{finding.code} {finding.name} ({finding.severity}){at}: {finding.message}"
+
+
+def _after(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(names))
+    return f"after {_listed(found)} {'were' if len(found) > 1 else 'was'} fixed in memory"
 
 
 def ordered(report: Report) -> list[Finding]:
@@ -265,12 +271,11 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
     parts: list[tuple[str, list[Finding]]] = [("", [])]
     known: set[str] = set()
     for finding in findings:
-        new = [name for name in dict.fromkeys(finding.after_repair) if name not in known]
+        new = [name for name in finding.after_repair if name not in known]
         if new:
             known |= set(new)
-            were = "were" if len(new) > 1 else "was"
             also = " too" if any(heading for heading, _ in parts) else ""
-            parts.append((f"Found after {_listed(new)} {were} fixed in memory{also}", []))
+            parts.append((f"Found {_after(new)}{also}", []))
         parts[-1][1].append(finding)
     return [Group(heading=heading, findings=tuple(inside)) for heading, inside in parts if inside]
 
@@ -323,11 +328,8 @@ MOST_CHARACTERS = 90
 
 def warnings(report: Report) -> list[tuple[str, str, str]]:
     """Place, text and meaning of the warnings whose meaning is known, except those that sound trainings print, too."""
-    return [
-        (str(one.where or ""), f"{one.library}: {one_line(one.text)}", one.means)
-        for one in report.warnings
-        if one.means and not one.everyday
-    ]
+    known = [one for one in report.warnings if one.means and not one.everyday]
+    return [(str(one.where or ""), f"{one.library}: {one_line(one.text)}", one.means) for one in known]
 
 
 def further_warnings(report: Report) -> str:
@@ -349,19 +351,13 @@ def warned(finding: Finding) -> str:
 def short(report: Report) -> str:
     """The report in a few lines: the findings with the first cause first, and anything else the user should know."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
-    lines += [f"  {verdict(report.verdict)}: {report.verdict.why}"] if report.verdict else []
+    lines += [f"  {ruled(report)}"] if report.verdict else []
     lines += [f"  {redirected(report)}"] if report.redirected else []
     for finding in ordered(report):
-        lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")
-        if finding.fix is not None:
-            lines.append(f"      fix: {finding.fix.does}")
+        lines += [f"  {head(finding)}", *([f"      fix: {finding.fix.does}"] if finding.fix is not None else [])]
     if report.failure is not None:
         lines += [f"  raised: {report.failure}", f"      {unexplained(report)}"]
     for where, text, means in warnings(report):
         lines.append(f"  warning{f' at {where}' if where else ''}: {text}: {means}")
     lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]
     return "\n".join(lines)
-
-
-def _at(finding: Finding) -> str:
-    return f" at {finding.where}" if finding.where else ""

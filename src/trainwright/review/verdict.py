@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trainwright.core import Finding, Severity, Shown, Verdict
+from trainwright.core.verdict import ON_PURPOSE
 from trainwright.rehearsal.record import Record, Training
 from trainwright.review.drawn import OneBatch, one_batch
 from trainwright.review.numbers import Series, own_score, series_of_training
@@ -98,7 +99,9 @@ def _by_heart(record: Record, one: OneBatch) -> str:
     told = f"{known.told}" if known is not None and known.scores else "no answers for it were seen"
     if last is not None and last.guesses is not None:
         told = f"{int((last.guesses == last.labels).sum())} of {len(last.labels)} were right in the end"
-    return f"{tell_updates(record)} on one batch of {one.rows} rows, on purpose as it seems: {told}; other rows were not trained on"
+    return (
+        f"{tell_updates(record)} on one batch of {one.rows} rows, {ON_PURPOSE}: {told}; other rows were not trained on"
+    )
 
 
 def verdicts(record: Record, most: int | None = None) -> list[tuple[Training, Verdict]]:

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 
 # An option of whose value nothing is told: `--api-key VALUE` or `--token=VALUE`.
 _SECRET = re.compile(
-    r"(-*[\w.-]*(?:(?<![a-z])key|token(?!s|iz)|secret|passw|credential)[\w.-]*)(=.+)?", re.IGNORECASE | re.DOTALL
+    r"(-*[\w.-]*(?:(?<![a-z])key|token(?!s|iz)|secret|passw|\bpwd|credential|\bauth(?!or))[\w.-]*)(=.+)?",
+    re.IGNORECASE | re.DOTALL,
 )
-# What services give as tokens, wherever it stands.
-_TOKEN = re.compile(r"(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|AKIA)[\w-]{8,}")
+# The forms that services give their tokens, wherever they stand; and the name and password of an address.
+TOKEN = re.compile(
+    r"\b(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|AKIA|xox[abprs]-|AIza)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+|\b[0-9a-f]{40}\b"
+)
+IN_ADDRESS = re.compile(r"(\w+://)[^/\s:@\"']+:[^/\s@\"']+@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,5 +57,5 @@ def without_secrets(words: Sequence[str]) -> list[str]:
         is_value = before.startswith("-") and "=" not in before and not word.startswith("-")
         found = _SECRET.fullmatch(word)
         hidden = "…" if is_value and _SECRET.fullmatch(before) else f"{found[1]}=…" if found and found[2] else word
-        shown.append(_TOKEN.sub("…", hidden))
+        shown.append(IN_ADDRESS.sub(r"\1…@", TOKEN.sub("…", hidden)))
     return shown

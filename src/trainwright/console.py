@@ -34,8 +34,8 @@ def plain(text: str) -> str:
 
 
 def utf8(text: str) -> str:
-    """Text that UTF-8 can encode: undecodable bytes of a file name (surrogates) are decoded as UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """Text that UTF-8 can encode: undecodable bytes of a file name are decoded as UTF-8, half a pair (surrogates) is "?"."""
+    return text.encode("utf-8", "trainwright.escaping").decode("utf-8", "replace")
 
 
 def _stand_in(character: str) -> str:

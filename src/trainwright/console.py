@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from typing import Any
+from functools import partial
 
 # As wide as the characters they replace, so that boxes keep their shape; except the ellipsis, which must be readable.
 _STAND_INS = {
@@ -57,13 +57,5 @@ def _encoded(error: UnicodeError, escaping: bool) -> tuple[str | bytes, int]:
     return plain(character), error.start + 1
 
 
-def _plain_error(error: UnicodeError) -> Any:
-    return _encoded(error, escaping=False)
-
-
-def _escaping_error(error: UnicodeError) -> Any:
-    return _encoded(error, escaping=True)
-
-
-codecs.register_error("trainwright.plain", _plain_error)
-codecs.register_error("trainwright.escaping", _escaping_error)
+codecs.register_error("trainwright.plain", partial(_encoded, escaping=False))
+codecs.register_error("trainwright.escaping", partial(_encoded, escaping=True))

@@ -51,7 +51,7 @@ def check(
     from trainwright.seams.source.written import syntax_tree
     from trainwright.timing import date_of_now
 
-    caller = caller.f_back or caller if caller.f_globals["__name__"] == "trainwright.pytest_plugin" else caller
+    caller = caller.f_back or caller if caller.f_globals.get("__name__") == "trainwright.pytest_plugin" else caller
     ignore = settings["ignore"]
     if isinstance(ignore, str):
         raise UsageError(f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}].")

@@ -7,18 +7,19 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core import Finding, Report
+from trainwright.core import Finding, Report, Stage, Status
 from trainwright.errors import ReadError
-from trainwright.report.source import excerpt
+from trainwright.report.source import excerpt, path_in_repository
 
 KEYS = ("name", "file", "line")
+STOPPED = "script-stopped"
 Known = tuple[str, ...]
 """A finding's rule, file and the line's text: it stays known where lines move."""
 
 
 def render(report: Report) -> str:
-    """The file's text: every finding of a report."""
-    known = sorted(map(_known, (*report.known, *report.findings)))
+    """The file's text: every finding of a report, and that the script stopped."""
+    known = sorted(map(_known, (*report.known, *report.findings, *_unnamed_stop(report))))
     listed = {"findings": [dict(zip(KEYS, one, strict=True)) for one in known]}
     return json.dumps(listed, indent=2, ensure_ascii=False) + "\n"
 
@@ -46,12 +47,21 @@ def without_known(report: Report, known: Counter[Known]) -> Report:
         (old if left[key] >= 0 else new).append(finding)
     if not old:
         return report
+    new += _unnamed_stop(report) if not any(name == STOPPED for name, _, _ in known) else []
     message = f"{report.message} Known findings of the baseline, which are left out: {len(old)}.".strip()
     return replace(report, findings=tuple(new), known=tuple(old), message=message)
+
+
+def _unnamed_stop(report: Report) -> list[Finding]:
+    """That the script stopped, where no finding says it, because an error is taken to be the cause."""
+    is_named = any(finding.name == STOPPED for finding in (*report.known, *report.findings))
+    ends = (one.why for one in report.stages if one.stage == Stage.REHEARSAL and one.status == Status.FAILED)
+    told = "the script stops, which the baseline does not know"
+    return [Finding(code="TW1001", name=STOPPED, message=f"{told}: {why}") for why in ends if not is_named]
 
 
 def _known(finding: Finding) -> Known:
     if finding.where is None:
         return finding.name, "", ""
     line = "".join(line.text for line in excerpt(finding.where, around=0))
-    return finding.name, Path(finding.where.file).as_posix(), " ".join(line.split())
+    return finding.name, path_in_repository(finding.where.file), " ".join(line.split())

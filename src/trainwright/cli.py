@@ -199,9 +199,7 @@ def run(
     program = program_of(script, arguments, module=m)
     if program.launcher or program.script.endswith(".ipynb"):
         what = f"a {program.launcher} command" if program.launcher else "a notebook"
-        raise UsageError(
-            f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
-        )
+        raise UsageError(f"run trains only scripts that Python itself starts; for {what}, use trainwright check.")
     options = _options(program, budget, seed, ignore, True)
     return check_program(program, read_targets(format, json=json, html=html), options, train=True)
 
@@ -266,9 +264,7 @@ def explain(
 
     text = sys.stdin.read() if what == "-" else what
     if not text.strip():
-        raise UsageError(
-            "there is nothing to explain: standard input was empty." if what == "-" else "name what to explain."
-        )
+        raise UsageError("name what to explain; standard input was empty." if what == "-" else "name what to explain.")
     found, shown = answer(text)
     Console().print(shown)
     return 0 if found else 1
@@ -311,10 +307,7 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except Exception:
         traceback.print_exc()
-        Console(stderr=True).print(
-            "trainwright: this is an internal error in Trainwright, not a fault of your script. Please report it.",
-            soft_wrap=True,
-        )
+        tell("this is an internal error in Trainwright, not a fault of your script. Please report it.")
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from typing import Any
+from functools import partial
 
 # As wide as the characters they replace, so that boxes keep their shape; except the ellipsis, which must be readable.
 _STAND_INS = {
@@ -34,8 +34,8 @@ def plain(text: str) -> str:
 
 
 def utf8(text: str) -> str:
-    """Text that UTF-8 can encode: undecodable bytes of a file name (surrogates) are decoded as UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """Text that UTF-8 can encode: undecodable bytes of a file name are decoded as UTF-8, half a pair (surrogates) is "?"."""
+    return text.encode("utf-8", "trainwright.escaping").decode("utf-8", "replace")
 
 
 def _stand_in(character: str) -> str:
@@ -57,13 +57,5 @@ def _encoded(error: UnicodeError, escaping: bool) -> tuple[str | bytes, int]:
     return plain(character), error.start + 1
 
 
-def _plain_error(error: UnicodeError) -> Any:
-    return _encoded(error, escaping=False)
-
-
-def _escaping_error(error: UnicodeError) -> Any:
-    return _encoded(error, escaping=True)
-
-
-codecs.register_error("trainwright.plain", _plain_error)
-codecs.register_error("trainwright.escaping", _escaping_error)
+codecs.register_error("trainwright.plain", partial(_encoded, escaping=False))
+codecs.register_error("trainwright.escaping", partial(_encoded, escaping=True))

@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from glob import escape
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,7 @@ def with_settings(options: Options, script: Path) -> Options:
     Raises:
         UsageError: if the file is not valid TOML or has an unknown setting.
     """
-    for folder in [script.resolve().parent, *script.resolve().parent.parents]:
-        file = folder / "pyproject.toml"
-        if not file.is_file():
-            continue
+    for file in filter(Path.is_file, (folder / "pyproject.toml" for folder in script.resolve().parents)):
         try:
             tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -99,15 +97,18 @@ def with_settings(options: Options, script: Path) -> Options:
             budget=float(settings.get("budget", options.budget)),
             ignore=(*options.ignore, *settings.get("ignore", ())),
             select=options.select or tuple(settings.get("select", ())),
-            ignore_in=tuple((_below(file.parent, pattern), tuple(names)) for pattern, names in patterns),
+            ignore_in=tuple((one, tuple(names)) for pattern, names in patterns for one in _below(file.parent, pattern)),
             samples=settings.get("samples", options.samples),
         )
     return options
 
 
-def _below(folder: Path, pattern: str) -> str:
-    """The pattern of absolute paths: a name stands for files of any folder, a path is one from the settings' folder."""
-    return str(Path(escape(str(folder)), pattern)) if "/" in pattern else f"*/{pattern}"
+def _below(folder: Path, pattern: str) -> set[str]:
+    """Patterns of absolute paths: a name stands for files of any folder, a path is one from the settings' folder."""
+    if "/" not in pattern:
+        return {f"*/{pattern}"}
+    whole = normpath(Path(escape(str(folder)), f"{pattern}*" if pattern.endswith("/") else pattern))
+    return {whole, whole.replace("/**/", "/")}
 
 
 def shows_samples(file: str) -> bool:
@@ -134,11 +135,8 @@ def _check_settings(settings: Any, file: Path) -> None:
     in_files = settings.get("per-file-ignores", {})
     if not isinstance(in_files, dict):
         raise UsageError(f"{where} per-file-ignores must be a table of lists by patterns of files; got {in_files!r}.")
-    lists = {name: settings.get(name, []) for name in ("ignore", "select")}
-    for name, names in {
-        **lists,
-        **{f"per-file-ignores {pattern!r}": names for pattern, names in in_files.items()},
-    }.items():
+    lists = {f"per-file-ignores {pattern!r}": names for pattern, names in in_files.items()}
+    for name, names in {**{name: settings.get(name, []) for name in ("ignore", "select")}, **lists}.items():
         _check_names(names, f"{where} {name}")
 
 

@@ -53,9 +53,9 @@ def read_targets(formats: Sequence[str] | None, **files: str | None) -> dict[str
     for word in formats or ():
         name, _, file = word.partition("=")
         if name in FORMATS:
-            targets[f"--format {name}"] = file or "-"
+            targets[f"--format {word}"] = file or "-"
         elif word != "text":  # which is shown in any case
-            raise UsageError(f"--format must be text, or {', '.join(FORMATS)}, alone or with =FILE; got {word!r}.")
+            raise UsageError(f"--format must be text, or {'[=FILE], '.join(FORMATS)}[=FILE]; got {word!r}.")
     return targets
 
 
@@ -69,9 +69,8 @@ def progress() -> Iterator[Callable[[str], None]]:
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
         spinner = Spinner("dots")
         # Starts with the first message: until the check begins, the terminal belongs to the script.
-        line = Live(
-            spinner, console=Console(file=terminal), transient=True, redirect_stdout=False, redirect_stderr=False
-        )
+        console = Console(file=terminal)
+        line = Live(spinner, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
 
         def say(text: str) -> None:
             if text:
@@ -111,9 +110,7 @@ def check_targets(targets: dict[str, str]) -> None:
     on_stdout = [option for option, file in targets.items() if file == "-"]
     if len(on_stdout) > 1:
         raise UsageError(f"{' and '.join(on_stdout)} cannot both go to standard output; name a file for one of them.")
-    for target in targets.values():
-        if target == "-":
-            continue
+    for target in (file for file in targets.values() if file != "-"):
         if not Path(target).absolute().parent.is_dir():
             raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
         if Path(target).is_dir():
@@ -132,10 +129,9 @@ def write_all(targets: dict[str, str], report: Report, stdout: TextIO, status: i
         print(f"trainwright: {why}; {targets['--diff']} is empty.", file=sys.stderr)
     renderers = {"json": json.render, "html": html.render, "diff": patch, "write-baseline": baseline.render}
     for option, target in targets.items():
-        name = option.split()[-1].removeprefix("--")
+        name = option.removeprefix("--format ").removeprefix("--").partition("=")[0]
         render = renderers.get(name) or partial(import_module(f"trainwright.report.{name}").render, status=status)
         if target == "-":
-            stdout.write(utf8(render(report)))
-            stdout.flush()
+            print(utf8(render(report)), end="", file=stdout, flush=True)
         else:
             Path(target).write_text(utf8(render(report)), encoding="utf-8")

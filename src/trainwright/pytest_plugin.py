@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from typing import Any
 
 import pytest
 
-SCRIPTS = pytest.StashKey[dict[Path, list[str]]]()
+SCRIPTS = pytest.StashKey[dict[Path, list[list[str]]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,8 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "trainwright: the check of a training script")
     scripts = config.stash[SCRIPTS] = {}
     for line in config.getini("trainwright_scripts") if config.getoption("--trainwright") else ():
-        script = next((word for word in shlex.split(line) if word.endswith((".py", ".ipynb"))), line)
-        scripts.setdefault(config.rootpath / script, []).append(line)
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise pytest.UsageError(f"trainwright_scripts must be command lines: {error}; got {line}") from None
+        script = next((word for word in words if word.endswith((".py", ".ipynb"))), line)
+        scripts.setdefault(Path(os.path.normpath(config.rootpath / script)), []).append(words)
     if config.getoption("--trainwright") and not scripts:
         raise pytest.UsageError("--trainwright needs trainwright_scripts in pytest's settings: train.py --epochs 3.")
     config.args += map(str, scripts) if config.args_source != config.ArgsSource.ARGS else ()
@@ -47,10 +51,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
 
 class _ScriptFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        for line in self.config.stash[SCRIPTS][self.path]:
-            words = line.partition(" ")[2].strip()
-            item: _ScriptItem = _ScriptItem.from_parent(self, name=f"trainwright[{words}]" if words else "trainwright")
-            item.words = shlex.split(line)
+        for words in self.config.stash[SCRIPTS][self.path]:
+            name = f"trainwright[{shlex.join(words[1:])}]" if words[1:] else "trainwright"
+            item: _ScriptItem = _ScriptItem.from_parent(self, name=name)
+            item.words = words
             item.add_marker("trainwright")
             yield item
 
@@ -62,14 +66,16 @@ class _ScriptItem(pytest.Item):
         option, root = self.config.getoption, self.config.rootpath
         words = ["--require-learning"] if option("--trainwright-require-learning") else []
         words += ["--budget", option("--trainwright-budget")] if option("--trainwright-budget") else []
-        command = [sys.executable, "-P", "-m", "trainwright", "check", "--json", "-", *words, "--", *self.words]
-        with Popen(command, cwd=root, stdout=PIPE, stderr=PIPE, encoding="utf-8", errors="replace") as process:
+        command = [sys.executable, "-P", "-m", "trainwright", "check", "--json", "-", *words, *self.words]
+        env = {**os.environ, "FORCE_COLOR": ""}
+        with Popen(command, cwd=root, env=env, stdout=PIPE, stderr=PIPE, encoding="utf-8", errors="replace") as process:
             try:
                 shown, said = process.communicate()
             except BaseException:  # Ctrl-C, of which a second one ends it without a report
                 for _ in range(2):
-                    process.send_signal(signal.SIGINT)
-                    time.sleep(1)
+                    with contextlib.suppress(ValueError, TimeoutExpired):  # Windows knows no such signal
+                        process.send_signal(signal.SIGINT)
+                        process.wait(1)
                 raise
         if shown:
             from trainwright.core.report import from_dict
@@ -99,7 +105,8 @@ def tell_report(report: Any) -> str:
     first, verdict, text = report.first_cause, report.verdict, io.StringIO()
     told = f"{words.verdict(verdict)}: {verdict.why}" if verdict else report.message or words.headline(report)
     less: dict[str, Any] = {"stages": (), "sheet": None, "profile": (), "warnings": (), "kept_away": ()}
-    terminal.show(replace(report, **less) if first else report, Console(file=text), verbose=False)
+    console = Console(file=text, force_terminal=False, color_system=None)
+    terminal.show(replace(report, **less) if first else report, console, verbose=False)
     return f"{(first.where if first else report.begins) or report.script}: {told}\n\n{text.getvalue()}"
 
 
@@ -108,13 +115,14 @@ def assert_learns() -> Callable[..., Any]:
     """Require that a training learns, of model, loader, loss, optimizer or what `trainwright.check` takes; gives the report."""
     from trainwright import check
     from trainwright.core import Shown, exit_status
+    from trainwright.errors import UsageError
 
     def assert_learns(*given: Any, **named: Any) -> Any:
         __tracebackhide__ = True
-        names = (
-            ("model", "loader", "loss", "optimizer") if len(given) > 3 else ("training", "loader", "evaluation_loader")
-        )
-        report = check(**dict(zip(names[: len(given)], given, strict=True)), **named)
+        names = "model loader loss optimizer" if len(given) > 3 else "training loader evaluation_loader"
+        if len(given) > 4:
+            raise UsageError(f"assert_learns takes model, loader, loss, optimizer, then names; got {len(given)}.")
+        report = check(**dict(zip(names.split(), given, strict=False)), **named)
         if report.is_interrupted:
             raise KeyboardInterrupt
         if exit_status(report) or report.verdict is None or report.verdict.shown != Shown.LEARNS:

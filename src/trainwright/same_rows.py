@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,15 @@ def assert_same_rows(first: Any, second: Any, *, ordered: bool = False, most_row
     """Require the same rows, as often and with the same labels; if ordered, in the same order; raises an AssertionError."""
     __tracebackhide__ = True
     rows, others = (list(_read_rows(data, most_rows)) for data in (first, second))
+    if not rows and not others:
+        raise UsageError("there are no rows to compare.")
     (missing, _), (added, _) = _part(rows, others, 2), _part(others, rows, 2)
     (gone, relabelled), (new, _) = _part(missing, added, 1), _part(added, missing, 1)
-    labels, told = {inputs: label for inputs, _, _, label in added}, ""
+    labels, told = {inputs: list[str]() for inputs, *_ in added}, ""
+    for inputs, _, _, label in added:
+        labels[inputs].append(label)
     kinds = {"missing from second": [row[2] for row in gone], "in second only": [row[2] for row in new]}
-    kinds["with another label"] = [f"{row[2]} in first, {labels[row[0]]} in second" for row in relabelled]
+    kinds["with another label"] = [f"{row[2]} in first, {labels[row[0]].pop(0)} in second" for row in relabelled]
     if ordered and not missing and not added:
         kinds["in another place"] = [row[2] for row, other in zip(rows, others) if row[:2] != other[:2]]
     for kind, held in kinds.items():
@@ -45,9 +49,12 @@ def _part(rows: list[Any], others: list[Any], hashes: int) -> tuple[list[Any], l
 
 
 def _read_rows(data: Any, most_rows: int) -> Iterator[tuple[Any, ...]]:
-    drawn = data if length(data) is None or not hasattr(data, "__getitem__") else map(reader_of(data), range(len(data)))
+    if hasattr(data, "__iter__") and (hasattr(data, "keys") or hasattr(data, "columns")):
+        raise UsageError(f"a data set of rows is needed; got columns: {type(data).__name__}. Pass list(zip(x, y)).")
+    drawn = data if hasattr(data, "__iter__") or length(data) is None else map(reader_of(data), range(len(data)))
     if getattr(data, "batch_sampler", None) is not None:  # torch's loader
-        drawn = (row for batch in data for row in _split(as_mapping(batch)))
+        is_own = str(getattr(data.collate_fn, "__module__", "")).startswith("torch.")
+        drawn = (row for batch in data for row in (_rows_of if is_own else _split)(batch))
     for number, row in enumerate(drawn):
         if number == most_rows:
             raise UsageError(f"at most most_rows={most_rows:,} rows can be compared; got more. Compare a part of both.")
@@ -58,11 +65,22 @@ def _read_rows(data: Any, most_rows: int) -> Iterator[tuple[Any, ...]]:
         yield digest(repr(_hash(values))), digest(repr(_hash(label))), f"row {number}: {told}", _show(label)
 
 
-def _split(batch: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _split(batch: Any) -> Iterable[dict[str, Any]]:
+    """The rows of a batch that a function of the user's has put together, whose lists may hold rows or columns."""
+    is_list = isinstance(batch, list) and not any(hasattr(one, "shape") for one in batch)
+    batch = as_mapping(batch)
     sizes = {name: None if isinstance(value, Mapping) else length(value) for name, value in batch.items()}
-    if len({*sizes.values()}) != 1 or None in sizes.values():
-        raise UsageError(f"each part of a batch must have as many rows; got {sizes}. Compare the data sets instead.")
+    if is_list or len({*sizes.values()}) != 1 or None in sizes.values():
+        raise UsageError(f"a batch must be columns of as many rows each; got {sizes}. Compare the data sets instead.")
     return (dict(zip(batch, row)) for row in zip(*batch.values()))
+
+
+def _rows_of(batch: Any) -> Any:
+    """The rows of a batch, or of a part of it, in which torch has put together columns at every depth."""
+    if isinstance(batch, Mapping):
+        return [dict(zip(batch, row)) for row in zip(*map(_rows_of, batch.values()), strict=True)]
+    is_nested = isinstance(batch, (list, tuple)) and not isinstance(next(iter(batch), ""), (str, bytes))
+    return list(zip(*map(_rows_of, batch), strict=True)) if is_nested else batch
 
 
 def _hash(value: Any) -> Any:

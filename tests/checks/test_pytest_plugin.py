@@ -57,8 +57,9 @@ class Ended:
     commands: list = []  # noqa: RUF012
     report, status = LEARNS, 0
 
-    def __init__(self, command, **_):
+    def __init__(self, command, env, **_):
         self.commands.append(command)
+        assert not env.get("FORCE_COLOR")
         self.returncode = self.status
 
     def __enter__(self):
@@ -96,7 +97,7 @@ def test_scripts_are_items_and_are_not_imported(project):
 def test_a_script_that_learns_passes(project, monkeypatch):
     options = ("--trainwright-budget", "9", "--trainwright-require-learning")
     check(project, monkeypatch, LEARNS, 0, *options).assert_outcomes(passed=3)
-    assert Ended.commands[0][-7:] == ["--require-learning", "--budget", "9", "--", "train.py", "--epochs", "3"]
+    assert Ended.commands[0][-6:] == ["--require-learning", "--budget", "9", "train.py", "--epochs", "3"]
 
 
 def test_a_warning_fails_at_its_line(project, monkeypatch):
@@ -121,6 +122,30 @@ def test_a_script_that_is_not_there_is_named(project):
     ended.stderr.fnmatch_lines(["*file or directory not found: *train.py"])
 
 
+def test_a_script_above_the_root_folder_is_found(pytester):
+    Path("root").mkdir()
+    Path("my train.py").write_text(IMPORTED)
+    Path("root/pytest.ini").write_text("[pytest]\ntrainwright_scripts = '../my train.py' --name 'a b'\n")
+    ended = pytester.runpytest_inprocess(
+        *PLUGIN, "--trainwright", "--collect-only", "-q", "--rootdir=root", "-c", "root/pytest.ini"
+    )
+    ended.stdout.fnmatch_lines(["*my train.py::trainwright[[]--name 'a b'[]]"])
+
+
+def test_a_line_that_is_no_command_line_is_named(pytester):
+    pytester.makeini("[pytest]\ntrainwright_scripts = train.py --name it's\n")
+    ended = pytester.runpytest_inprocess(*PLUGIN, "--trainwright")
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    ended.stderr.fnmatch_lines(["*No closing quotation*it's"])
+
+
+def test_colours_that_are_forced_stay_out_of_a_report(project, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    ended = check(project, monkeypatch, WARNED, 1, "train.py")
+    ended.stdout.fnmatch_lines(["train.py:1: It learns: 300 rows *", "*First cause: TW1014*"])
+    assert "\x1b[1mtrainwright" not in ended.stdout.str()
+
+
 def test_scripts_are_asked_for(pytester):
     ended = pytester.runpytest_inprocess(*PLUGIN, "--trainwright")
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
@@ -134,7 +159,7 @@ def test_an_interrupt_ends_the_check(project, monkeypatch):
     signals = []
     monkeypatch.setattr(Ended, "communicate", interrupt)
     monkeypatch.setattr(Ended, "send_signal", lambda self, number: signals.append(number), raising=False)
-    monkeypatch.setattr(pytest_plugin.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(Ended, "wait", lambda self, seconds: None, raising=False)
     with pytest.raises(KeyboardInterrupt):  # as pytester tells of it
         check(project, monkeypatch, LEARNS, 0, "train.py")
     assert signals == [signal.SIGINT] * 2
@@ -170,6 +195,13 @@ def test_objects_that_were_not_shown_to_learn(pytester, monkeypatch, report):
     ended.assert_outcomes(failed=1)
     told = report.verdict.why if report.verdict else report.message
     ended.stdout.fnmatch_lines([">   *assert_learns(model=1)", f"E*{told}*"])
+
+
+def test_arguments_without_a_name_are_refused(pytester):
+    pytester.makepyfile(test_it="def test_learns(assert_learns):\n    assert_learns(1, 2, 3, 4, 5)\n")
+    pytester.runpytest_inprocess(*PLUGIN).stdout.fnmatch_lines(
+        ["E *UsageError: *model, loader, loss, optimizer*got 5*"]
+    )
 
 
 OBJECTS = """

@@ -84,6 +84,7 @@ MAY_IMPORT = {
         "mcp",
         "checking",
         "output",
+        "console",
         "options",
         "start",
         "seams.scripts",

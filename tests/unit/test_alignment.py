@@ -45,7 +45,9 @@ def test_shuffled_texts_are_told_from_right_ones(seed):
 def test_labels_of_texts_that_the_tokenizer_does_not_know_are_not_accused(unknown_share, speaks):
     """The words that tell the label may be among the unknown ones, which garbled-text says."""
     written, labels = texts(500)
-    wrong = measure_alignment({"text": written, "label": np.random.default_rng(0).permutation(labels)}, "label", "class")
+    wrong = measure_alignment(
+        {"text": written, "label": np.random.default_rng(0).permutation(labels)}, "label", "class"
+    )
     decoded = TextFacts(rows=500, empty=0, distinct=500, unknown_share=unknown_share, longest=12)
     assert bool(findings(wrong, texts=decoded)) == speaks
 

@@ -11,9 +11,11 @@ import pytest
 from mcp import Client
 
 from trainwright.core import Finding, Fix, Place, Proof, Report, Shown, Stage, StageRun, Status, Verdict
+from trainwright.core.report import to_dict
 from trainwright.core.sample import MASKED, PADDING, Sample, SamplePart, Span
 from trainwright.core.sheet import SCORES, WEIGHTS, Curve, Sheet
 from trainwright.errors import UsageError
+from trainwright.mcp import server
 from trainwright.mcp.answers import MOST_TOKENS, Checked, _size, tell_check, tell_rows, tell_sheet
 from trainwright.mcp.child import apply_patch, enter_folder
 from trainwright.mcp.server import make_server
@@ -155,6 +157,36 @@ def test_a_script_is_found_in_the_folder_that_has_it(folder: Path, tmp_path: Pat
     assert Path.cwd() == folder
 
 
+@pytest.mark.parametrize("script", ["torchrun train.py", ".venv/bin/torchrun train.py"])
+def test_a_command_takes_further_arguments(folder: Path, script: str) -> None:
+    program = enter_folder(script, ("--name", "a b"), [folder])
+    assert (program.script, program.arguments) == ("train.py", ("--name", "a b"))
+    (folder / "time series.py").write_text(SCRIPT)
+    assert enter_folder("time series.py", ("--epochs", "3"), [folder]).script == "time series.py"
+
+
+def test_a_table_that_is_not_there_is_told_with_those_that_are() -> None:
+    told = json.loads(tell_sheet(checked(a_report()), "nope"))["no_such_table"]
+    assert told.startswith("nope; ") and "Curves" in told and "Weights" in told
+
+
+def test_one_training_is_compared_with_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run_child(asked: dict, call: object) -> dict:
+        return {"report": to_dict(a_report()), "samples": True}
+
+    monkeypatch.setattr(server, "_run_child", run_child)
+    tools = server.Tools([folder], samples=True)
+    for training, patch, before in (
+        (0, "", None),
+        (2, "--- a", None),
+        (2, "", None),
+        (2, "--- a", "c3"),
+        (0, "-", "c1"),
+    ):
+        told = json.loads(asyncio.run(tools.check(None, "train.py", patch=patch, training=training)))
+        assert told.get("before", "None").startswith(str(before))
+
+
 def test_the_tools_say_what_they_do(folder: Path) -> None:
     async def ask() -> None:
         async with Client(make_server([folder])) as client:
@@ -168,6 +200,16 @@ def test_the_tools_say_what_they_do(folder: Path) -> None:
             assert "TW105" in json.loads(found.content[0].text)["text"]
             missing = await client.call_tool("check", {"script": "tain.py"})
             assert missing.is_error and "Did you mean train.py" in missing.content[0].text
+            (folder / "old.py").write_text("name = 'café'\n", "latin-1")
+            patch = "--- old.py\n+++ old.py\n@@ -0,0 +1,1 @@\n+rate = 1\n"
+            for wrong in ({"script": f"{'a' * 300}.py"}, {"script": "a\0.py"}, {"script": "torchrun it's.py"},
+                          {"script": "old.py", "patch": patch}):  # fmt: skip
+                odd = await client.call_tool("check", wrong)
+                assert odd.is_error and "internal error" not in odd.content[0].text, odd.content[0].text
+            (folder / "half.py").write_text("raise ValueError('half: \\ud83d')\n")
+            half = await client.call_tool("check", {"script": "torchrun half.py", "arguments": ["--a", "b"]})
+            assert "half: ?" in half.content[0].text and half.content[0].text.isprintable()
+            assert "checks one process of half.py" in half.content[0].text
 
     asyncio.run(ask())
 

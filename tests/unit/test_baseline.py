@@ -2,6 +2,7 @@
 
 import json
 import linecache
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,15 +68,40 @@ def test_another_rule_or_line_is_new() -> None:
     assert without_known(report(*new), known_of(fault(2))) == report(*new)
 
 
-def test_a_stage_that_fails_by_what_is_known_fails_no_check() -> None:
-    failed = (StageRun(stage=Stage.REHEARSAL, status=Status.FAILED),)
-    known = known_of(fault(2))
-    assert exit_status(report(fault(2), stages=failed)) == 1
-    assert exit_status(without_known(report(fault(2), stages=failed), known)) == 0
-    noted = without_known(report(fault(2, severity=Severity.NOTE)), known_of(fault(2)))
-    assert exit_status(noted) == 2 and exit_status(without_known(report(fault(2)), known)) == 0  # no step was seen
+FAILED = (StageRun(stage=Stage.REHEARSAL, status=Status.FAILED, why="KeyError: 'x'"),)
+
+
+def test_a_script_that_stopped_before_fails_no_check() -> None:
+    Path("b.json").write_text(render(report(fault(2), stages=FAILED)))
+    known = read_baseline("b.json")
+    assert exit_status(report(fault(2), stages=FAILED)) == 1
+    assert exit_status(without_known(report(fault(2), stages=FAILED), known)) == 0
     warned = fault(2, severity=Severity.WARNING)  # which explains no failure
-    assert exit_status(without_known(report(warned, stages=failed), known)) == 1
+    assert exit_status(without_known(report(warned, stages=FAILED), known)) == 1
+    named = (fault(2), fault(4, "script-stopped"))
+    assert exit_status(without_known(report(*named, stages=FAILED), known_of(*named))) == 0
+
+
+def test_a_script_that_stops_where_the_baseline_knows_of_none_fails_it() -> None:
+    left = without_known(report(fault(2), stages=FAILED), known_of(fault(2)))
+    assert exit_status(left) == 1 and [f.name for f in left.findings] == ["script-stopped"]
+    assert "KeyError: 'x'" in left.findings[0].message
+    Path("b.json").write_text(render(left))
+    assert exit_status(without_known(report(fault(2), stages=FAILED), read_baseline("b.json"))) == 0
+
+
+def test_a_finding_is_known_from_another_folder_of_the_repository(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / ".git").mkdir()
+    known = known_of(fault(2))
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    there = replace(fault(2), where=Place(str(tmp_path / "train.py"), 2))
+    assert not without_known(report(there), known).findings
+
+
+def test_a_known_note_is_no_reason_for_a_training_that_was_not_reached() -> None:
+    noted = without_known(report(fault(2, severity=Severity.NOTE)), known_of(fault(2)))
+    assert exit_status(noted) == 2 and exit_status(without_known(report(fault(2)), known_of(fault(2)))) == 0
 
 
 def test_what_is_known_fails_in_no_format() -> None:

@@ -1,6 +1,7 @@
 """Formats of other programs, on a stored report; `pytest tests/unit/test_formats.py --rewrite` stores them anew."""
 
 import difflib
+import io
 import json
 import linecache
 import re
@@ -19,7 +20,7 @@ from report_schema import STORED, as_text, check_data
 from trainwright.core import Failure, Finding, Fix, Place, Report, Severity, Shown, Stage, StageRun, Status, Verdict
 from trainwright.core.report import from_dict, to_dict
 from trainwright.errors import UsageError
-from trainwright.output import FORMATS, check_targets, read_targets
+from trainwright.output import FORMATS, check_targets, read_targets, write_all
 from trainwright.report import github, junit, markdown, sarif
 from trainwright.report.source import path_in_repository
 
@@ -189,14 +190,27 @@ def test_rows_of_the_data_are_in_no_comment():
 
 def test_standard_output_holds_one_format():
     given = read_targets(["github", "sarif=a.sarif", "text"], json="r.json", html=None)
-    assert given == {"--json": "r.json", "--format github": "-", "--format sarif": "a.sarif"}
+    assert given == {"--json": "r.json", "--format github": "-", "--format sarif=a.sarif": "a.sarif"}
     check_targets(given)
     for formats, json_file in ((["json"], "-"), (["sarif", "github"], None)):
         with pytest.raises(UsageError, match="cannot both go to standard output"):
             check_targets(read_targets(formats, json=json_file))
     for word in ("xml", "text=a.txt", ""):
-        with pytest.raises(UsageError, match=r"--format must be text, or json, sarif, .*; got"):
+        with pytest.raises(UsageError, match=r"--format must be text, or json\[=FILE\], sarif.*; got"):
             read_targets([word])
+
+
+def test_one_format_goes_to_several_places():
+    targets, stdout = read_targets(["junit", "junit=a b.xml", "json=r.json"]), io.StringIO()
+    write_all(targets, SHOWN, stdout, 0)
+    assert stdout.getvalue() == Path("a b.xml").read_text("utf-8") == junit.render(SHOWN, 0)
+    assert json.loads(Path("r.json").read_text("utf-8"))["script"] == "train.py"
+
+
+def test_half_a_character_is_written():
+    told = replace(SHOWN, message="a\ud83d, caf\udcc3\udca9")
+    write_all(read_targets(["json=r.json"]), told, io.StringIO(), 0)
+    assert json.loads(Path("r.json").read_text("utf-8"))["message"] == "a?, café"
 
 
 def test_the_schema_is_that_of_the_report():

@@ -1,6 +1,7 @@
 """assert_same_rows: which rows two data sets or loaders do not share."""
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
@@ -71,6 +72,11 @@ def test_other_labels_are_told_apart_from_other_rows():
     ]
 
 
+def test_each_other_label_of_equal_rows_is_told():
+    told = differ([("a", 0), ("a", 1)], [("a", 2), ("a", 3)])
+    assert "label 0 in first, 2 in second" in told and "label 1 in first, 3 in second" in told
+
+
 def test_order_counts_where_it_is_asked_for():
     turned = Subset(ROWS, [1, 0, *range(2, 100)])
     assert_same_rows(ROWS, turned)
@@ -90,5 +96,45 @@ def test_a_shape_is_part_of_a_row():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(UsageError, match="most_rows=50"):
         assert_same_rows(ROWS, ROWS, most_rows=50)
+    with pytest.raises(UsageError, match="no rows"):
+        assert_same_rows([], iter(()))
+    table = {"x": [1, 2], "y": [3, 4]}
+    for columns in (table, pandas.DataFrame(table)):
+        with pytest.raises(UsageError, match="got columns"):
+            assert_same_rows(columns, columns)
+
+
+@pytest.mark.parametrize("collate", [list, lambda rows: list(zip(*rows)), lambda rows: ({"x": rows}, rows)])
+def test_a_batch_whose_rows_cannot_be_told_is_refused(collate):
     with pytest.raises(UsageError, match="as many rows"):
-        assert_same_rows(ROWS, DataLoader([((x, x), y) for x, y in ROWS], batch_size=7))
+        assert_same_rows(ROWS, DataLoader(ROWS, batch_size=2, collate_fn=collate))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["a", "bc", "def"],
+        [("a", "b"), ("c", "d")],
+        [([1, 2], 3), ([4, 5], 6)],
+        [([[1, 2], [3, 4]], 0), ([[5, 6], [7, 8]], 1)],
+        [((x, x + 1), y) for x, y in ROWS][:6],
+        [{"ids": [1, 2], "of": {"text": "a"}}, {"ids": [3, 4], "of": {"text": "b"}}],
+    ],
+)
+def test_batches_of_torch_are_taken_apart_at_every_depth(rows):
+    assert_same_rows(rows, DataLoader(rows, batch_size=2), ordered=True)
+    assert "1 in second only" in differ(rows, DataLoader([*rows, rows[0]], batch_size=2))
+
+
+def test_a_batch_of_columns_that_the_user_makes_is_taken_apart():
+    own = DataLoader(ROWS, batch_size=8, collate_fn=lambda rows: [torch.stack(part) for part in zip(*rows)])
+    assert_same_rows(ROWS, own, ordered=True)
+    assert_same_rows(ROWS, DataLoader(ROWS, batch_size=8, collate_fn=lambda rows: tuple(zip(*rows))), ordered=True)
+
+
+def test_a_stream_that_knows_its_length_is_drawn():
+    class Known(Streamed):
+        def __len__(self):
+            return len(ROWS)
+
+    assert_same_rows(Known(), ROWS, ordered=True)

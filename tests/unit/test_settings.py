@@ -45,6 +45,11 @@ def test_of_selected_rules_alone_is_reported(settings) -> None:
         ("train.py", ["train.py", "old [1]/deep/train.py"]),
         ("old*/*", ["old [1]/deep/train.py"]),
         ("./old*/*/train.py", ["old [1]/deep/train.py"]),
+        ("**/train.py", ["train.py", "old [1]/deep/train.py"]),
+        ("old*/**/train.py", ["old [1]/deep/train.py"]),
+        ("old*/**/deep/*", ["old [1]/deep/train.py"]),
+        ("elsewhere/../old*/", ["old [1]/deep/train.py"]),
+        ("*in.py/**/x", []),
         ("t*.txt", []),
     ],
 )

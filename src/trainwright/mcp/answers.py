@@ -110,6 +110,7 @@ def tell_sheet(checked: Checked, name: str) -> str:
         marked_first = sorted(rows, key=lambda row: "←" not in row)
         tables[page.title] = [" | ".join(page.head), *marked_first, *filter(None, [page.more])]
     chosen = {title: table for title, table in tables.items() if name.lower() in title.lower()}
+    chosen = chosen or {"no_such_table": f"{name}; there are {', '.join(title for title in tables if tables[title])}"}
     return write({"id": checked.id, "run": sheet_words.outline(sheet), **chosen}, ("Weights", "Inputs", *chosen))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.checking import judge_program, prepare
+from trainwright.console import utf8
 from trainwright.core.report import to_dict
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.options import Options, with_settings
@@ -40,7 +41,7 @@ def main() -> None:
     with own_stdout(alone=True) as answers:
 
         def tell(**told: Any) -> None:
-            print(json.dumps(told), file=answers, flush=True)
+            print(utf8(json.dumps(told, ensure_ascii=False)), file=answers, flush=True)
 
         def say(text: str) -> None:
             nonlocal last
@@ -50,13 +51,16 @@ def main() -> None:
 
         try:
             folders = [Path(one) for one in asked["folders"]]
-            program = enter_folder(asked["script"], asked["arguments"], folders)
-            options = with_settings(Options(training=asked["training"] or None), Path(program.script))
-            budget, samples = asked["budget"] or options.budget, asked["samples"] and options.samples
-            options = replace(options, budget=budget, samples=samples)
-            copies = apply_patch(asked["patch"], folders) if asked["patch"] else None
+            try:
+                program = enter_folder(asked["script"], asked["arguments"], folders)
+                copies = apply_patch(asked["patch"], folders) if asked["patch"] else None
+            except (OSError, ValueError) as error:
+                raise UsageError(f"script must be a file or a command, and patch of UTF-8 files: {error}") from None
+            own = with_settings(Options(training=asked["training"] or None), Path(program.script))
+            options = replace(own, budget=asked["budget"] or own.budget, samples=asked["samples"] and own.samples)
             prepare(program, options)
-            tell(report=to_dict(judge_program(program, options, say, copies=copies)), samples=samples)
+            told = to_dict(judge_program(program, options, say, copies=copies))
+            tell(report=told | {"message": f"{told['message']} {program.said}".strip()}, samples=options.samples)
         except TrainwrightError as error:
             tell(error=str(error))
         except Exception as error:  # ours: a client shows no traceback
@@ -105,12 +109,13 @@ def apply_patch(patch: str, folders: Sequence[Path]) -> dict[str, str]:
             shutil.copyfile(name, Path(folder, name))
         alone = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         alone |= {"GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent), "LC_ALL": "C"}
-        lines = patch.rstrip("\r\n") + "\n"
+        lines = (patch.rstrip("\r\n") + "\n").encode()
         if shutil.which("git") is None:
             raise UsageError("patch needs git, which is not installed.")
-        done = subprocess.run([*_GIT, f"-p{strip}"], cwd=folder, env=alone, input=lines, capture_output=True, text=True)
+        done = subprocess.run([*_GIT, f"-p{strip}"], cwd=folder, env=alone, input=lines, capture_output=True)
         if done.returncode or not names:
-            raise UsageError(f"patch must be a unified diff that applies; nothing was run. git: {done.stderr[:2000]}")
+            said = done.stderr[:2000].decode(errors="replace")
+            raise UsageError(f"patch must be a unified diff that applies; nothing was run. git: {said}")
         return {str(Path(name).resolve()): Path(folder, name).read_text("utf-8") for name in names}
 
 

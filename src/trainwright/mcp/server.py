@@ -53,7 +53,8 @@ class Tools:
         asked = {"script": script, "arguments": arguments, "patch": patch, "budget": budget, "training": training}
         async with self._turn:  # two trainings at once would take each other's time
             told = await _run_child({**self._served, **asked}, call)
-        self._count, command, known = self._count + 1, (script, *arguments), reversed(self._checks.values())
+        self._count += 1
+        command, known = (script, *arguments, str(training)), reversed(self._checks.values())
         before = next((one for one in known if one.command == command and not one.patch), None) if patch else None
         checked = Checked(f"c{self._count}", command, patch, from_dict(told["report"]), told["samples"])
         self._checks = dict([*self._checks.items(), (checked.id, checked)][-MOST_CHECKS:])

@@ -145,8 +145,8 @@ def understood(words: Sequence[str]) -> Program:
     Raises:
         UsageError: if the command is not supported, or starts no script.
     """
-    if len(words) == 1 and " " in words[0] and not Path(words[0]).exists():
-        words = shlex.split(words[0])
+    if words and " " in words[0] and not Path(words[0]).exists():
+        words = [*shlex.split(words[0]), *words[1:]]
     reading = _Reading(list(words))
     reading.command()
     return reading.program()

@@ -30,7 +30,8 @@ def with_outcome_explained(findings: Sequence[Finding], *, is_of_copy: bool = Fa
         return tuple(findings)
     names = EXPLAINED_BY[outcome.name]
     found = [_raised(f, outcome) if f.name in names and f.severity == Severity.NOTE else f for f in findings]
-    proven = [] if is_of_copy else [f for f in found if _is_proven(f)]
+    errors = [f for f in found if f.stage < Stage.EVALUATION and f.severity == Severity.ERROR]
+    proven = [] if is_of_copy else errors
     causes = [f for f in found if f.severity != Severity.NOTE and (f.name in names or _is_tried(f) or f in proven)]
     if not causes:
         return tuple(found)
@@ -66,11 +67,6 @@ def _explains(cause: Finding, finding: Finding) -> bool:
 def _is_tried(finding: Finding) -> bool:
     """Whether a trial has shown that the training learns better without it."""
     return finding.stage < Stage.REHEARSAL and isinstance(finding.proof, Outcome)
-
-
-def _is_proven(finding: Finding) -> bool:
-    """Whether the check has proven an error of what comes before the result."""
-    return finding.stage < Stage.EVALUATION and finding.severity == Severity.ERROR
 
 
 def _raised(note: Finding, outcome: Finding) -> Finding:

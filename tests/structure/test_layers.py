@@ -11,6 +11,7 @@ import pytest
 
 import trainwright
 import trainwright_lm
+from trainwright.core import RULE_STAGES
 
 ROOT = Path(trainwright.__file__).parent
 LANGUAGE_MODEL = Path(trainwright_lm.__file__).parent
@@ -325,6 +326,11 @@ def test_the_core_needs_the_standard_library_only(path: Path) -> None:
 def test_rules_need_nothing_but_numpy(path: Path) -> None:
     foreign = {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
     assert not foreign
+
+
+def test_the_folders_of_rules_are_stages() -> None:
+    """Those of another folder were never loaded."""
+    assert {path.parent.name for path in ROOT.glob("rules/*/*.py")} == {stage.label for stage in RULE_STAGES}
 
 
 def test_every_module_imports_alone_without_a_warning() -> None:

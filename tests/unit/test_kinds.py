@@ -75,6 +75,6 @@ def test_what_a_trainer_plans_is_what_a_resumed_training_has_before_it() -> None
 @pytest.mark.parametrize(("told", "is_ended", "planned"), [(20, False, 20), (None, False, None), (None, True, 7)])
 def test_a_loop_plans_no_updates_before_its_end(told: int | None, is_ended: bool, planned: int | None) -> None:
     look, looking = Look(updates=7), Looking()
-    looking.watched = Namespace(count_planned=lambda training: told)  # type: ignore[assignment]
+    looking.watched = Namespace(count_planned={1: told}.get)  # type: ignore[assignment]
     add_end(look, looking, is_ended=is_ended)
     assert look.planned_updates == planned

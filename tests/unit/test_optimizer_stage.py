@@ -1,10 +1,16 @@
 """Schedules run dry against real training, and states that are put back exactly."""
 
+import weakref
+from types import SimpleNamespace as Namespace
+
 import pytest
 import torch
 from torch import nn
 
 from trainwright.adapters.torch.optimizer import continue_rates, schedule_facts, update_growth
+from trainwright.look.look import Looking
+from trainwright.look.state import Look
+from trainwright.look.training_facts import add_end
 from trainwright.rules.optimizer.schedules import schedule_in_wrong_unit
 from trainwright.seams.torch.state import ModelState, OptimizerState
 from trainwright.stages import OptimizerFacts, SetupFacts
@@ -57,11 +63,39 @@ def test_a_schedule_that_raises_or_follows_a_metric_gives_fewer_rates():
 
 def test_the_length_of_a_cosine_is_known():
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    assert schedule_facts(torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=7))["schedule_length"] == 7
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=7)
+    assert schedule_facts(schedule)["schedule_length"] == 7
+    schedule.load_state_dict({**schedule.state_dict(), "last_epoch": 5})  # resumed, and two steps made since
+    assert schedule_facts(schedule, 2)["schedule_length"] == 4
+
+
+def test_the_rest_of_a_schedule_is_as_long_as_the_rest_of_a_resumed_training():
+    """Resumed in the middle, with two batches per update, its whole length was that of the rest in micro-batches."""
+    model, setup = nn.Linear(2, 2), SetupFacts(accumulation=2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=200)
+    schedule.load_state_dict({**schedule.state_dict(), "last_epoch": 160})
+    look, looking = (
+        Look(updates=100, rates=[1 - update / 200 for update in range(100, 200)], schedule_steps=60),
+        Looking(),
+    )
+    look.facts = {OptimizerFacts: OptimizerFacts(schedule_kind="LinearLR")}
+    look.measured = Namespace(view={}, key="", tokenizer=None, suspects={}, optimizers=[optimizer])
+    look.schedules, look.optimizers = [schedule], [weakref.ref(optimizer)]
+    looking.watched = Namespace(count_planned={1: 100}.get)
+    add_end(look, looking, is_ended=True)
+    assert look.facts[OptimizerFacts].schedule_length == 100
+    assert not list(schedule_in_wrong_unit.function(look.facts[OptimizerFacts], setup))
 
 
 @pytest.mark.parametrize(
-    ("seen", "source"), [(40, "in the run: "), (10, "10 updates of the run, then a dry run: "), (0, "in a dry run: ")]
+    ("seen", "source"),
+    [
+        (40, "in the run: "),
+        (10, "10 updates of the run, then a dry run: "),
+        (1, "1 update of the run, "),
+        (0, "in a dry run: "),
+    ],
 )
 def test_rates_are_said_to_be_from_where_they_are_and_a_plateau_has_a_fix_of_its_own(seen, source):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)

@@ -6,6 +6,7 @@ import pytest
 
 from records import classifier, parameters
 from trainwright.core import Failure, Finding, Place, Severity, Shown, Verdict
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.judging.refuted import without_refuted
 from trainwright.rehearsal.record import Number, Record, Training
 from trainwright.rehearsal.record_parts import Ended
@@ -65,6 +66,13 @@ def test_a_schedule_is_judged_by_the_plan_that_the_run_had() -> None:
     assert not left(found, record)
     record.trainings = [Training(number=1, kind="loop", begins=0, ends=record.updates, planned=50_280)]
     assert left(found, record)
+
+
+def test_the_plan_of_a_fit_is_in_batches_and_a_finding_speaks_of_updates() -> None:
+    record, plan = classifier(), {"planned_updates": 50, "batches_per_update": 4}
+    for kind, is_left in ((TrainingKind.FIT, True), (TrainingKind.LOOP, False)):
+        record.trainings = [Training(number=1, kind=kind, begins=0, ends=200, planned=200)]
+        assert left(finding("schedule-in-wrong-unit", "TW608", measured=plan), record) == is_left
 
 
 def test_a_training_without_an_update_has_no_plan() -> None:

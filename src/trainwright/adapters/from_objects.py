@@ -160,13 +160,9 @@ def _silent_trainer(module: Any) -> Any:
             enable_progress_bar=False,
             enable_model_summary=False,
             max_epochs=-1,
-            accelerator="auto" if _on_accelerator(module) else "cpu",
+            accelerator="auto" if any(p.device.type != "cpu" for p in module.parameters()) else "cpu",
             devices=1,
         )
-
-
-def _on_accelerator(module: Any) -> bool:
-    return any(p.device.type != "cpu" for p in module.parameters())
 
 
 @contextlib.contextmanager

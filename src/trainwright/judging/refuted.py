@@ -8,6 +8,7 @@ from functools import cache
 
 from trainwright.core import Fate, Finding, Outcome, Severity, Shown, Stage, Verdict
 from trainwright.core.trial import LOSS
+from trainwright.frameworks.packages import TrainingKind
 from trainwright.registry import load_fact_rules
 from trainwright.rehearsal.record import Record
 from trainwright.review.consequences import causes_of
@@ -59,12 +60,15 @@ class RunEvidence:
 
     def has_another_plan(self, finding: Finding) -> bool:
         """Whether the run makes another number of updates than a finding about a plan says."""
-        said = finding.measured.get("planned_updates")
-        plans = [one.planned or self.record.updates_in(one) for one in self.record.trainings]
-        known = [plan for plan in plans if plan]
-        if not isinstance(said, int) or not known:
+        said, size = finding.measured.get("planned_updates"), finding.measured.get("batches_per_update", 1)
+        if not isinstance(said, int) or not isinstance(size, int):
             return False
-        return all(abs(plan - said) > SAME_PLAN * max(plan, said) for plan in known)
+        # Of Keras's fit, what is counted are batches.
+        of = [
+            (one.planned or self.record.updates_in(one), one.kind == TrainingKind.FIT) for one in self.record.trainings
+        ]
+        plans = [(plan, said * size if is_fit else said) for plan, is_fit in of if plan]
+        return bool(plans) and all(abs(plan - told) > SAME_PLAN * max(plan, told) for plan, told in plans)
 
     def reports(self, name: object) -> bool:
         """Whether it reported a value of this name, which a finding misses."""

@@ -110,7 +110,8 @@ def _with_run(report: Report, record: Record, options: Options) -> Report:
 def _choose_shown(run: JudgedRun, repaired: Repaired, options: Options) -> _Seen:
     """Judge the run, and the last with repairs in force where that is shown in its place."""
     found: Sequence[Finding] = run.asked.findings if options.training is None else ()  # asked of the whole run
-    of_run = run.verdict if options.training is None else _judge_training(run.record, options.training)
+    number = options.training
+    of_run = run.verdict if number is None else {t.number: of for t, of in verdicts(run.record)}.get(number)
     last = repaired.runs[-1] if repaired.runs else run
     shown = last if last.record.updates and not run.record.updates else run
     of_copy: Verdict | None = None
@@ -122,10 +123,6 @@ def _choose_shown(run: JudgedRun, repaired: Repaired, options: Options) -> _Seen
             of_copy = Verdict(shown=Shown.NOT_SHOWN, why=why)
     is_judged = run.record.updates or (of_run is not None and of_run.shown == Shown.BROKEN)
     return _Seen(run=run, last=last, shown=shown, found=found, of_run=of_run if is_judged else None, of_copy=of_copy)
-
-
-def _judge_training(record: Record, number: int) -> Verdict | None:
-    return next((verdict for one, verdict in verdicts(record) if one.number == number), None)
 
 
 def _leave_unrefuted(repaired: Repaired, seen: _Seen) -> list[Finding]:

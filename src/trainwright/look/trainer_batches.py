@@ -57,7 +57,7 @@ class TrainerLearner(Trained):
             return read_batches(
                 self.trainer.get_train_dataloader,
                 seconds,
-                lambda batch: max(1 / most, _count_bytes(batch) / MOST_BYTES),
+                lambda batch: max(1 / most, sum(t.nbytes for t in tensors_in(batch)) / MOST_BYTES),
             )
 
     def held_out(self, rows: int, seconds: float) -> list[Mapping[str, Any]]:
@@ -117,10 +117,6 @@ def _count_rows(values: Any) -> int:
     found = [t for t in tensors_in(values) if t.dim()]
     rows = len(found[0]) if found else 0
     return 0 if any(len(t) != rows or t.layout != torch.strided for t in found) else rows
-
-
-def _count_bytes(batch: Any) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors_in(batch))
 
 
 @contextlib.contextmanager

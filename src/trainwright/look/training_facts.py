@@ -88,7 +88,7 @@ def add_further_batches(look: Look) -> None:
     change(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
     schedules = _schedules(look)
     if schedules:
-        change(facts, OptimizerFacts, **schedule_facts(schedules[0]))
+        change(facts, OptimizerFacts, **schedule_facts(schedules[0], look.schedule_steps))
 
 
 def _schedules(look: Look) -> list[Any]:

@@ -284,7 +284,8 @@ def _withheld(error: BaseException, record: Record, tally: KeptAway) -> str:
     """What an exception wants that a check keeps from the script; empty: nothing."""
     if record.trainings and _wants_network(error):
         return "it wants another machine, which a rehearsal does not reach once training has begun"
-    if (upload := next((name for name in sorted(tally.uploads) if _names(error, name)), None)) is not None:
+    named = (name for name in sorted(tally.uploads) if any(name in str(one) for one in chain_of(error)))
+    if (upload := next(named, None)) is not None:
         return f"it reads {upload} back, which it had uploaded: a rehearsal uploads nothing"
     if _RUN_FOLDER.search(str(error)):
         return "it writes into the folder of a W&B run, which a check does not begin"
@@ -319,11 +320,6 @@ def _wants_network(error: BaseException | None) -> bool:
     return any(
         isinstance(one, socket.gaierror) or getattr(one, "errno", None) == errno.ENETUNREACH for one in chain_of(error)
     )
-
-
-def _names(error: BaseException | None, name: str) -> bool:
-    """Whether an exception, or one that it came from, names something."""
-    return any(name in str(one) for one in chain_of(error))
 
 
 def note_own_error(error: Exception, file: BinaryIO) -> None:

@@ -11,9 +11,6 @@ from trainwright.registry import load_questions
 from trainwright.rehearsal.record import Record
 from trainwright.review.consequences import causes_of
 
-# Findings that are shown of one run; more are rarely read, and rarely different faults.
-MOST_FINDINGS = 5
-
 
 class Review(NamedTuple):
     """What the questions found, and our own errors in them."""
@@ -40,7 +37,8 @@ def ask(question: Rule, record: Record) -> list[Finding]:
 
 
 def _named(question: Rule, finding: Finding, record: Record) -> Finding:
-    is_of_one_line = len({one.where for one in record.trainings}) <= 1
+    # One line trains all where each is made by a call of the same function; rules mostly find what is so in the first.
+    is_of_one_line = len({one.where for one in record.trainings}) <= 1 == finding.measured.get("training", 1)
     severity = question.severity_of(finding)
     return replace(finding, code=question.code, name=question.name, severity=severity, is_of_one_line=is_of_one_line)
 
@@ -55,4 +53,4 @@ def _chosen(found: list[Finding]) -> list[Finding]:
         kept.append(finding)
         if finding.severity != Severity.NOTE:
             spoken.add(finding.name)
-    return sorted(kept, key=lambda one: one.severity == Severity.NOTE)[:MOST_FINDINGS]
+    return sorted(kept, key=lambda one: one.severity == Severity.NOTE)

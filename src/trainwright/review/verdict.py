@@ -224,9 +224,8 @@ def _only_training(record: Record, series: Series) -> Training | None:
 
 def _own_gain(record: Record, training: Training | None) -> Series | None:
     """The script's own number of held-out rows, as a value, where it is clearly above guessing."""
-    largest = max(
-        (_largest(labels.classes) for labels in record.trained_labels.values() if labels.classes), default=0.5
-    )
+    classes = [labels.classes for labels in record.trained_labels.values() if labels.classes]
+    largest = max((max(of.values()) / max(1, sum(of.values())) for of in classes), default=0.5)
     for one in series_of_training(record, training):
         if one.is_typed and one.is_held_out and one.is_own and _is_above(one, largest):
             return one
@@ -243,7 +242,3 @@ def _is_above(one: Series, largest: float) -> bool:
     return (OWN_AUC < value <= 1 and bool(_RANKING.search(one.words))) or (
         OWN_R2 < value <= 1 and bool(_R2.search(one.words))
     )
-
-
-def _largest(counts: dict[int, int]) -> float:
-    return max(counts.values()) / max(1, sum(counts.values()))

@@ -35,6 +35,9 @@ class Backend:
 
     name = "torch"
 
+    def __init__(self) -> None:
+        self._steps: dict[Hashable, Any] = {}
+
     def gradients(
         self,
         compute: Loss,
@@ -104,9 +107,6 @@ class TensorFlow(Backend):
 
     name = "tensorflow"
 
-    def __init__(self) -> None:
-        self._steps: dict[Hashable, Any] = {}
-
     def gradients(
         self,
         compute: Loss,
@@ -155,9 +155,6 @@ class Jax(Backend):
     """jax.value_and_grad over the variables' values; other assigned variables are kept."""
 
     name = "jax"
-
-    def __init__(self) -> None:
-        self._steps: dict[Hashable, Any] = {}
 
     def gradients(
         self,

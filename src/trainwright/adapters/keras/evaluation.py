@@ -27,7 +27,7 @@ from trainwright.probes.metrics import others, score_guesses
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import definition_place
-from trainwright.stages import Counter, EvaluationFacts, LossCall, SubstitutePredictions, TensorFacts, Watcher
+from trainwright.stages import Counter, EvaluationFacts, LossCall, SubstitutePredictions, Watcher
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
@@ -80,7 +80,7 @@ def _measure_metrics(fit: FitTraining, batches: int) -> EvaluationFacts:
         planned=held is not None,
         metrics_failure=failure,
         predictions=tuple(tensors.facts(t) for t in first),
-        labels=_facts(labels),
+        labels=tensors.facts(labels) if isinstance(labels, np.ndarray) else None,
         label_values=_values(labels),
         metrics={
             f"{prefix}loss": float(np.mean(losses or [np.nan])),
@@ -188,10 +188,6 @@ def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple
     return record.failure, {}
 
 
-def _facts(labels: Any) -> TensorFacts | None:
-    return tensors.facts(labels) if isinstance(labels, np.ndarray) else None
-
-
 def _values(labels: Any) -> tuple[float, ...]:
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "iufb" or labels.size > 100_000:
         return ()
@@ -212,7 +208,8 @@ def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
         update: passes the same batch to the model's metrics.
     """
     model.reset_metrics()
-    owners = [m for m in _compiled_metrics(model) if _own_place(m) is not None]
+    compiled = getattr(getattr(model, "_compile_metrics", None), "metrics", ())  # Keras may store them otherwise
+    owners = [m for m in compiled if _own_place(m) is not None]
     start = _sums(owners)
     update()
     once = _sums(owners)
@@ -231,11 +228,6 @@ def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
                 added_at=_own_place(metric),
                 set_back_by="reset_state",
             )
-
-
-def _compiled_metrics(model: Any) -> list[Any]:
-    """The metrics given to compile; none if Keras stores them otherwise."""
-    return list(getattr(getattr(model, "_compile_metrics", None), "metrics", ()))
 
 
 def _own_place(metric: Any) -> Place | None:
@@ -258,15 +250,11 @@ def _measure_callbacks(fit: FitTraining) -> dict[str, Any]:
 def _watches(callback: Any) -> bool:
     """Whether one of Keras's own callbacks acts on a metric."""
     return (
-        _is_of_keras(callback)
+        type(callback).__module__.partition(".")[0] == version().package
         and isinstance(getattr(callback, "monitor", None), str)
         and hasattr(callback, "monitor_op")
         and getattr(callback, "save_best_only", True)
     )
-
-
-def _is_of_keras(callback: Any) -> bool:
-    return type(callback).__module__.partition(".")[0] == version().package
 
 
 def _watcher(callback: Any, fit: FitTraining) -> Watcher:

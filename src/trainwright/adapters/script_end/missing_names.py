@@ -68,7 +68,8 @@ def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
     found = _NO_ATTRIBUTE.search(message)
     if found and error.obj is None:
         return found.group(1), found.group(2), ""
-    if error.obj is not None and error.name and not _is_users_line(error):
+    is_users_line = any(is_users(frame.f_code.co_filename) for frame in _asking_frames(error)[-1:])
+    if error.obj is not None and error.name and not is_users_line:
         return None
     if error.obj is None or not error.name:
         return None
@@ -79,10 +80,6 @@ def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
 def _asking_frames(error: BaseException) -> list[FrameType]:
     """The frames that asked, the innermost last, leaving out the object's own `__getattr__` frames."""
     return [frame for frame in frames_of(error) if frame.f_code.co_name != "__getattr__"]
-
-
-def _is_users_line(error: AttributeError) -> bool:
-    return any(is_users(frame.f_code.co_filename) for frame in _asking_frames(error)[-1:])
 
 
 def _near(owner: str, name: str) -> list[str]:

@@ -132,7 +132,7 @@ def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int
     """The tokenizer's padding id, that or the configured one, and the end-of-sequence id."""
     own = getattr(tokenizer, "pad_token_id", None)
     configured = getattr(getattr(model, "config", None), "pad_token_id", None)
-    return own, _first(own, configured), getattr(tokenizer, "eos_token_id", None)
+    return own, own if own is not None else configured, getattr(tokenizer, "eos_token_id", None)
 
 
 def label_mask(
@@ -191,7 +191,3 @@ def _real(batch: Mapping[str, Any], pad_id: int | None, eos_id: int | None) -> n
     mask = _mask_of(batch)
     attention = mask.cpu().numpy() if mask is not None else None
     return real_positions(batch["input_ids"].cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
-
-
-def _first(*values: Any) -> Any:
-    return next((v for v in values if v is not None), None)

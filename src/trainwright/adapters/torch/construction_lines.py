@@ -23,7 +23,7 @@ def note_modules(seen: BuiltObjects, model: nn.Module, frame: FrameType) -> None
     if built is not None:
         seen.modules.setdefault(model, built.place)
         _note_listed(seen, model, built.frame_file, built.line)
-    elif (place := _class_place(model)) is not None:
+    elif (place := definition_place(type(model).__init__)) is not None:
         seen.modules.setdefault(model, place)
     for module in model.modules():
         for name, child in module._modules.items():
@@ -100,11 +100,6 @@ def _at(file: str, line: int, name: str) -> Construction | None:
     return Construction(
         name=name, frame_file=file, line=call.lineno, place=Place(show(file), call.lineno), keywords=keywords
     )
-
-
-def _class_place(model: nn.Module) -> Place | None:
-    """The constructor of a user's class."""
-    return definition_place(type(model).__init__)
 
 
 def _attribute_place(owner: nn.Module, name: str) -> Place | None:

@@ -156,12 +156,17 @@ def _is_rate_set_later(optimizer: Any, stepped: Sequence[Any]) -> bool:
     return given is not None and not any("initial_lr" in g for g in groups) and given not in rates
 
 
-def schedule_facts(schedule: Any) -> dict[str, Any]:
-    """What a schedule says of itself: its kind, its number of steps, and what it follows."""
-    is_plateau = hasattr(schedule, "num_bad_epochs")
+def schedule_facts(schedule: Any, steps: int = 0) -> dict[str, Any]:
+    """What a schedule says of itself: its kind, its number of steps, and what it follows.
+
+    Args:
+        steps: that it has made in this training; those before it, of a resumed one, are no part of its length.
+    """
+    is_plateau, length = hasattr(schedule, "num_bad_epochs"), _length_of(schedule)
+    before = max(0, int(getattr(schedule, "last_epoch", 0) or 0) - steps)
     return {
         "schedule_kind": type(schedule).__name__,
-        "schedule_length": _length_of(schedule),
+        "schedule_length": max(0, length - before) if length is not None else None,
         "schedule_direction": str(getattr(schedule, "mode", "")) if is_plateau else "",
         "schedule_patience": getattr(schedule, "patience", None) if is_plateau else None,
     }

@@ -54,10 +54,5 @@ def change_parts(trainer: Any, repair: Repair, scope: Mapping[str, Any]) -> None
 
 def _tokenizer_name(trainer: Any) -> str:
     """The attribute in which a Trainer stores its tokenizer."""
-    names = inspect.signature(_transformers_own(trainer)).parameters
-    return next(n for n in _TOKENIZER_NAMES if n in names)
-
-
-def _transformers_own(trainer: Any) -> type:
-    """transformers' own Trainer class among this one's base classes."""
-    return next(k for k in type(trainer).__mro__ if k.__module__ == "transformers.trainer")
+    own = next(k for k in type(trainer).__mro__ if k.__module__ == "transformers.trainer")
+    return next(n for n in _TOKENIZER_NAMES if n in inspect.signature(own).parameters)

@@ -207,13 +207,9 @@ def _numbers(columns: list[np.ndarray]) -> Inputs | None:
         features=table,
         more=_patterns(wide[0]) if wide else None,
         lengths=np.zeros(count),
-        single=len({c.shape for c in wide}) == len(wide) and not _series(table),
+        # Where each row resembles the one before it, they are windows of a series, or in time order.
+        single=len({c.shape for c in wide}) == len(wide) and not (table[1:] * table[:-1]).mean() > SERIES_CORRELATION,
     )
-
-
-def _series(table: np.ndarray) -> bool:
-    """Whether each row resembles the one before it: windows of a series, or rows in time order."""
-    return float((table[1:] * table[:-1]).mean()) > SERIES_CORRELATION
 
 
 def _thinned(table: np.ndarray) -> np.ndarray:

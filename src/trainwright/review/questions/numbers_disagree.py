@@ -94,7 +94,7 @@ def _two_ways(record: Record) -> Finding | None:
         return _finding(
             f"{given} gets {theirs.value:.2f} of {len(other.labels):,} answers right; beside the labels of their own rows "
             f"{mine.value:.2f} of {len(own.labels):,} are: its labels are those of other rows, or in another order",
-            {"reported": theirs.value, "agreement": mine.value, "rows": len(own.labels)},
+            {"reported": theirs.value, "own_rows": mine.value, "rows": len(own.labels)},
             other.where,
             "the answers of one pass of the model, beside the labels of both",
             "take answers and labels from the same pass over the loader, or do not shuffle it",

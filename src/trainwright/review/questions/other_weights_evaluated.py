@@ -47,7 +47,8 @@ def other_weights_evaluated(record: Record) -> Iterator[Finding]:
             continue
         if len({one.weights for one in here}) > 1 or len(asked) > ASKED_SHARE * (max(asked) - min(asked)):
             continue
-        if changing and (not any(one.is_trained for one in here) or _has_learned(record, model)):
+        has_learned = any(one.model == model and one.learned for one in evaluated_rows(record))
+        if changing and (has_learned or not any(one.is_trained for one in here)):
             continue  # evaluated beside what is trained, on purpose: a teacher, a reference
         yield Finding(
             message=f"the evaluated model has the same weights at {len(updates)} scored passes between the updates "
@@ -118,7 +119,3 @@ def _is_lost(rows: AnsweredRows, loaded: Loaded, weights: dict[int, float]) -> b
     evaluation = rows.calls[0].evaluation
     is_loaded = rows.model == loaded.model and evaluation is not None and weights.get(evaluation) == loaded.after
     return is_loaded and len(rows.labels) >= FEWEST_ROWS and rows.at_constant
-
-
-def _has_learned(record: Record, model: int) -> bool:
-    return any(one.model == model and one.learned for one in evaluated_rows(record))

@@ -203,7 +203,8 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
     if key is None or (batch.targets_found and "loss" not in setup.arguments):
         return
     loss, keys = batch.targets_wanted_by, ", ".join(batch.tensors)
-    own = ", or compile without a loss: the model takes labels and computes its own" if key in _taken(batch) else ""
+    is_taken = key in batch.accepts and set(batch.accepts) != set(batch.tensors)
+    own = ", or compile without a loss: the model takes labels and computes its own" if is_taken else ""
     message = f'the loss "{loss}" needs targets, but the data yields none: "{key}" is one of the inputs ({keys})'
     if batch.targets_found:
         message = (
@@ -227,10 +228,6 @@ def misplaced_labels(batch: BatchFacts) -> str | None:
     if batch.target_keys != () or not batch.targets_wanted_by:
         return None
     return find_label(batch.tensors)
-
-
-def _taken(batch: BatchFacts) -> tuple[str, ...]:
-    return batch.accepts if set(batch.accepts) != set(batch.tensors) else ()
 
 
 def _apart(key: str) -> Repair:

@@ -220,7 +220,7 @@ def equal_inputs(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) ->
     if seen is None or seen.rows < FEWEST_ROWS or seen.labels < 2 or not train.hashed:
         return
     of_set = len(train.hashes) == 1
-    if not of_set and _most_frequent(train) >= seen.rows:
+    if not of_set and max(Counter(train.row_hashes).values()) >= seen.rows:
         return  # the first batches may hold these rows alone
     what = "zeros" if seen.zero else "the same inputs"
     rows = train.hashed if of_set else seen.rows
@@ -242,8 +242,3 @@ def equal_inputs(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) ->
             else "look at what the step does with the inputs of a batch before it calls the model"
         ),
     )
-
-
-def _most_frequent(split: SplitFacts) -> int:
-    """How many rows have the most frequent inputs."""
-    return Counter(split.row_hashes).most_common(1)[0][1]

@@ -164,6 +164,7 @@ def unscaled_targets(
     )
     if not outcome.clearly_better or not _at_constant(seen, spread**power):
         return
+    from_centre = f"({key} - {_plain(moved)})" if moved else key
     yield Finding(
         message=f"the targets have mean {_plain(centre)} and standard deviation {_plain(spread)}: after {outcome.steps} updates the loss "
         f"is {fmean(outcome.before):.3g} in units of their {unit}, with {how} targets it is {fmean(outcome.after):.3g}",
@@ -176,7 +177,7 @@ def unscaled_targets(
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
         repair=_kept(key, moved, spread, how),
-        fix=unsafe(f"train on {_moved(key, moved)} / {_plain(spread)}, and scale predictions back for the metrics"),
+        fix=unsafe(f"train on {from_centre} / {_plain(spread)}, and scale predictions back for the metrics"),
     )
 
 
@@ -193,10 +194,6 @@ def _at_constant(seen: Outcome, of_mean: float) -> bool:
 def _plain(value: float) -> str:
     """Four digits, without an exponent: 402100, 0.01235."""
     return f"{float(f'{value:.4g}'):.15g}"
-
-
-def _moved(key: str, centre: float) -> str:
-    return f"({key} - {_plain(centre)})" if centre else key
 
 
 def _standardise(key: str, centre: float, spread: float, how: str) -> Repair:

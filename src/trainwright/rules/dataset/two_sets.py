@@ -44,11 +44,14 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     if held is None or not held.hashed or not train.hashed or held.rows is None:
         return
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
-    if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
+    # Where both sets have the same rows, that is another rule's fault (evaluation-on-training-data).
+    if (train.rows, train.hashes) == (held.rows, held.hashes) or dataset.overlap < FEWEST_ROWS:
         return
     copied = _are_copies(dataset) and not _are_drawn(train, held) and share >= SPLIT_SHARE * own
     chosen = (_rich(train) and own < SMALLEST_SHARE) or copied
-    if share < SMALLEST_SHARE or (not chosen and share - own < max(SMALLEST_SHARE, SURE * _noise(own, train, held))):
+    # The standard error of the difference between two shares that are equal.
+    noise = math.sqrt(own * (1 - own) * (1 / held.hashed + 1 / train.hashed))
+    if share < SMALLEST_SHARE or (not chosen and share - own < max(SMALLEST_SHARE, SURE * noise)):
         return
     (first, twin), *_ = dataset.overlap_rows
     # The rows of a stream are numbered differently in the next pass.
@@ -85,20 +88,10 @@ def _has_targets(split: SplitFacts) -> bool:
     return split.labels is not None or any(c.kind in ("text", "texts") or "int" in c.dtype for c in split.columns)
 
 
-def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:
-    """Whether both sets have the same rows; that is another rule's fault (evaluation-on-training-data)."""
-    return train.rows == held.rows and train.hashes == held.hashes
-
-
 def _repeated_share(split: SplitFacts) -> float:
     """The share of rows that duplicate another row of the set."""
     counts = Counter(split.row_hashes)
     return sum(n for n in counts.values() if n > 1) / max(1, split.hashed)
-
-
-def _noise(own: float, train: SplitFacts, held: SplitFacts) -> float:
-    """The standard error of the difference between two shares, of evaluation rows and of training rows, that are equal."""
-    return math.sqrt(own * (1 - own) * (1 / held.hashed + 1 / train.hashed))
 
 
 def _rich(split: SplitFacts) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from trainwright.core import (
     Call,
@@ -40,8 +40,9 @@ def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
     """Labels that exceed the number of scores however they are numbered."""
-    held = dataset.evaluation.labels if dataset.evaluation else None
-    if refuses_unlabelled(loss) and loss.targets_are_labels and lacks_labels(held) and -1 not in _census(dataset):
+    held, trained = dataset.evaluation.labels if dataset.evaluation else None, dataset.train.labels
+    is_known = trained is not None and -1 in trained.census
+    if refuses_unlabelled(loss) and loss.targets_are_labels and lacks_labels(held) and not is_known:
         yield without_labels(dataset, setup)
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.for_binary_loss or labels.numbers is not None:
@@ -66,10 +67,6 @@ def label_out_of_range(
         else None,
         fix=_more_outputs(classes, where, setup.place(Role.CONFIG), forward),
     )
-
-
-def _census(dataset: DatasetFacts) -> Mapping[int | float | str, int]:
-    return dataset.train.labels.census if dataset.train.labels else {}
 
 
 def _head_place(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:

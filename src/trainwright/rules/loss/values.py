@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core import Diagnosis, Fate, Finding, Fix, Place, Proof, Repair, Seam, Severity, Trial, rule
+from trainwright.core import Diagnosis, Fate, Finding, Fix, Proof, Repair, Seam, Severity, Trial, rule
 from trainwright.core.thresholds import OUTWEIGHS
 from trainwright.rules.fixes import unsafe
 from trainwright.rules.places import loss_place
@@ -120,13 +120,14 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
     if forward.output is not None and forward.output.non_finite:
         return
     bad = [i for i, x in enumerate(loss.row_losses) if not math.isfinite(x)]
+    first = forward.non_finite_from.where if forward.non_finite_from else None
     weights = int(loss.call.options.get("non_finite_weights", 0)) if loss.call else 0
     cause = f"{weights} class weights are not finite" if weights else ""
     yield Finding(
         message=f"the loss is {loss.value}, although the scores are finite: "
         + "; ".join(filter(None, [cause, _which(loss, bad)])),
         measured={"rows_without_a_finite_loss": len(bad), "rows": len(loss.row_losses), "non_finite_weights": weights},
-        where=(loss.call.at if loss.call else None) or _origin(forward) or loss_place(loss, setup),
+        where=(loss.call.at if loss.call else None) or first or loss_place(loss, setup),
         proof=Proof(f"the scores are finite, from {scores.minimum:.3g} to {scores.maximum:.3g}"),
         repair=Repair("remove the class weights", Seam.LOSS, lambda call: call.without("weight")) if weights else None,
         fix=Fix(
@@ -136,11 +137,6 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
             "away from 0 (log_softmax instead of log of softmax, a small number under a division)"
         ),
     )
-
-
-def _origin(forward: ForwardFacts) -> Place | None:
-    """Where the first non-finite value was seen."""
-    return forward.non_finite_from.where if forward.non_finite_from else None
 
 
 def _which(loss: LossFacts, bad: list[int]) -> str:

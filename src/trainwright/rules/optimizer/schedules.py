@@ -24,6 +24,9 @@ STILL_WARMING, RISING = 0.7, 1.2
 # Shorter runs are test runs of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
+# How a framework is told what the rate follows.
+_FOLLOWED = {"transformers": "set metric_for_best_model to a number", "lightning": "have it monitor a number"}
+
 # Updates, and the share of its peak that the rate has there.
 Points = tuple[tuple[int, float], ...]
 
@@ -55,7 +58,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
     yield Finding(
         message=said,
         measured={
-            "planned_updates": planned,
+            **_plan(planned, setup),
             "last_factor": ends,
             "schedule": optimizer.schedule_kind,
             **({"length": optimizer.schedule_length} if optimizer.schedule_length else {}),
@@ -64,6 +67,11 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         proof=_seen_rates(points, planned, optimizer),
         fix=Fix(does=_advice_on_length(planned, optimizer, setup)),
     )
+
+
+def _plan(planned: int, setup: SetupFacts) -> dict[str, int]:
+    several = {"batches_per_update": setup.accumulation} if setup.accumulation > 1 else {}
+    return {"planned_updates": planned, **several}
 
 
 def _schedule_place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
@@ -80,9 +88,8 @@ def _seen_rates(points: Points, planned: int, optimizer: OptimizerFacts) -> Proo
         raised = optimizer.schedule_failure.type if optimizer.schedule_failure is not None else ""
         return Proof(f"in a dry run, it raised {raised}")
     seen = optimizer.schedule_seen
-    source = (
-        "in the run" if seen >= planned else f"{seen} updates of the run, then a dry run" if seen else "in a dry run"
-    )
+    first = f"{seen} update{'s' if seen > 1 else ''} of the run, then a dry run"
+    source = "in the run" if seen >= planned else first if seen else "in a dry run"
     few = points[:: max(1, len(points) // 5)]
     return Proof(f"{source}: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
 
@@ -91,9 +98,10 @@ def _advice_on_length(planned: int, optimizer: OptimizerFacts, setup: SetupFacts
     steps, direction = optimizer.schedule_steps, optimizer.schedule_direction
     if direction:
         better, not_so = ("higher", "a loss") if direction == "max" else ("lower", "a score")
+        given = _FOLLOWED.get((setup.automatic_steps and setup.framework) or "", "give its step() a number")
         return (
-            f'the schedule has mode="{direction}": give its step() a number that is the better the {better} it is, which '
-            f"{not_so} is not; if it is one, a larger patience ({optimizer.schedule_patience} so far), factor or min_lr"
+            f'the schedule has mode="{direction}": {given} that is the better the {better} it is, which {not_so} is not; '
+            f"if it is such a number, a larger patience ({optimizer.schedule_patience} so far), factor or min_lr"
         )
     if _rising(optimizer.schedule, planned, optimizer) is not None and steps is not None and steps < planned:
         return f"{setup.words.schedule_per_update}, or count its warm-up in epochs"
@@ -111,7 +119,7 @@ def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         return
     yield Finding(
         message=f"the schedule keeps its first rate over all {planned} planned updates: it changes only after about {moves_at}",
-        measured={"planned_updates": planned, "moves_at": moves_at, "schedule": optimizer.schedule_kind},
+        measured={**_plan(planned, setup), "moves_at": moves_at, "schedule": optimizer.schedule_kind},
         severity=Severity.NOTE,
         where=_schedule_place(optimizer, setup),
         proof=Proof("a dry run over the planned updates, and a look at the rates beyond them"),
@@ -134,7 +142,7 @@ def _warming(points: Points, planned: int, optimizer: OptimizerFacts) -> str | N
     warmup = optimizer.warmup_updates
     if warmup is None or warmup < planned or optimizer.schedule_given:
         return None
-    return f"the warm-up takes {warmup} updates, but the run has {planned}: the rate reaches {points[-1][1]:.0%} of its setting"
+    return f"the warm-up ends after {warmup} updates, but the run has {planned}: the rate reaches {points[-1][1]:.0%} of its setting"
 
 
 def _rising(points: Points, planned: int, optimizer: OptimizerFacts) -> str | None:

@@ -23,6 +23,7 @@ import wrapt
 from trainwright.core import Redirected
 from trainwright.seams.devices.frameworks import PATCHES
 from trainwright.seams.devices.redirection import KINDS, Patches, Redirection, current, going_on
+from trainwright.seams.failures.blame import chain_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import syntax_tree
 
@@ -93,7 +94,7 @@ class Devices:
     def starts_anew(self, error: BaseException | None) -> bool:
         """Whether a script that ended before training should run once more with a different answer."""
         redirection = self.redirection
-        if error is not None and _lacks_device(error):
+        if error is not None and any(_LACKING.search(str(one)) for one in chain_of(error)):
             if redirection.begun or not redirection.absent:  # nothing more can be done
                 return False
             redirection._begin()
@@ -179,11 +180,6 @@ def _absent(torch: Any, forced: bool) -> frozenset[str]:
     return frozenset(kind for kind, found in here.items() if not found)
 
 
-def _lacks_device(error: BaseException) -> bool:
-    """Whether an exception says that a device is missing."""
-    return any(_LACKING.search(str(e)) for e in _chain(error))
-
-
 def _lacks_launcher(error: BaseException) -> bool:
     """Whether a script needs variables that a launcher of several processes sets."""
     if isinstance(error, ValueError):  # torch's own: "environment variable RANK expected, but not set"
@@ -245,12 +241,3 @@ def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
             yield ast.unparse(node.value)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    link: BaseException | None = error
-    for _ in range(8):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__

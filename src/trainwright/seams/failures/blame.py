@@ -168,7 +168,8 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         measuring: it was raised during a measurement, not a call of the user's pipeline: then a library's rejection
             directly below one of our lines is our error too.
     """
-    frames, modules = list(_frames(error)), _modules(error)
+    frames = list(_frames(error))
+    modules = [str(frame.f_globals.get("__name__", "")) for frame in frames_of(error)]
     if not frames or getattr(error, "_of_pipeline", False):
         return False
     own = [i for i, f in enumerate(frames) if is_ours(f[0].co_filename) and not _hands_on(*f)]
@@ -247,10 +248,6 @@ def _frames(error: BaseException) -> Iterator[tuple[CodeType, int, int]]:
 def frames_of(error: BaseException) -> Iterator[FrameType]:
     """The frames of an exception's traceback, the innermost last."""
     yield from (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-
-
-def _modules(error: BaseException) -> list[str]:
-    return [str(frame.f_globals.get("__name__", "")) for frame in frames_of(error)]
 
 
 def _instruction(code: CodeType, at: int) -> str:

@@ -314,7 +314,8 @@ def _patch_hub(module: Any) -> None:
         assert _now is not None
         _now.tally.uploads.add(repo_id)
         kind = {"dataset": "datasets/", "space": "spaces/"}.get(kwargs.get("repo_type") or "", "")
-        return module.RepoUrl(f"{self.endpoint}/{kind}{_full(repo_id)}", endpoint=self.endpoint)
+        owner = "" if "/" in repo_id else "user/"
+        return module.RepoUrl(f"{self.endpoint}/{kind}{owner}{repo_id}", endpoint=self.endpoint)
 
     def change(*args: Any, run_as_future: bool = False, **kwargs: Any) -> Any:
         if not run_as_future:
@@ -333,10 +334,6 @@ def _patch_hub(module: Any) -> None:
         _swap("Hugging Face Hub", module.HfApi, name, value)
         if hasattr(module, name) and hasattr(module.HfApi, name):
             _now.replace(module, name, getattr(module.api, name))
-
-
-def _full(repo_id: str) -> str:
-    return repo_id if "/" in repo_id else f"user/{repo_id}"
 
 
 # Classes and functions that begin a run, save or upload: service, module, owner in it ("" for the module itself), names, and

@@ -132,14 +132,16 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
     shown = losses.scores_shown(scores, -1, rounding=losses.SUM_WITHIN)
     if "log_normalised" in shown:  # the negative log-likelihood takes the probabilities themselves
         shown["log_normalised"] = shown["rows_sum_to_one"] and kind.function == "nll_loss"
+    weights = None if kept.weight is None else tensors.to_numpy(kept.weight)
+    bad = 0 if weights is None else int((~np.isfinite(weights)).sum())
     return LossCall(
         function=kind.function,
         inputs=tensors.array_facts(scores, dtype=tensors.dtype_name(kept.scores), requires_grad=True),
         targets=tensors.array_facts(targets),
         at=at,
-        options={**kind.options, "has_weight": int(kept.weight is not None), "non_finite_weights": _bad(kept.weight)},
-        class_weights={} if kept.weight is None else _class_weights(targets, tensors.to_numpy(kept.weight)),
-        value=_number(kept.value),
+        options={**kind.options, "has_weight": int(weights is not None), "non_finite_weights": bad},
+        class_weights={} if weights is None else _class_weights(targets, weights),
+        value=None if kept.value is None else float(tensors.to_numpy(kept.value).mean()),
         failure=failure,
         from_logits=kind.from_logits,
         takes_indices=kind.sparse,
@@ -156,10 +158,6 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
     )
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(tensors.to_numpy(value).mean())
-
-
 def _class_weights(targets: np.ndarray, weight: np.ndarray) -> dict[int, float]:
     """The weight of each class in the batch, if the rows of a class all have the same; empty if they do not."""
     classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets
@@ -169,10 +167,6 @@ def _class_weights(targets: np.ndarray, weight: np.ndarray) -> dict[int, float]:
     found = np.unique(np.stack([classes.astype(np.float64), weight.astype(np.float64)]), axis=1)
     one_each = len(np.unique(found[0])) == found.shape[1] <= MOST_CLASSES
     return {int(c): float(w) for c, w in found.T} if one_each and len(np.unique(found[1])) > 1 else {}
-
-
-def _bad(weight: Any) -> int:
-    return 0 if weight is None else int((~np.isfinite(tensors.to_numpy(weight))).sum())
 
 
 def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:

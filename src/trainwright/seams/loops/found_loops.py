@@ -48,7 +48,8 @@ def loops_at(frame: FrameType, line: int) -> list[Loop]:
         return []
     nodes = [loop for node in own_nodes(owner) for loop in _as_loops(node)]
     around = [node for node in nodes if _spans(node, line)]
-    around.sort(key=lambda node: (node.lineno, -_depth(node)), reverse=True)
+    # Those of one comprehension begin on the same line: the one that holds the other is longer.
+    around.sort(key=lambda node: (node.lineno, -sum(1 for _ in ast.walk(node))), reverse=True)
     return [Loop(frame, node, tuple(around[i + 1 :])) for i, node in enumerate(around)]
 
 
@@ -68,11 +69,6 @@ def _as_loops(node: ast.AST) -> list[Statement]:
         loops.append(loop)
         body = [loop]
     return loops
-
-
-def _depth(node: Statement) -> int:
-    """How many loops a loop contains, since those of one comprehension begin on the same line."""
-    return sum(isinstance(n, (ast.For, ast.While)) for n in ast.walk(node))
 
 
 def _spans(node: Statement, line: int) -> bool:

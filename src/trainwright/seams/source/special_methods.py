@@ -111,12 +111,15 @@ def _of_class(kind: type, texts: Mapping[str, str], roots: Collection[Path]) -> 
             if (
                 written in special
                 or written in known
-                or _is_override(kind, written)
+                or any(written in vars(one) for one in kind.__mro__[1:])  # a class that it is derived from may call it
                 or getattr(method, "__isabstractmethod__", False)
             ):
                 continue
             meant = next((m for m in special if _is_misspelled(written, m)), None)
-            if meant is not None and _is_inherited(kind, base, meant) and not _is_named(written, method, texts, roots):
+            if meant is None:
+                continue
+            of_kind, of_base = (inspect.getattr_static(one, meant, None) for one in (kind, base))
+            if of_kind is of_base and not _is_named(written, method, texts, roots):
                 known.add(written)
                 yield MisspelledMethod(
                     owner=kind.__name__,
@@ -127,16 +130,6 @@ def _of_class(kind: type, texts: Mapping[str, str], roots: Collection[Path]) -> 
                     == meant,  # torch's forward only raises
                     where=Place(show(method.__code__.co_filename), _line(method, written)),
                 )
-
-
-def _is_override(kind: type, name: str) -> bool:
-    """Whether a class that this one is derived from has the method, and so may call it."""
-    return any(name in vars(base) for base in kind.__mro__[1:])
-
-
-def _is_inherited(kind: type, base: type, name: str) -> bool:
-    """Whether a class has a method only from the framework's base class, or not at all."""
-    return inspect.getattr_static(kind, name, None) is inspect.getattr_static(base, name, None)
 
 
 def _is_named(name: str, method: FunctionType, texts: Mapping[str, str], roots: Collection[Path]) -> bool:

@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from trainwright.seams.source.places import nearest_place
 
 # Copies and files that are noted.
 MOST_KEPT = 5000
+# What functions that save call their first two arguments.
+_SAVED = ("obj", "tensors", "model", "f", "filename")
 
 
 class Files:
@@ -98,6 +101,19 @@ def _count_changes(module: Any) -> int:
     return sum(p._version for p in module.parameters())
 
 
+def _saving(state: WatchState, keep: Callable[..., Any]) -> Callable[..., Any]:
+    """Notes what a call has saved: its first argument, in the file that is its second."""
+
+    def passed_on_save(go_on: Any, *args: Any, **kwargs: Any) -> Any:
+        result = go_on(*args, **kwargs)
+        given = [*args, *(kwargs[name] for name in _SAVED if name in kwargs)]
+        if len(given) > 1 and not state.is_off():
+            keep(given[0], "saved", given[1])
+        return result
+
+    return passed_on_save
+
+
 def watch_files(state: WatchState) -> None:
     """Look at `torch.save`, `copy.deepcopy` and `load_state_dict`."""
     files = Files(state)
@@ -109,12 +125,6 @@ def watch_files(state: WatchState) -> None:
         if not args and not kwargs and isinstance(x, (dict, torch.nn.Module)) and state.update and not state.is_off():
             keep(x, "copied")
         return go_on(x, *args, **kwargs)
-
-    def passed_on_save(go_on: Any, obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        result = go_on(obj, f, *args, **kwargs)
-        if not state.is_off():
-            keep(obj, "saved", f)
-        return result
 
     def passed_on_load(go_on: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         if state.is_off():
@@ -131,7 +141,7 @@ def watch_files(state: WatchState) -> None:
         return result
 
     watch_door(copy, "deepcopy", passed_on_copy)
-    watch_door(torch, "save", passed_on_save)
+    watch_door(torch, "save", _saving(state, keep))
     watch_door(torch.nn.Module, "load_state_dict", passed_on_load)
     watch_door(torch.nn.Module, "state_dict", passed_on_state)
 
@@ -139,13 +149,6 @@ def watch_files(state: WatchState) -> None:
 def watch_safetensors(watch: Any, module: Any) -> None:
     """Look at `safetensors.torch.save_file` and `save_model`."""
     state: WatchState = watch.state
-    keep = state.recorder.watching(Files(state).keep)
-
-    def passed_on(go_on: Any, tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-        result = go_on(tensors, filename, *args, **kwargs)
-        if not state.is_off():
-            keep(tensors, "saved", filename)
-        return result
-
-    watch_door(module, "save_file", passed_on)
-    watch_door(module, "save_model", passed_on)
+    saving = _saving(state, state.recorder.watching(Files(state).keep))
+    watch_door(module, "save_file", saving)
+    watch_door(module, "save_model", saving)

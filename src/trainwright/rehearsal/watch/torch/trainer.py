@@ -86,19 +86,14 @@ class Noting(TrainingWatch, TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
         """End the training after this update, if its time is over."""
-        return self._end(state, control)
-
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
-        """Take back what the end of an epoch asks for."""
-        return self._end(state, control)
-
-    def _end(self, state: Any, control: Any) -> Any:
         if self._recorder.is_over():
             if self._training is not None and state.global_step < state.max_steps:
                 self._training.is_cut = True
             control.should_training_stop = True
             control.should_evaluate = control.should_save = False
         return control
+
+    on_epoch_end = on_step_end  # takes back what the end of an epoch asks for
 
     def finish(self, trainer: Any) -> None:
         """`train()` is left."""

@@ -235,8 +235,7 @@ def installed(folder: Path, size: int = 12_000_000, vocabulary: int = 2048) -> P
     from trainwright_lm.corpus.prepare import prepare
 
     prepare(
-        folder,
-        PrepareOptions(max_bytes=size, max_group_bytes=size // 12, validation=0.1, vocabulary_size=vocabulary),
+        folder, PrepareOptions(max_bytes=size, max_group_bytes=size // 12, validation=0.1, vocabulary_size=vocabulary)
     )
     return folder
 

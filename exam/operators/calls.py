@@ -306,12 +306,7 @@ def one_thing_on_another_device(source: Source) -> Iterator[Planted]:
 
 
 @operator(
-    "script-stopped",
-    "non-finite-loss",
-    "non-finite-gradients",
-    "run-diverged",
-    "unscaled-loss",
-    "wrong-target-dtype",
+    "script-stopped", "non-finite-loss", "non-finite-gradients", "run-diverged", "unscaled-loss", "wrong-target-dtype"
 )
 def half_precision_unfit(source: Source) -> Iterator[Planted]:
     """float16 without loss scaling, where bfloat16 or float32 was right."""

@@ -217,13 +217,7 @@ def mask_left_out(source: Source) -> Iterator[Planted]:
             yield source.replaced(call, call.func.value)
 
 
-@operator(
-    "fixed-batch-size",
-    "layer-size-mismatch",
-    "crossed-samples",
-    "script-stopped",
-    "broadcast-loss",
-)
+@operator("fixed-batch-size", "layer-size-mismatch", "crossed-samples", "script-stopped", "broadcast-loss")
 def batch_size_written_in(source: Source) -> Iterator[Planted]:
     """A view in forward has a batch size written into it, and the last batch is smaller."""
     size = next(

@@ -26,13 +26,7 @@ from trainwright_lm.tokens.prepared import PreparedData
 from trainwright_lm.training import arithmetic as speed
 from trainwright_lm.training import optimizers
 from trainwright_lm.training import train as training_module
-from trainwright_lm.training.arithmetic import (
-    Arithmetic,
-    Stopwatch,
-    TimedTrial,
-    decide_arithmetic,
-    for_evaluation,
-)
+from trainwright_lm.training.arithmetic import Arithmetic, Stopwatch, TimedTrial, decide_arithmetic, for_evaluation
 from trainwright_lm.training.assembly import with_vocabulary
 from trainwright_lm.training.processes import Processes
 from trainwright_lm.training.train import train

@@ -18,14 +18,7 @@ from trainwright_lm.commands.run import evaluate as command
 from trainwright_lm.corpus.options import PrepareOptions
 from trainwright_lm.corpus.prepare import prepare
 from trainwright_lm.evaluation.baselines import line_completer
-from trainwright_lm.evaluation.evaluate import (
-    as_json,
-    count_bytes,
-    evaluate,
-    measure_loss,
-    open_data_of,
-    save,
-)
+from trainwright_lm.evaluation.evaluate import as_json, count_bytes, evaluate, measure_loss, open_data_of, save
 from trainwright_lm.runs.folder import open_run, read_manifest
 from trainwright_lm.tokens.prepared import documents, open_data
 from trainwright_lm.training.train import train

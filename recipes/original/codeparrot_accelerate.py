@@ -35,11 +35,7 @@ tokenizer = load_tokenizer(raw_datasets["train"]["content"], tiny)
 
 def tokenize(batch):
     outputs = tokenizer(
-        batch["content"],
-        truncation=True,
-        max_length=context_length,
-        return_overflowing_tokens=True,
-        return_length=True,
+        batch["content"], truncation=True, max_length=context_length, return_overflowing_tokens=True, return_length=True
     )
     blocks = [ids for length, ids in zip(outputs["length"], outputs["input_ids"]) if length == context_length]
     return {"input_ids": blocks}
@@ -122,10 +118,7 @@ model, optimizer, train_dataloader, eval_dataloader = accelerator.prepare(
 num_train_epochs = 1
 num_training_steps = num_train_epochs * len(train_dataloader)
 lr_scheduler = get_scheduler(
-    name="linear",
-    optimizer=optimizer,
-    num_warmup_steps=10 if tiny else 1_000,
-    num_training_steps=num_training_steps,
+    name="linear", optimizer=optimizer, num_warmup_steps=10 if tiny else 1_000, num_training_steps=num_training_steps
 )
 
 model_name = "codeparrot-ds-accelerate"

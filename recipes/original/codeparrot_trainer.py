@@ -28,11 +28,7 @@ tokenizer = load_tokenizer(raw_datasets["train"]["content"], tiny)
 
 def tokenize(batch):
     outputs = tokenizer(
-        batch["content"],
-        truncation=True,
-        max_length=context_length,
-        return_overflowing_tokens=True,
-        return_length=True,
+        batch["content"], truncation=True, max_length=context_length, return_overflowing_tokens=True, return_length=True
     )
     blocks = []
     for length, ids in zip(outputs["length"], outputs["input_ids"]):

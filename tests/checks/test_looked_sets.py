@@ -77,8 +77,7 @@ def run(path: Path, server: Server) -> Record:
 
 
 @pytest.mark.parametrize(
-    "script",
-    [pytest.param(s, id=i, marks=pytest.mark.slow if "Trainer" in i else ()) for i, s in SCRIPTS.items()],
+    "script", [pytest.param(s, id=i, marks=pytest.mark.slow if "Trainer" in i else ()) for i, s in SCRIPTS.items()]
 )
 def test_a_fault_of_the_data_is_named_and_its_twin_is_not(script: str, server: Server) -> None:
     bad = RULES / f"{script}.py"

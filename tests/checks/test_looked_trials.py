@@ -18,10 +18,7 @@ LOOPS = [how for how in BODIES if how != "a second training"]
 SOUND_TEXT = HEAD.replace("{answer}", SOUND)
 # A rate at which the loss of one batch rises, one at which no planned update is felt, and units that all stand still.
 TOO_HIGH, TOO_LOW = ("lr=0.01", "lr=30.0"), ("lr=0.01", "lr=1e-7")
-DEAD = (
-    "nn.Linear(16, 2))",
-    "nn.Linear(16, 2))\n        nn.init.constant_(self.layers[0].bias, -40.0)",
-)
+DEAD = ("nn.Linear(16, 2))", "nn.Linear(16, 2))\n        nn.init.constant_(self.layers[0].bias, -40.0)")
 # A second optimizer of a part of the model, and a loss that Python makes of a number that it has read.
 TWO_OPTIMIZERS = """
 model = Classifier()

@@ -45,8 +45,7 @@ def written(folder: Path, **parts: str) -> Path:
 
 @pytest.mark.parametrize("where", ["write", "each"])
 @pytest.mark.parametrize(
-    ("optimizer", "rate", "name"),
-    [("SGD", 1e-8, "negligible-learning-rate"), ("Adam", 20, "excessive-learning-rate")],
+    ("optimizer", "rate", "name"), [("SGD", 1e-8, "negligible-learning-rate"), ("Adam", 20, "excessive-learning-rate")]
 )
 def test_a_rate_that_the_loop_sets_is_named_where_it_is_set(tmp_path, optimizer, rate, name, where):
     if where == "write":

@@ -96,14 +96,7 @@ MAY_IMPORT = {
         "__version__",
     },
     # A script's check for others: it runs the check, and edits nothing.
-    "bundle": {
-        "bundle",
-        "frameworks",
-        "start",
-        "core",
-        "errors",
-        "__version__",
-    },
+    "bundle": {"bundle", "frameworks", "start", "core", "errors", "__version__"},
     # What the rules and questions find in a record, and the report of it.
     "judging": {
         "judging",

@@ -89,8 +89,7 @@ def test_questions_have_answers_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum"],
+    "text", ["padding", "learning rate", "", "loss", "a word " * 40, "hello there", "batch norm momentum"]
 )
 def test_what_is_no_complaint_is_not_answered_as_one(text: str) -> None:
     assert complaint_of(text) is None

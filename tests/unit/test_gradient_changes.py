@@ -37,11 +37,7 @@ def _halve(model, optimizer):
 
 @pytest.mark.parametrize(
     ("statements", "kind", "left"),
-    [
-        (_clear_by_hand, CLEARED, 0.0),
-        (_zero_by_hand, CLEARED, 0.0),
-        (_halve, BY_HAND, 0.5),
-    ],
+    [(_clear_by_hand, CLEARED, 0.0), (_zero_by_hand, CLEARED, 0.0), (_halve, BY_HAND, 0.5)],
 )
 def test_each_change_of_a_gradient_is_kept_with_what_it_leaves(statements, kind: str, left: float) -> None:
     changes = _observed(statements).changes

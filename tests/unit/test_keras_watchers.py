@@ -215,12 +215,7 @@ def test_what_training_did_to_each_weight(fits):
     steps = fits["trainings"][1][2]
     assert heads == [[True, True, True, True, steps]] * 8
     assert [row[0] for row in nothing] == [False, False, True, True]
-    assert [row[2] for row in nothing] == [
-        False,
-        False,
-        True,
-        True,
-    ]  # the rate is zero, not the gradient
+    assert [row[2] for row in nothing] == [False, False, True, True]  # the rate is zero, not the gradient
     assert not any(row[3] for row in nothing)
 
 

@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trainwright.adapters.data.odd_rows import (
-    RowStep,
-    TriedSet,
-    held_columns,
-    read_further,
-    try_worst_rows,
-)
+from trainwright.adapters.data.odd_rows import RowStep, TriedSet, held_columns, read_further, try_worst_rows
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.probes.splits.odd_rows import OddRows
 from trainwright.stages import BadRow, OddRow, OddRowFacts, Reading
@@ -84,13 +78,7 @@ def test_arrays_that_a_set_holds_are_searched_whole_and_its_items_as_time_allows
 
 def _tried(step: Any, odd: Sequence[int], batch_size: int = 16) -> TriedSet:
     rows = [OddRow(row=row, column="x", why="the largest value, 9") for row in odd]
-    return TriedSet(
-        name="train",
-        odd=rows,
-        others=range(100),
-        batch_size=batch_size,
-        step=step,
-    )
+    return TriedSet(name="train", odd=rows, others=range(100), batch_size=batch_size, step=step)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 16])

@@ -381,10 +381,7 @@ def test_a_loss_of_all_pairs_is_told(widened: Any, faulty: bool) -> None:
     assert said(dataclasses.replace(regressor(), widened=widened)) == ({"widened-loss"} if faulty else set())
 
 
-@pytest.mark.parametrize(
-    ("widened", "longer"),
-    [(((8,), (8, 1)), "labels"), (((8, 1), (8,)), "outputs")],
-)
+@pytest.mark.parametrize(("widened", "longer"), [(((8,), (8, 1)), "labels"), (((8, 1), (8,)), "outputs")])
 def test_a_widened_loss_is_mended_where_the_dimension_is_too_many(widened: Any, longer: str) -> None:
     (finding,) = review(dataclasses.replace(regressor(), widened=widened)).findings
     assert finding.fix is not None and finding.fix.does.endswith(f"squeeze(-1) on the {longer}")

@@ -197,8 +197,7 @@ def test_inputs_are_large_beyond_thirty_where_the_first_loss_is_inflated(largest
 
 
 @pytest.mark.parametrize(
-    ("weights", "trials"),
-    [({}, 1), ({"trainable": False}, 0), ({"freshly_initialised": False}, 0)],
+    ("weights", "trials"), [({}, 1), ({"trainable": False}, 0), ({"freshly_initialised": False}, 0)]
 )
 def test_inputs_of_a_first_layer_that_was_trained_are_as_they_were_then(weights, trials):
     pixels = TensorFacts(shape=(8, 4), dtype="float32", minimum=-124.0, maximum=151.0)

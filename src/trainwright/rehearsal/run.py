@@ -194,11 +194,7 @@ def _starting(request: Request, recorder: Recorder, work: Work | None) -> contex
 def _run_attempts(request: Request, recorder: Recorder, tally: KeptAway, work: Work | None) -> Any:
     """Run the script, and again if it ended before training because of the devices it found; returns what it left."""
     devices = Devices(forced=request.device == "cpu")
-    with (
-        standing_in(request.copies),
-        _starting(request, recorder, work) as start,
-        devices.told(),
-    ):
+    with standing_in(request.copies), _starting(request, recorder, work) as start, devices.told():
         for attempt in range(MOST_ATTEMPTS):
             left, error = _run_once(start, recorder)
             ended = error if isinstance(error, (Exception, SystemExit)) else None

@@ -202,12 +202,7 @@ def import_(folder: Path, run: Path, /) -> None:
 
 
 def push(
-    run: Path,
-    repo: str,
-    /,
-    *,
-    private: Annotated[bool, Parameter(negative=())] = False,
-    checkpoint: str = "best",
+    run: Path, repo: str, /, *, private: Annotated[bool, Parameter(negative=())] = False, checkpoint: str = "best"
 ) -> None:
     """Export a run and upload it to the Hub.
 
@@ -228,10 +223,7 @@ def push(
     print(push_run(run, repo, private=private, checkpoint=checkpoint))
 
 
-_TITLES = {
-    "random": "Lines cut at random places in their code",
-    "call": "Lines cut at the beginning of library calls",
-}
+_TITLES = {"random": "Lines cut at random places in their code", "call": "Lines cut at the beginning of library calls"}
 # The completers, by the names of evaluation.json; the n-gram model's has its number.
 _COMPLETERS = {
     "model": "model",

@@ -135,11 +135,7 @@ def exact_verdicts(hashes: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 def near_verdicts(
-    prints: Prints,
-    exact: NDArray[np.int64],
-    shingles_of: Callable[[int], Hashes],
-    *,
-    threshold: float = NEAR,
+    prints: Prints, exact: NDArray[np.int64], shingles_of: Callable[[int], Hashes], *, threshold: float = NEAR
 ) -> Iterator[tuple[int, int]]:
     """Yield positions with their verdicts, in order, for the documents that share a band with another one.
 

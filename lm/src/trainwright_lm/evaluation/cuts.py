@@ -163,11 +163,7 @@ class Cut:
 
 
 def find_cuts(
-    documents: Iterable[tuple[int, str]],
-    *,
-    counts: Mapping[Kind, int],
-    libraries: Sequence[str],
-    seed: int = 0,
+    documents: Iterable[tuple[int, str]], *, counts: Mapping[Kind, int], libraries: Sequence[str], seed: int = 0
 ) -> dict[Kind, list[Cut]]:
     """Find the requested number of cuts of each kind, or as many as exist.
 

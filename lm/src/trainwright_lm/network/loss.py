@@ -63,12 +63,7 @@ def training_loss(
     hidden_BTD = model.hidden(inputs_BT)
     weights_N = None if weights_B is None else weights_B.repeat_interleave(inputs_BT.shape[1])
     return linear_cross_entropy(
-        hidden_BTD.flatten(0, 1),
-        model.output_weight,
-        targets_BT.flatten(),
-        weights_N,
-        z_loss=z_loss,
-        compiled=compiled,
+        hidden_BTD.flatten(0, 1), model.output_weight, targets_BT.flatten(), weights_N, z_loss=z_loss, compiled=compiled
     )
 
 

@@ -136,11 +136,7 @@ def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int
 
 
 def label_mask(
-    batch: Mapping[str, Any],
-    label_key: str | None,
-    pad_id: int | None,
-    eos_id: int | None,
-    mask_id: int | None = None,
+    batch: Mapping[str, Any], label_key: str | None, pad_id: int | None, eos_id: int | None, mask_id: int | None = None
 ) -> LabelMaskFacts | None:
     """The facts of token labels of the inputs' shape; None for other labels."""
     tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)

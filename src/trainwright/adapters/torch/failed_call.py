@@ -13,12 +13,7 @@ from torch import nn
 
 from trainwright.adapters.torch.batches import RecordingCollator, batch_facts
 from trainwright.adapters.torch.called_model import CalledModel, left_as_it_was
-from trainwright.adapters.torch.collation import (
-    collates_equal_rows,
-    collator_facts,
-    forms_without,
-    stacked_lengths,
-)
+from trainwright.adapters.torch.collation import collates_equal_rows, collator_facts, forms_without, stacked_lengths
 from trainwright.adapters.torch.loaders import loader_places
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.step_facts import forward_facts, with_origins

@@ -27,10 +27,7 @@ _MOST_ORTHOGONAL = 1024
 
 
 def forward_facts(
-    record: StepRecord,
-    model: nn.Module,
-    probe: CalledModel | None,
-    fresh: frozenset[str] | None,
+    record: StepRecord, model: nn.Module, probe: CalledModel | None, fresh: frozenset[str] | None
 ) -> ForwardFacts:
     """The facts of the forward pass from the observed step and the probes.
 
@@ -127,9 +124,7 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
 
 
 def with_origins(
-    parameters: Sequence[ParameterFacts],
-    model: nn.Module,
-    frozen_at: Callable[[nn.Parameter], Place | None],
+    parameters: Sequence[ParameterFacts], model: nn.Module, frozen_at: Callable[[nn.Parameter], Place | None]
 ) -> tuple[ParameterFacts, ...]:
     """The facts, with the line that froze each parameter and the standard deviation from the model's configuration."""
     held = dict(model.named_parameters())

@@ -6,18 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
-from trainwright.core import (
-    Diagnosis,
-    Finding,
-    Place,
-    Proof,
-    Repair,
-    Role,
-    Severity,
-    Tensors,
-    Trial,
-    rule,
-)
+from trainwright.core import Diagnosis, Finding, Place, Proof, Repair, Role, Severity, Tensors, Trial, rule
 from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.padding import ignore_padding_labels, mask_padding
 from trainwright.rules.repairs import change_batches, on_model

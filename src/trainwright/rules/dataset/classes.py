@@ -28,10 +28,7 @@ NEARLY_ALL, MUCH_RARER = 0.9, 0.75
 
 @rule("TW109", Severity.WARNING)
 def imbalanced_classes(
-    dataset: DatasetFacts,
-    loss: LossFacts,
-    setup: SetupFacts,
-    learning: LearningFacts | None,
+    dataset: DatasetFacts, loss: LossFacts, setup: SetupFacts, learning: LearningFacts | None
 ) -> Diagnosis:
     """A dominant class, and a model that predicts nothing else."""
     labels, call = dataset.train.labels, loss.call

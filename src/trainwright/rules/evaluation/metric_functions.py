@@ -6,20 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from trainwright.core import (
-    Call,
-    Fate,
-    Finding,
-    Fix,
-    Number,
-    Proof,
-    Repair,
-    Role,
-    Safety,
-    Seam,
-    Severity,
-    rule,
-)
+from trainwright.core import Call, Fate, Finding, Fix, Number, Proof, Repair, Role, Safety, Seam, Severity, rule
 from trainwright.rules.comparisons import by_equality, equalities, on_scores, tell_comparison
 from trainwright.rules.fixes import safe, set_keyword
 from trainwright.rules.metrics import (

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core import (
-    Call,
-    Fate,
-    Finding,
-    Fix,
-    Place,
-    Proof,
-    Repair,
-    Role,
-    Safety,
-    Severity,
-    role_of_split,
-    rule,
-)
+from trainwright.core import Call, Fate, Finding, Fix, Place, Proof, Repair, Role, Safety, Severity, role_of_split, rule
 from trainwright.rules.class_labels import (
     OutOfRange,
     binary_loss_out_of_range,

@@ -101,13 +101,7 @@ def _no_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: Se
     yield Finding(
         message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
         measured={"changed": 0, "reached": len(reached), "optimizers": 0},
-        where=setup.place(
-            Role.CREATE_OPTIMIZER,
-            Role.OPTIMIZER,
-            Role.TRAINING_STEP,
-            Role.TRAINER,
-            Role.TRAIN_CALL,
-        ),
+        where=setup.place(Role.CREATE_OPTIMIZER, Role.OPTIMIZER, Role.TRAINING_STEP, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(
             "every weight is the same to the last bit before and after the step, in which no optimizer takes part"
         ),

@@ -216,9 +216,7 @@ def lacking() -> Redirection | None:
 
 
 def redirect_calls(
-    original: Callable[..., Any],
-    instead: Callable[..., Any],
-    asked: Callable[[], Redirection | None] = lacking_cuda,
+    original: Callable[..., Any], instead: Callable[..., Any], asked: Callable[[], Redirection | None] = lacking_cuda
 ) -> Callable[..., Any]:
     """A function that another answers while a check redirects: it gets the redirection, the original and the arguments."""
 

@@ -107,10 +107,7 @@ def has_attributes(value: Any, *names: str) -> bool:
 
 
 def walk_reached(
-    body: Sequence[ast.AST],
-    scope: Scope,
-    names: frozenset[str] = frozenset(),
-    depth: int = 0,
+    body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
 ) -> Iterator[tuple[ast.AST, Scope]]:
     """The nodes of code and of the user's functions that it calls, each with the names available there.
 

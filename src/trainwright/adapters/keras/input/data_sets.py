@@ -8,13 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters.data.measured_sets import ReadSets, measure_sets, with_class_numbers
-from trainwright.adapters.data.odd_rows import (
-    MOST_ROWS,
-    RowStep,
-    Step,
-    TriedSet,
-    try_worst_rows,
-)
+from trainwright.adapters.data.odd_rows import MOST_ROWS, RowStep, Step, TriedSet, try_worst_rows
 from trainwright.adapters.data.source_cells import with_cells
 from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import name_arrays
@@ -24,16 +18,7 @@ from trainwright.adapters.keras.input.sources import Arrays, ReplayedGenerator
 from trainwright.adapters.keras.optimizer import accumulated_batches
 from trainwright.core import Place
 from trainwright.probes.splits.labels import batch_majority
-from trainwright.stages import (
-    BadRow,
-    DatasetFacts,
-    EndlessSet,
-    EpochFacts,
-    OddRowFacts,
-    Reading,
-    Split,
-    SplitFacts,
-)
+from trainwright.stages import BadRow, DatasetFacts, EndlessSet, EpochFacts, OddRowFacts, Reading, Split, SplitFacts
 
 MOST_EPOCHS = 1_000
 # Keras looks at this many batches of a generator when it starts, and yields them again in each later epoch.

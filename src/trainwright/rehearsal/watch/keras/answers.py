@@ -237,11 +237,7 @@ class Asking:
                 counts = heavy if counts is None or counts.shape != heavy.shape else counts & heavy
             heads.append(
                 Head(
-                    name=name,
-                    answers=outputs[name],
-                    labels=np.asarray(labels[name]),
-                    expected=expected,
-                    counts=counts,
+                    name=name, answers=outputs[name], labels=np.asarray(labels[name]), expected=expected, counts=counts
                 )
             )
         return heads

@@ -88,12 +88,7 @@ class TorchWatch:
         recorder, record = self.state.recorder, self.state.recorder.record
         self.look_for_update()
         ends = [self.evaluated.settle, self.optimizers.end_training, self.losses.flush, self.meetings.finish]
-        ends += [
-            self.functional.finish,
-            self.handmade.finish,
-            self.parameters.finish,
-            self.broken.finish,
-        ]
+        ends += [self.functional.finish, self.handmade.finish, self.parameters.finish, self.broken.finish]
         for part in ends:
             recorder.watching(part)()
         read_by = self.state.read_by  # what the training gets itself, as for a baseline of its loss, is no evaluation

@@ -44,6 +44,8 @@ class Words:
     """What makes the framework divide the loss by the number of micro-batches; empty if the script must do it."""
     schedule_per_update: str = "step the schedule after every update"
     """How to step a schedule once per update."""
+    followed: str = "give its step() a number"
+    """How a schedule is told the number that it follows."""
     layer_list: str = "a container that registers its layers"
     """The container of layers to use instead of a plain list."""
     layer_dict: str = "a container that registers its layers"

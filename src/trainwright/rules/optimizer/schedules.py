@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trainwright.core import Fate, Finding, Fix, Place, Proof, Role, Severity, rule
 from trainwright.rules.fixes import safe
-from trainwright.stages import OptimizerFacts, SetupFacts
+from trainwright.stages import OptimizerFacts, SetupFacts, Words
 
 # A rate at a thousandth of its peak changes almost nothing; healthy decays get there at the end of the run, if ever.
 SPENT = 1e-3
@@ -23,9 +23,6 @@ HARDLY_FALLEN = 0.9
 STILL_WARMING, RISING = 0.7, 1.2
 # Shorter runs are test runs of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
-
-# How a framework is told what the rate follows.
-_FOLLOWED = {"transformers": "set metric_for_best_model to a number", "lightning": "have it monitor a number"}
 
 # Updates, and the share of its peak that the rate has there.
 Points = tuple[tuple[int, float], ...]
@@ -98,9 +95,9 @@ def _advice_on_length(planned: int, optimizer: OptimizerFacts, setup: SetupFacts
     steps, direction = optimizer.schedule_steps, optimizer.schedule_direction
     if direction:
         better, not_so = ("higher", "a loss") if direction == "max" else ("lower", "a score")
-        given = _FOLLOWED.get((setup.automatic_steps and setup.framework) or "", "give its step() a number")
+        words = setup.words if setup.automatic_steps else Words()
         return (
-            f'the schedule has mode="{direction}": {given} that is the better the {better} it is, which {not_so} is not; '
+            f'the schedule has mode="{direction}": {words.followed} that is the better the {better} it is, which {not_so} is not; '
             f"if it is such a number, a larger patience ({optimizer.schedule_patience} so far), factor or min_lr"
         )
     if _rising(optimizer.schedule, planned, optimizer) is not None and steps is not None and steps < planned:

@@ -26,7 +26,9 @@ def next_step(report: Report) -> str:
     run = f"run the script for real{f': {shlex.join(command.real)}' if command.real else '.'}"
     if (first := report.first_cause) is not None:
         at = f" at {first.where}" if first.where is not None else ""
-        is_result = first.stage == Stage.REHEARSAL and first.severity == Severity.WARNING  # seen at a line, not caused by it
+        is_result = (
+            first.stage == Stage.REHEARSAL and first.severity == Severity.WARNING
+        )  # seen at a line, not caused by it
         to_do = f"find the cause of {first.name}, seen{at}" if is_result else f"mend {first.name}{at}"
         return _patched(first, command) or f"{to_do}, and {again}"
     if report.internal_errors:

@@ -17,7 +17,7 @@ from trainwright.baseline import read_baseline, without_known
 from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.core.report import Command
 from trainwright.errors import UsageError
-from trainwright.output import announce, check_targets, own_stdout, progress, tell, write_all
+from trainwright.output import announce, check_targets, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
 from trainwright.report import terminal
 from trainwright.seams.processes import position
@@ -58,9 +58,8 @@ def check_program(
     """
     check_targets(targets)
     prepare(program, options)
-    is_alone = "-" in targets.values()
     known = read_baseline(options.baseline)
-    with own_stdout(is_alone) as stdout, progress() as say:
+    with progress() as say:
         from trainwright.runs import compare_ranks
 
         compared = compare_ranks(program, options, say) if position() is not None else None
@@ -74,11 +73,11 @@ def check_program(
         typed = _command(program, options)
         report = replace(report, typed=None if trains else typed, command=_command_again(typed))
         say("")
-        console = Console(file=sys.stderr if is_alone else sys.stdout)
+        console = Console(stderr="-" in targets.values())
         terminal.show(report, console, verbose=options.verbose)
         is_unshown = report.verdict is not None and report.verdict.shown == Shown.NOT_SHOWN
         status = 0 if trains else exit_status(report) or int(required and is_unshown) or int(train)
-        write_all(targets, report, stdout, status)
+        write_all(targets, report, status)
         if trains:
             console.print("The script now starts again, for real.")
     return _train(program) if trains else status

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
 from trainwright.console import utf8
@@ -34,7 +31,7 @@ def tell(text: str) -> None:
 
 
 def announce(script: str) -> None:
-    """Announce the script on a terminal: one line that stays, because the script's own output follows it."""
+    """Announce the script on a terminal: one line that stays."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
         console.print(f"checking {script} …", style="dim", markup=False, soft_wrap=True)
@@ -65,40 +62,8 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    # Uses its own descriptor: during the check, standard error belongs to the script and is suppressed.
-    with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
-        spinner = Spinner("dots")
-        # Starts with the first message: until the check begins, the terminal belongs to the script.
-        console = Console(file=terminal)
-        line = Live(spinner, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-
-        def say(text: str) -> None:
-            if text:
-                spinner.update(text=text)
-                line.start(refresh=True)
-            else:
-                line.stop()
-
-        try:
-            yield say
-        finally:
-            line.stop()
-
-
-@contextlib.contextmanager
-def own_stdout(alone: bool) -> Iterator[TextIO]:
-    """Standard output for the report; with `alone`, everything else that is written goes to standard error.
-
-    The file descriptor is moved, which also redirects the script's child processes and libraries. It stays moved,
-    because a script's output at exit must not follow the report.
-    """
-    if not alone:
-        yield sys.stdout
-        return
-    sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
-        os.dup2(2, 1)
-        yield stdout
+    with Console(stderr=True).status("starting") as line:
+        yield lambda text: line.update(text) if text else line.stop()
 
 
 def check_targets(targets: dict[str, str]) -> None:
@@ -117,7 +82,7 @@ def check_targets(targets: dict[str, str]) -> None:
             raise UsageError(f"{target} is a folder; name a file to write the report to.")
 
 
-def write_all(targets: dict[str, str], report: Report, stdout: TextIO, status: int) -> None:
+def write_all(targets: dict[str, str], report: Report, status: int) -> None:
     """Write a report to its targets, of a check with this exit status."""
     from trainwright import baseline
     from trainwright.fixes.edits import patch
@@ -132,6 +97,6 @@ def write_all(targets: dict[str, str], report: Report, stdout: TextIO, status: i
         name = option.removeprefix("--format ").removeprefix("--").partition("=")[0]
         render = renderers.get(name) or partial(import_module(f"trainwright.report.{name}").render, status=status)
         if target == "-":
-            print(utf8(render(report)), end="", file=stdout, flush=True)
+            print(utf8(render(report)), end="", flush=True)
         else:
             Path(target).write_text(utf8(render(report)), encoding="utf-8")

@@ -148,7 +148,6 @@ def open_runs(program: Program, options: Options, say: Callable[[str], None]) ->
         if position() is not None
         else {},  # a launcher's other processes are not run: it would wait for them
         samples=options.samples,
-        shows_output=True,
     )
     with contextlib.ExitStack() as stack:
         stack.push(rehearsal.__exit__)
@@ -168,7 +167,6 @@ def compare_ranks(program: Program, options: Options, say: Callable[[str], None]
                 module=program.module,
                 device=options.device,
                 seconds=options.budget,
-                shows_output=True,
                 starter=starter(),
             )
         )

@@ -212,10 +212,10 @@ def on_a_terminal(folder: Path, *words: str) -> str:
 
 
 def test_a_terminal_is_told_at_once_what_runs_and_a_pipe_is_not(tmp_path, script):
-    name = script("import sys\nprint('from the script', file=sys.stderr)")
+    name = script("print('from the script')")
     told = on_a_terminal(tmp_path, "check", name)
-    assert told.index("checking train.py") < told.index("from the script")
-    assert told.split("from the script")[0].count("\n") == 1
+    assert told.startswith("\x1b[2mchecking train.py") or told.startswith("checking train.py")
+    assert "from the script" not in told
     piped = command(tmp_path, "check", name, status=2)
     assert "running" not in piped.stdout + piped.stderr
 
@@ -262,7 +262,7 @@ def test_a_script_without_a_training(tmp_path, script):
     done = command(tmp_path, "check", script("print('hello')"), status=2)
     said = " ".join(done.stdout.split())
     assert "without reaching a training call" in said and "so nothing was checked" in said
-    assert "hello" in done.stdout
+    assert "(it printed: hello)" in said
 
 
 def test_a_script_that_ends_itself(tmp_path, script):
@@ -284,9 +284,8 @@ def test_a_script_that_asks_for_typed_input_is_told_that_a_check_has_none(tmp_pa
 
 def test_a_script_that_changes_its_directory_is_placed_and_its_files_are_found(tmp_path, script):
     (tmp_path / "elsewhere").mkdir()
-    text = "import os\nos.chdir('elsewhere')\nprint(open(__file__).readline())\n1 / 0  # here\n"
+    text = "import os\nos.chdir('elsewhere')\nopen(__file__).close()\n1 / 0  # here\n"
     done = command(tmp_path, "check", "--json", "report.json", script(text), status=1)
-    assert "import os" in done.stdout
     assert "train.py:4 in <module>: 1 / 0  # here" in done.stdout
     assert (tmp_path / "report.json").exists()
 
@@ -303,17 +302,15 @@ def test_what_follows_the_script_is_its_own(tmp_path, script):
     done = command(
         tmp_path, "check", "--budget", "5", script(text), "--json", "a.json", "-m", "x", "--budget=2", "z", status=2
     )
-    assert "True __main__ Namespace(json='a.json', budget='2', m='x', rest=['z'])" in done.stdout
+    assert "True __main__ Namespace(json='a.json', budget='2', m='x', rest=['z'])" in " ".join(done.stdout.split())
     assert not (tmp_path / "a.json").exists()
 
 
 def test_a_script_that_is_called_wrongly_itself(tmp_path, script):
     text = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--rows', required=True)\nparser.parse_args()"
     done = command(tmp_path, "check", script(text), status=2)
-    assert "--rows" in done.stderr
-    assert "it refuses its arguments, as it says on its error output, so nothing was checked" in " ".join(
-        done.stdout.split()
-    )
+    why = "it refuses its arguments (it printed: train.py: error: the following arguments are required: --rows), so nothing"
+    assert why in " ".join(done.stdout.split())
 
 
 def test_a_chatty_script_leaves_standard_output_to_the_report(tmp_path, script):
@@ -330,7 +327,7 @@ def test_a_chatty_script_leaves_standard_output_to_the_report(tmp_path, script):
     report = json.loads(done.stdout)
     assert report["failure"]["type"] == "ZeroDivisionError"
     assert report["failure"]["where"]["line"] == 7
-    assert done.stderr.count("chatter") == 5
+    assert "chatter of a child" not in done.stderr
 
 
 # Trainings that misbehave
@@ -412,9 +409,10 @@ def test_a_budget_too_small_for_all_stages_skips_some_and_says_so(tmp_path, scri
 def test_a_module(tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "__init__.py").write_text("")
-    (tmp_path / "project" / "fit.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n" + training())
+    (tmp_path / "project" / "fit.py").write_text(
+        "import sys\nassert (__name__, sys.argv[1:]) == ('__main__', ['--epochs', '3'])\n" + training()
+    )
     done = command(tmp_path, "check", "-m", "project.fit", "--epochs", "3", status=0)
-    assert "__main__ ['--epochs', '3']" in done.stdout
     assert "nothing found" in done.stdout
 
 

@@ -177,7 +177,7 @@ INSIDE = {
     "rehearsal.child": {"rehearsal.request", "rehearsal.sandbox", "rehearsal.run", "rehearsal.imported"},
     "rehearsal.ranks": set(),
     "rehearsal.in_place": {"rehearsal.request", "rehearsal.run"},
-    "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.record",
+    "rehearsal.process": {"rehearsal.child", "rehearsal.in_place", "rehearsal.memory", "rehearsal.request", "rehearsal.sandbox", "rehearsal.streams", "rehearsal.record",
                           "rehearsal.record_parts"},
     "rehearsal.memory": set(),
     "rehearsal.run": {"rehearsal.imported", "rehearsal.limits", "rehearsal.loops", "rehearsal.record", "rehearsal.record_parts", "rehearsal.recorder", "rehearsal.request",

@@ -1,7 +1,6 @@
 """Formats of other programs, on a stored report; `pytest tests/unit/test_formats.py --rewrite` stores them anew."""
 
 import difflib
-import io
 import json
 import linecache
 import re
@@ -200,16 +199,15 @@ def test_standard_output_holds_one_format():
             read_targets([word])
 
 
-def test_one_format_goes_to_several_places():
-    targets, stdout = read_targets(["junit", "junit=a b.xml", "json=r.json"]), io.StringIO()
-    write_all(targets, SHOWN, stdout, 0)
-    assert stdout.getvalue() == Path("a b.xml").read_text("utf-8") == junit.render(SHOWN, 0)
+def test_one_format_goes_to_several_places(capsys):
+    write_all(read_targets(["junit", "junit=a b.xml", "json=r.json"]), SHOWN, 0)
+    assert capsys.readouterr().out == Path("a b.xml").read_text("utf-8") == junit.render(SHOWN, 0)
     assert json.loads(Path("r.json").read_text("utf-8"))["script"] == "train.py"
 
 
 def test_half_a_character_is_written():
     told = replace(SHOWN, message="a\ud83d, caf\udcc3\udca9")
-    write_all(read_targets(["json=r.json"]), told, io.StringIO(), 0)
+    write_all(read_targets(["json=r.json"]), told, 0)
     assert json.loads(Path("r.json").read_text("utf-8"))["message"] == "a?, café"
 
 

@@ -29,8 +29,6 @@ SHOWN = (
 )
 # Packages whose loggers are silenced during a check.
 LOGGING = ("transformers", "accelerate", "datasets", "torch")
-# What a framework's C++ reads before it tells of the machine on the terminal, as it starts: 3 leaves what ends the process.
-QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 # The packages that must not be too old, by the kind of training.
 NEEDED: dict[TrainingKind, tuple[str, ...]] = {
     TrainingKind.TRAINER: ("torch", "transformers", "accelerate"),

@@ -182,22 +182,26 @@ def _explained(proven: Sequence[Finding], run: JudgedRun) -> set[Place | None]:
 def tell_unreached(record: Record) -> str:
     """Why nothing was checked, if no training was reached."""
     ended = record.ended
+    printed = f" (it printed: {ended.printed})" if ended.printed else ""
     is_in_step = any(BatchFacts in one.facts for one in record.looks)  # the first one, which raised
     if record.updates or record.trainings or is_in_step or (record.looks and ended.failure is None):
         return ""
     if ended.own_error or ended.hindrance:
-        return (
-            "" if not ended.hindrance else nothing_checked(f"The script did not reach its training: {ended.hindrance}")
-        )
+        hindered = f"The script did not reach its training: {ended.hindrance}{printed}"
+        return nothing_checked(hindered) if ended.hindrance else ""
     if ended.failure is not None:
         return "The script ended before it reached training."
     if ended.status:
-        return nothing_checked(f"The script ended its process with status {ended.status} before its check was over")
+        return nothing_checked(
+            f"The script ended its process with status {ended.status}{printed} before its check was over"
+        )
     if ended.is_cut:
         return (
             "The script made no first update within its time, so nothing was checked. A larger --budget gives it more."
         )
-    return nothing_checked("The script ended without reaching a training call or loop that Trainwright recognizes")
+    return nothing_checked(
+        f"The script ended without reaching a training call or loop that Trainwright recognizes{printed}"
+    )
 
 
 def nothing_checked(ended: str) -> str:

@@ -22,7 +22,6 @@ from trainwright.console import utf8
 from trainwright.core.report import to_dict
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.options import Options, with_settings
-from trainwright.output import own_stdout
 from trainwright.start.launchers import is_command, understood
 from trainwright.start.program import Program
 from trainwright.start.scripts import check_script_file
@@ -38,33 +37,32 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through every context, which ends the run
     asked, last = json.loads(sys.stdin.readline()), time.monotonic()
     threading.Thread(target=_end_with_input, daemon=True).start()
-    with own_stdout(alone=True) as answers:
 
-        def tell(**told: Any) -> None:
-            print(utf8(json.dumps(told, ensure_ascii=False)), file=answers, flush=True)
+    def tell(**told: Any) -> None:
+        print(utf8(json.dumps(told, ensure_ascii=False)), flush=True)
 
-        def say(text: str) -> None:
-            nonlocal last
-            if time.monotonic() - last >= _TOLD_SECONDS:
-                last = time.monotonic()
-                tell(say=text or "the script has started; no training has begun")
+    def say(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _TOLD_SECONDS:
+            last = time.monotonic()
+            tell(say=text)
 
+    try:
+        folders = [Path(one) for one in asked["folders"]]
         try:
-            folders = [Path(one) for one in asked["folders"]]
-            try:
-                program = enter_folder(asked["script"], asked["arguments"], folders)
-                copies = apply_patch(asked["patch"], folders) if asked["patch"] else None
-            except (OSError, ValueError) as error:
-                raise UsageError(f"script must be a file or a command, and patch of UTF-8 files: {error}") from None
-            own = with_settings(Options(training=asked["training"] or None), Path(program.script))
-            options = replace(own, budget=asked["budget"] or own.budget, samples=asked["samples"] and own.samples)
-            prepare(program, options)
-            told = to_dict(judge_program(program, options, say, copies=copies))
-            tell(report=told | {"message": f"{told['message']} {program.said}".strip()}, samples=options.samples)
-        except TrainwrightError as error:
-            tell(error=str(error))
-        except Exception as error:  # ours: a client shows no traceback
-            tell(error=f"internal error in Trainwright, no fault of the script: {type(error).__name__}: {error}")
+            program = enter_folder(asked["script"], asked["arguments"], folders)
+            copies = apply_patch(asked["patch"], folders) if asked["patch"] else None
+        except (OSError, ValueError) as error:
+            raise UsageError(f"script must be a file or a command, and patch of UTF-8 files: {error}") from None
+        own = with_settings(Options(training=asked["training"] or None), Path(program.script))
+        options = replace(own, budget=asked["budget"] or own.budget, samples=asked["samples"] and own.samples)
+        prepare(program, options)
+        told = to_dict(judge_program(program, options, say, copies=copies))
+        tell(report=told | {"message": f"{told['message']} {program.said}".strip()}, samples=options.samples)
+    except TrainwrightError as error:
+        tell(error=str(error))
+    except Exception as error:  # ours: a client shows no traceback
+        tell(error=f"internal error in Trainwright, no fault of the script: {type(error).__name__}: {error}")
 
 
 def _end_with_input() -> None:

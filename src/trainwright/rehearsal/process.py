@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core.verdict import SHORT_OF_MEMORY
-from trainwright.frameworks.packages import QUIET
 from trainwright.look.results import Wanted
 from trainwright.rehearsal.child import fork
 from trainwright.rehearsal.in_place import run_in_place
@@ -27,6 +26,7 @@ from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended, Imported
 from trainwright.rehearsal.request import KERNEL, PYTHON, REFUSED, Progress, Request, Work
 from trainwright.rehearsal.sandbox import remove_scratch
+from trainwright.rehearsal.streams import LastLine
 
 _POLL_SECONDS = 0.1
 # A process that was told to end has as many seconds to write what it saw.
@@ -159,7 +159,6 @@ class Rehearsal:
         server: forks the process, which then has the server's environment, or runs objects of this one.
         watched: False: only its end and its seconds are recorded.
         samples: whether single rows may be shown.
-        shows_output: whether what the script prints in its first run is shown, until its training begins.
         starter: the process that has started this one and those of the training's other processes, of which the run is one;
             0: of none.
     """
@@ -178,7 +177,6 @@ class Rehearsal:
         server: Server | Forking | None = None,
         watched: bool = True,
         samples: bool = True,
-        shows_output: bool = False,
         starter: int = 0,
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="trainwright-rehearsal-")
@@ -193,17 +191,16 @@ class Rehearsal:
             seed=seed,
             watched=watched,
             samples=samples,
-            shows_output=shows_output,
-            ends_lines=not sys.stderr.isatty(),  # in a terminal, the line of progress wipes out what stood there
             starter=starter,
         )
-        self._environment = {**QUIET, **os.environ, **(environment or {})}
+        self._environment = {**os.environ, **(environment or {})}
         self._here = folder or Path.cwd()
         self._server = server
         self._own_server = contextlib.ExitStack()
         self._imported: Imported | None = None
         """What the last run imported."""
         self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._printed: LastLine | None = None
         self._told_to_end: float | None = None
         self._told = 0
         """How often it was told."""
@@ -231,6 +228,7 @@ class Rehearsal:
         if self._memory is not None:
             self._memory.stop()
         self._memory = MemoryGuard(self._end_now)
+        self._printed = None
         if self._server is not None:
             self._process = self._server.fork(self._here, file)
         else:
@@ -239,10 +237,12 @@ class Rehearsal:
                 cwd=self._here,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
-                stdout=None if self._request.shows_output else subprocess.DEVNULL,
-                stderr=None if self._request.shows_output else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+            assert self._process.stdout is not None
+            self._printed = LastLine(self._process.stdout)
         self._memory.start()
 
     def start_again(
@@ -267,7 +267,7 @@ class Rehearsal:
         if copies is not None:
             self._request = replace(self._request, copies=dict(copies))
         device, seconds = device or self._request.device, seconds or self._request.seconds
-        self._request = replace(self._request, device=device, seconds=seconds, shows_output=False)
+        self._request = replace(self._request, device=device, seconds=seconds)
         if repairs:
             self._request.repairs.write_bytes(pickle.dumps(list(repairs)))
         if self._server is None and self._imported is not None:
@@ -363,13 +363,14 @@ class Rehearsal:
                 record.ended = Ended(update=progress.updates, is_cut=True)
             else:
                 record.ended = Ended(update=progress.updates, status=status)
+        record.ended.printed = self._printed.find() if self._printed is not None else ""
         return record
 
 
 def _describe(progress: Progress, seconds: float) -> str:
     """How far it is, in a line."""
-    if progress.began is None:  # until then, the terminal is the script's
-        return ""
+    if progress.began is None:
+        return "running the script up to its training"
     loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
     left = max(0.0, seconds - progress.seconds)
     return f"rehearsing the script: {progress.updates:,} updates{loss}; at most {left:.0f} s left"

@@ -110,6 +110,8 @@ class Ended:
     """An exception of ours that ended the run: no report may blame the script for it."""
     status: int | None = None
     """The exit status, or minus the signal, of a process that died; None: it ended by itself."""
+    printed: str = ""
+    """The last line that it printed; empty: none, or nobody read."""
 
 
 @dataclass(frozen=True, kw_only=True)

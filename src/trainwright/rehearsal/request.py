@@ -50,12 +50,6 @@ class Request:
     copies: dict[str, str] = field(default_factory=dict)
     """Texts that are run in the place of files, by their resolved paths."""
 
-    shows_output: bool = False
-    """Whether what the script prints is shown, until its training begins."""
-
-    ends_lines: bool = True
-    """Whether a line that it has left open then is ended."""
-
     starter: int = 0
     """The process that has started the check and those of the training's other processes, of which this run is one; 0: of
     none."""

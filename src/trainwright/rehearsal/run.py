@@ -32,7 +32,7 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import PYTHON, Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
-from trainwright.rehearsal.streams import NeedsTyping, hiding_output, without_input, without_leaving
+from trainwright.rehearsal.streams import NeedsTyping, without_input, without_leaving
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import chain_of, is_own
@@ -49,7 +49,7 @@ from trainwright.seams.loops.found_loops import loops_at
 from trainwright.seams.processes import Exchange
 from trainwright.seams.requirements import versions
 from trainwright.seams.scripts.edited_files import standing_in
-from trainwright.seams.scripts.running import starting
+from trainwright.seams.scripts.running import SKIPPED, starting
 from trainwright.seams.source.places import is_ours
 
 # The check sends this signal when the whole time is over; hardly a script handles it.
@@ -107,12 +107,11 @@ def run_script(
     away = contextlib.nullcontext() if sandbox is not None else aside(tally, request.scratch, kept)
     began, hearing = time.process_time(), Hearing(lambda: bool(recorder.record.trainings))
     environment = dict(os.environ)
-    shown = hiding_output(is_shown=request.shows_output, ends_lines=request.ends_lines)
-    with away as guard, shown as hide:  # until the end: what the models show once more may print as well
+    with away as guard:
         if guard is not None:
             recorder.on_begin.append(guard.cut_network)
         listened = told(rank or LISTENING) if request.watched else contextlib.nullcontext()
-        with _around_script(recorder, tally, hide, is_begun=work is not None), heard_by(hearing), listened:
+        with _around_script(recorder, tally, is_begun=work is not None), heard_by(hearing), listened:
             left = _run_attempts(request, recorder, tally, work)
         seen = recorder.record
         seen.processor_seconds, seen.versions, seen.warnings = time.process_time() - began, versions(), [*hearing.kept]
@@ -124,24 +123,22 @@ def run_script(
         telling.tell()
         if sandbox is not None:
             tally.files |= {str(path) for path in sandbox.list_written()}
-        seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark())
+        seen.kept_away, seen.remarks = tally.said(), (*seen.remarks, *tally.remark(), *dict.fromkeys(SKIPPED))
         _finish(recorder, record)
         del left
 
 
 @contextlib.contextmanager
-def _around_script(recorder: Recorder, tally: KeptAway, hide: Callable[[], None], *, is_begun: bool) -> Iterator[None]:
-    """What a script meets: its output shown until its training begins, nobody who types, no network.
+def _around_script(recorder: Recorder, tally: KeptAway, *, is_begun: bool) -> Iterator[None]:
+    """What a script meets: nobody who types, no network.
 
     Args:
-        hide: hides what is printed from then on.
         is_begun: what is run trains from its beginning.
     """
     started = time.monotonic()
     with without_input(), without_leaving(), offline(tally, is_begun=is_begun):
-        recorder.on_begin += [functools.cache(hide), functools.cache(lambda: _note_start(recorder.record, started))]
+        recorder.on_begin.append(functools.cache(lambda: _note_start(recorder.record, started)))
         yield
-    hide()
 
 
 def _limit_updates(recorder: Recorder, limits: Limits, telling: _Telling, most: int | None) -> None:
@@ -256,7 +253,7 @@ def _note_exit(error: SystemExit, recorder: Recorder) -> None:
     ended, record, caught = recorder.record.ended, recorder.record, _raised(error)
     is_answer = caught is not None and caught is not error
     if not record.updates and (error.code == WRONG_USAGE or not is_answer):
-        refused = "it refuses its arguments, as it says on its error output"
+        refused = "it refuses its arguments"
         how = f"with status {error.code}" if isinstance(error.code, int) else f"saying {error.code!r}"
         ended.hindrance = refused if error.code == WRONG_USAGE else f"it ends itself, {how}"
     elif is_answer or not _is_behind_training(error, recorder):

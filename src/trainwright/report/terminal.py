@@ -110,7 +110,7 @@ def _short_stages(report: Report) -> Table | Text:
             # The stage that shows the least stands for the group.
             mark, colour = _STATUS[max((run.status for run in runs), key=list(_STATUS).index)]
             names = " to ".join(dict.fromkeys((runs[0].stage.label, runs[-1].stage.label)))
-            why = "; ".join(run.why for run in runs if run.why)
+            why = "; ".join(dict.fromkeys(run.why for run in runs if run.why))
             rows.append((Text(f"{mark} {names}", style=colour), Text(why)))
     if not is_run:
         return _grid(rows)

@@ -53,10 +53,11 @@ def _of(ended: Ended, updates: int) -> Iterator[Finding]:
             fix=Fix(does="end with status 0 where all is well: sys.exit(main()) passes on what main returns"),
         )
     elif ended.status and not ended.is_cut:
+        printed = f"; it printed last: {ended.printed}" if ended.printed else ""
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
         yield Finding(
             message=f"{when} the script's process ends {how}",
             measured={"updates": updates, "status": ended.status},
-            proof=Proof(f"it was run; its process ended {how}"),
+            proof=Proof(f"it was run; its process ended {how}{printed}"),
             fix=Fix(does="find what ends the process: memory that runs out, a library's crash, an exit in the script"),
         )

@@ -37,6 +37,8 @@ _SHOWING = frozenset({
     "xmode", "who", "who_ls", "whos", "ls", "history", "colors", "pdb", "automagic", "aimport", "pinfo", "pinfo2", "psource", "pdoc",
     "lsmagic", "alias", "rehashx", "watermark", "gui", "logstop", "reset_selective", "bookmark", "dirs", "doctest_mode",
 })  # fmt: skip
+# What this process's notebook asked for and did not get, in a sentence each.
+SKIPPED: list[str] = []
 _INSTALLERS = ("pip", "pip3", "conda", "mamba", "micromamba", "uv")
 
 
@@ -123,7 +125,7 @@ class Shell:
         if name in known:
             return known[name](self._expanded(line.strip()))
         if name in _INSTALLERS or name not in _SHOWING:
-            _tell(f"%{name} {line}".rstrip() + " was skipped.")
+            SKIPPED.append(f"%{name} {line}".rstrip() + " was skipped.")
         return None
 
     def magic(self, line: str) -> Any:
@@ -148,7 +150,7 @@ class Shell:
         words = [w for w in shlex.split(line) if w not in ("-i", "-n", "-t", "-p")]
         file = Path(words[0])
         if file.suffix != ".py":
-            _tell(f"%run {line} was skipped: of files, only Python scripts are run.")
+            SKIPPED.append(f"%run {line} was skipped: of files, only Python scripts are run.")
             return
         scope = {"__name__": "__main__", "__file__": str(file.absolute())}
         arguments, sys.argv = sys.argv, words
@@ -174,7 +176,7 @@ class Shell:
         elif name in RUNNING:  # in an export: a string among other code
             self._execute(cell)
         else:
-            _tell(f"a cell of %%{name} was skipped.")
+            SKIPPED.append(f"a cell of %%{name} was skipped.")
         return None
 
     def run_cell(self, cell: str, *given: Any, **named: Any) -> None:
@@ -226,7 +228,7 @@ class Shell:
         """Run a `!command`, unless it installs something or trains."""
         command = self._expanded(command)
         if why := _skipped(command):
-            _tell(f"!{command.strip()} was skipped{why}.")
+            SKIPPED.append(f"!{command.strip()} was skipped{why}.")
             return
         sys.stdout.flush()
         self.user_ns["_exit_code"] = subprocess.run(command, shell=True, check=False).returncode
@@ -239,7 +241,7 @@ class Shell:
 
         command = self._expanded(command)
         if why := _skipped(command):
-            _tell(f"!{command.strip()} was skipped{why}.")
+            SKIPPED.append(f"!{command.strip()} was skipped{why}.")
             return SList([])
         done = subprocess.run(command, shell=True, check=False, stdout=subprocess.PIPE, text=True)
         return SList(done.stdout.splitlines())
@@ -263,11 +265,6 @@ def _skipped(command: str) -> str | None:
     if _TRAINING.search(command):
         return f"; check it separately: trainwright check -- {command.strip()}"
     return None
-
-
-def _tell(text: str) -> None:
-    sys.stdout.flush()
-    print(f"trainwright: {text}", file=sys.stderr, flush=True)
 
 
 def _display(*objects: Any, **named: Any) -> None:

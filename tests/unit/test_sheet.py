@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from trainwright.core import Failure, Place, Report
@@ -148,6 +149,22 @@ def shown(sheet: Sheet, width: int = 100) -> str:
 
 def read_back(sheet: Sheet) -> Sheet | None:
     return from_dict(json.loads(as_json.render(Report(script="train.py", sheet=sheet)))).sheet
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "mark"),
+    [
+        ("val_r2", (0.5, -3.0, -2.0), "never better than a constant"),  # what is measured before training shows nothing
+        ("val_r2", (-3.0, -3.0, 0.1), ""),
+        ("train_r2", (-3.0, -3.0, -3.0), ""),
+        ("val_mae", (-3.0, -3.0, -3.0), ""),
+    ],
+)
+def test_a_number_of_the_scripts_own_that_guessing_reaches_is_marked(
+    name: str, values: tuple[float, ...], mark: str
+) -> None:
+    numbers = [Number(name=name, value=value, update=100 * i, source="logged") for i, value in enumerate(values)]
+    assert [row.mark for row in sheet_of(Record(updates=200, numbers=numbers)).own] == [mark]
 
 
 def test_what_stands_out_in_a_classifier_is_marked() -> None:

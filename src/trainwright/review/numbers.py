@@ -16,7 +16,7 @@ _LOWER = re.compile(
     r"loss|mse|mae|rmse|\berr|error|perplexity|\bppl|nll|\bbpc|\bcer\b|\bwer\b|crps|mape|pinball|deviance|bits"
 )
 _HIGHER = re.compile(
-    r"acc|f1|auc|auroc|\br2\b|r2 score|bleu|rouge|precision|recall|\bcorr|iou|dice|\bmap\b|\bhit|\bhr\b|ndcg|mrr|exact|"
+    r"acc|f1|auc|auroc|\br ?2\b|r squared|bleu|rouge|precision|recall|\bcorr|iou|dice|\bmap\b|\bhit|\bhr\b|ndcg|mrr|exact|"
     r"correct|kappa|matthews|spearman|pearson|concordance"
 )
 _HELD_OUT = re.compile(r"\bval(?:id(?:ation)?)?\b|\btest|\beval|\bdev\b|held|unseen|holdout|\boos\b")
@@ -28,6 +28,7 @@ _OTHERS = re.compile(
     r"naive|dummy|constant"
 )
 _ACCURACY = re.compile(r"acc")
+_R2 = re.compile(r"\br ?2\b|r squared")
 _OTHER_ACCURACY = re.compile(r"balanced|top|exact|seq|per class|accum|accel|macro|sentence|line|joint")
 # Numbers of these sources are values; printed ones are read from text, in which "± 0.04" looks like a score.
 TYPED = frozenset({"logged", "history", "returned"})
@@ -80,6 +81,11 @@ class Series:
     def is_accuracy(self) -> bool:
         """Whether it is the share of rows that are right."""
         return bool(_ACCURACY.search(self.words)) and not _OTHER_ACCURACY.search(self.words)
+
+    @property
+    def is_r2(self) -> bool:
+        """Whether it is the coefficient of determination, which is 0 for the mean of the targets."""
+        return bool(_R2.search(self.words))
 
     def regret_at(self, index: int) -> float:
         """By which share of its range it is worse there than at its best."""

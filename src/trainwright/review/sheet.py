@@ -140,7 +140,10 @@ def _own(record: Record, series: Series, kept: int | None) -> Row:
     mark = "" if all(map(math.isfinite, series.values)) else "not finite"
     if kept is not None and best is not None and not mark and _is_worse(series, kept):
         mark = f"kept: update {kept:,}, not the best"
-    guess = record.guesses.get(series.name, Guess())
+    guess = record.guesses.get(series.name, Guess(constant=0.0 if series.is_r2 else None))
+    trained = [series.direction * value for update, value in zip(series.updates, series.values, strict=True) if update]
+    if not mark and series.is_held_out and guess.constant is not None and trained:
+        mark = "never better than a constant" if max(trained) <= series.direction * guess.constant else ""
     return OWN.row(
         name=series.name,
         source=next(sources),

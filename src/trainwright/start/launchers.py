@@ -146,7 +146,10 @@ def understood(words: Sequence[str]) -> Program:
         UsageError: if the command is not supported, or starts no script.
     """
     if words and " " in words[0] and not Path(words[0]).exists():
-        words = [*shlex.split(words[0]), *words[1:]]
+        try:
+            words = [*shlex.split(words[0]), *words[1:]]
+        except ValueError as error:
+            raise UsageError(f"a command in one word must be quoted as for a shell; {words[0]!r}: {error}.") from None
     reading = _Reading(list(words))
     reading.command()
     return reading.program()

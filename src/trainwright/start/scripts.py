@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from trainwright.start.program import Program
 
 SUFFIXES = (".py", ".pyw", ".ipynb", ".ipy", "")
 _SHELL = (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
+# Bytes of a file's name, where file systems end.
+_LONGEST = 255
 # Maximum number of a folder's files to suggest.
 MOST_PROPOSED = 5
 
@@ -26,6 +29,8 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
         UsageError: if there is no such script, or a launcher's command is not supported.
     """
     typed = (script, *arguments)
+    if (size := len(os.fsencode(Path(script).name))) > _LONGEST:
+        raise UsageError(f"SCRIPT must be the name of a file, of at most {_LONGEST} bytes; got {size}.")
     if module:
         if is_launcher_module(script):
             return replace(understood(["python", "-m", *typed]), typed=typed)

@@ -67,7 +67,8 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts += [_first_cause(first), Text()]
     if report.failure is not None and (report.failure.trace or not words.says_failure(report)):
         parts += [_failure(report), Text()]
-    if report.stages:
+    is_measured = any(run.status != Status.SKIPPED for run in report.stages)
+    if is_measured or (report.stages and not is_short):
         parts += [_short_stages(report) if is_short else _stages(report), Text()]
     parts += _short_sheet(report) if is_short else _seen(report)
     rest = words.ordered(report)[first is not None :]
@@ -84,7 +85,7 @@ def render(report: Report, *, verbose: bool = True) -> RenderableType:
         parts.append(Text(report.message))
     if kept := words.kept_away(report):
         parts.append(Text(kept, style="dim"))
-    parts += [Text(MORE, style="dim")] if is_short else []
+    parts += [Text(MORE, style="dim")] if is_short and is_measured else []
     if report.internal_errors:
         parts += [Text(), Text(OWN_ERRORS, "bold"), *(Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors)]
     return Group(*parts)

@@ -114,7 +114,7 @@ def judge_program(
         copies: texts in the place of its files, by their resolved paths; None: it runs as it is.
     """
     from trainwright.judging.report import judge_run
-    from trainwright.rehearsal.run import INTERRUPTED
+    from trainwright.rehearsal.run import BY_CTRL_C
     from trainwright.runs import CUT_OFF, open_runs
 
     began = time.monotonic()
@@ -140,7 +140,7 @@ def judge_program(
         record = running.run(copies, repairs=options.repair)
         if record.ended.misuse:
             raise UsageError(record.ended.misuse)
-        is_interrupted = running.is_interrupted or record.ended.hindrance == INTERRUPTED
+        is_interrupted = running.is_interrupted or record.ended.hindrance == BY_CTRL_C
         if is_interrupted and not record.updates:
             raise KeyboardInterrupt
         with standing_in(copies or {}):

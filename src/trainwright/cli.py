@@ -16,7 +16,7 @@ from rich.text import Text
 from trainwright import __version__
 from trainwright.checking import check_program
 from trainwright.console import take_everything
-from trainwright.core.report import INTERRUPTED
+from trainwright.core.report import EXIT_INTERRUPTED
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.output import progress, read_targets, tell
 from trainwright.start.command_line import Option, arrange_words
@@ -304,7 +304,7 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         tell("interrupted; nothing was found until then.")
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
     except Exception:
         traceback.print_exc()
         tell("this is an internal error in Trainwright, not a fault of your script. Please report it.")

@@ -14,13 +14,13 @@ from trainwright.core import Report
 from trainwright.fixes.mended_copies import MendedCopies
 from trainwright.judging.repaired import is_mendable
 from trainwright.judging.report import judge_run
-from trainwright.look.results import Wanted
+from trainwright.look.asking import Wanted
 from trainwright.options import Options
 from trainwright.rehearsal.in_place import has_computed_elsewhere, may_fork
 from trainwright.rehearsal.process import Forking, Rehearsal
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.request import Work
-from trainwright.rehearsal.run import INTERRUPTED
+from trainwright.rehearsal.run import BY_CTRL_C
 from trainwright.seams.devices.memory_owners import hides_cause
 from trainwright.seams.processes import Exchange, position, starter
 from trainwright.start.launchers import variables_of_one
@@ -209,6 +209,6 @@ def run_work(
             with restoring:
                 record = rehearsal.run_here(work)
         told = judge_run(report, record, options, running.run_repaired if is_forked else None)
-    is_interrupted = record.ended.hindrance == INTERRUPTED or running.is_interrupted
+    is_interrupted = record.ended.hindrance == BY_CTRL_C or running.is_interrupted
     message = CUT_OFF if is_interrupted else report.message if is_forked else NOT_FORKED
     return replace(told, message=told.message or message, seconds=time.monotonic() - began), record

@@ -311,7 +311,7 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
     import keras
 
     from trainwright.core import Repair, Seam
-    from trainwright.seams.keras.watch import Observer
+    from trainwright.seams.keras.observer import Observer
 
     def change(call):
         raise ValueError("no such layer")
@@ -328,7 +328,7 @@ def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> Non
     from trainwright.adapters.keras.backend import CompiledSteps, backend_of
     from trainwright.adapters.keras.held_variables import fit_optimizer
     from trainwright.core import Repair, Seam
-    from trainwright.seams.keras.watch import Observer
+    from trainwright.seams.keras.observer import Observer
 
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(0.1), "mse")

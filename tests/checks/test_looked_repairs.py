@@ -10,7 +10,7 @@ from tests.checks.test_looked import server
 from trainwright.core import Finding, Outcome, Severity
 from trainwright.judging.looks import judge_looks
 from trainwright.judging.repaired import JudgedRun, judge_repaired
-from trainwright.look.results import Wanted
+from trainwright.look.asking import Wanted
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.rehearsal.record import Record
 

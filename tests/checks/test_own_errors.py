@@ -47,7 +47,7 @@ def model_and_rows():
 @pytest.mark.parametrize(
     "where",
     ["adapters.keras.training:FitTraining.__init__", "adapters.keras.first_update:measure_dataset",
-     "adapters.keras.first_update:train", "seams.keras.watch:Observer._note"],
+     "adapters.keras.first_update:train", "seams.keras.observer:Observer._note"],
 )  # fmt: skip
 @pytest.mark.parametrize("does", [BUG, MISSING])
 def test_a_look_at_a_keras_model_that_fails_is_told(where, does, monkeypatch) -> None:

@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core", "timing"},
     # Fills the stages' facts from a real step, with what the adapters measure of one.
     "look": {"look", "adapters", "seams", "frameworks", "tensors", "probes", "stages", "registry", "core", "timing"},
-    # The script's own run, in a process of its own; it knows no rule and no report.
+    # The script's own run, in a process of its own; it knows no question and no report.
     # Where a row came from is found as in the check.
     "rehearsal": {
         "rehearsal",

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.torch.loss import judge_call
-from trainwright.seams.torch.watch import Observer
+from trainwright.seams.torch.observer import Observer
 
 torch.manual_seed(0)
 CLASSES = torch.randint(0, 4, (24,))

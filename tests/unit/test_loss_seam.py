@@ -13,7 +13,7 @@ from trainwright.adapters.torch.loss import loss_facts, per_row, token_offset
 from trainwright.core import Call, Repair, Seam
 from trainwright.rules.repairs import swap_activation
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
-from trainwright.seams.torch.watch import Observer
+from trainwright.seams.torch.observer import Observer
 
 
 class Net(nn.Module):

@@ -12,7 +12,7 @@ from trainwright.core import Severity
 from trainwright.rules.loss.values import unequal_loss_terms
 from trainwright.seams.failures.blame import own_errors
 from trainwright.seams.torch.terms import TermWatch
-from trainwright.seams.torch.watch import Observer
+from trainwright.seams.torch.observer import Observer
 from trainwright.stages import LossFacts, SetupFacts
 from trainwright.stages.describe import describe
 

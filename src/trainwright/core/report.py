@@ -18,7 +18,7 @@ from trainwright.core.verdict import Verdict
 
 SCHEMA = 1
 # The exit status that shells report for a program ended by Ctrl-C.
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 # Why a stage is passed whose warnings' names follow.
 WARNED = "with a warning: "
@@ -196,7 +196,7 @@ def exit_status(report: Report) -> int:
     if report.faulty:
         return 1
     if report.is_interrupted:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     return 0 if report.shows_training or report.knows_error else 2
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from trainwright.core import Failure, Finding, Outcome, Proof, Seam, Shown, Verdict
 from trainwright.judging.looks import judge_looks
-from trainwright.look.asking import MOST_REPAIRS, first_fault
-from trainwright.look.results import LookResult, Wanted
+from trainwright.look.asking import MOST_REPAIRS, Wanted, first_fault
+from trainwright.look.results import LookResult
 from trainwright.rehearsal.record import Record
 from trainwright.review.review import Review, review
 from trainwright.review.verdict import verdict_of

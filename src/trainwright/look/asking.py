@@ -1,13 +1,14 @@
-"""What the rules find in a training's facts, and the trials that they ask for."""
+"""What the rules find in a training's facts, the trials that they ask for, and a repair that is asked for by what was found."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from trainwright.core import FactsByKind, Finding, Outcome, Proof, Rule, Severity, Stage, Trial
+from trainwright.core import FactsByKind, Finding, Outcome, Proof, Repair, Rule, Severity, Stage, Trial
+from trainwright.look.results import LookResult
 from trainwright.registry import load_fact_rules
 from trainwright.stages import LearningFacts, SetupFacts
 
@@ -72,6 +73,21 @@ def ask_rule(rule: Rule, facts: FactsByKind, answer: Answer) -> Iterator[Finding
             sent, number = answer(rule, number, item), number + 1
         else:
             return
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A repair that is to be in force in a run: of what a rule finds in the facts of a look."""
+
+    rule: str
+    does: str
+    looked: LookResult
+
+    def find(self) -> Repair | None:
+        """The repair, which the rule makes anew."""
+        rules = (rule for rule in load_fact_rules() if rule.name == self.rule)
+        found = (f.repair for rule in rules for f in ask_rule(rule, self.looked.facts, self.looked.answer))
+        return next((repair for repair in found if repair is not None and repair.does == self.does), None)
 
 
 def _ask(rule: Rule, facts: FactsByKind, answer: Answer, found: list[Finding], failed: list[str]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, frames_of
 from trainwright.seams.listening.seen import seen
 from trainwright.seams.torch.graph import GraphWatch
-from trainwright.seams.torch.watch import Observer
+from trainwright.seams.torch.observer import Observer
 
 
 def original(func: Any) -> Any:

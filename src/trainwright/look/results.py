@@ -1,12 +1,10 @@
-"""What a record holds of a look at a training, and a repair that is asked for by what was found there."""
+"""What a record holds of a look at a training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trainwright.core import Facts, Outcome, Repair, Rule, Trial
-from trainwright.look.asking import ask_rule
-from trainwright.registry import load_fact_rules
+from trainwright.core import Facts, Outcome, Rule, Trial
 
 # Trainings of a script that are looked at.
 MOST_LOOKS = 4
@@ -31,18 +29,3 @@ class LookResult:
     def answer(self, rule: Rule, number: int, trial: Trial) -> Outcome:
         """The outcome of a rule's trial; of one that was not made behind the run, that it could not be made."""
         return self.outcomes.get((rule.name, number), trial.cut_off)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A repair that is to be in force in a run: of what a rule finds in the facts of a look."""
-
-    rule: str
-    does: str
-    looked: LookResult
-
-    def find(self) -> Repair | None:
-        """The repair, which the rule makes anew."""
-        rules = (rule for rule in load_fact_rules() if rule.name == self.rule)
-        found = (f.repair for rule in rules for f in ask_rule(rule, self.looked.facts, self.looked.answer))
-        return next((repair for repair in found if repair is not None and repair.does == self.does), None)

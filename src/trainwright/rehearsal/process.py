@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core.verdict import SHORT_OF_MEMORY
-from trainwright.look.results import Wanted
+from trainwright.look.asking import Wanted
 from trainwright.rehearsal.child import fork
 from trainwright.rehearsal.in_place import run_in_place
 from trainwright.rehearsal.memory import MemoryGuard

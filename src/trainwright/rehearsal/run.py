@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from trainwright.core import Failure
 from trainwright.errors import ScriptLeft, TrainwrightError
-from trainwright.look.results import Wanted
+from trainwright.look.asking import Wanted
 from trainwright.rehearsal import watch
 from trainwright.rehearsal.imported import list_imported
 from trainwright.rehearsal.limits import Limits
@@ -35,8 +35,7 @@ from trainwright.rehearsal.seeds import move_seeds
 from trainwright.rehearsal.streams import NeedsTyping, without_input, without_leaving
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
-from trainwright.seams.failures.blame import chain_of, is_own
-from trainwright.seams.failures.blame import describe_error as failure_told
+from trainwright.seams.failures.blame import chain_of, describe_error, is_own
 from trainwright.seams.failures.watchdog import NoMoreBatches, OutOfTime
 from trainwright.seams.intercept import install
 from trainwright.seams.isolation.harmless_run import aside
@@ -59,7 +58,7 @@ MOST_ATTEMPTS = 4
 # With which argparse, click and most other readers of command lines end a program.
 WRONG_USAGE = 2
 TOLD_EVERY_SECONDS = 0.5
-INTERRUPTED = "Ctrl-C ended it"
+BY_CTRL_C = "Ctrl-C ended it"
 # How a script stops that counts on all rounds of a training: files and names that are not made, lists that are shorter.
 _LEFT_SHORT = (IndexError, ZeroDivisionError, AssertionError, FileNotFoundError, UnboundLocalError)
 _SAYS_SHORT = (
@@ -232,7 +231,7 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
         if recorder.training is not None:
             recorder.training.is_cut = True
     elif isinstance(error, KeyboardInterrupt):
-        ended.is_cut, ended.hindrance = True, INTERRUPTED
+        ended.is_cut, ended.hindrance = True, BY_CTRL_C
     elif isinstance(error, NeedsTyping):
         ended.hindrance = "it asks for typed input"
     elif isinstance(error, SystemExit):
@@ -243,9 +242,9 @@ def _note_end(error: BaseException | None, recorder: Recorder, tally: KeptAway) 
     elif error is not None and is_own(error):
         ended.own_error = f"{type(error).__name__}: {error}"
     elif error is not None and _may_come_of_cut(error, recorder.record):
-        ended.hindrance = f"{_BEHIND_CUT} {failure_told(error)}"
+        ended.hindrance = f"{_BEHIND_CUT} {describe_error(error)}"
     elif error is not None:
-        ended.failure = failure_told(error)
+        ended.failure = describe_error(error)
 
 
 def _note_exit(error: SystemExit, recorder: Recorder) -> None:
@@ -258,11 +257,11 @@ def _note_exit(error: SystemExit, recorder: Recorder) -> None:
         ended.hindrance = refused if error.code == WRONG_USAGE else f"it ends itself, {how}"
     elif is_answer or not _is_behind_training(error, recorder):
         exit_ = Failure(type="SystemExit", message=str(error.code), where=None)
-        ended.failure = failure_told(caught) if caught is not None and is_answer else exit_
+        ended.failure = describe_error(caught) if caught is not None and is_answer else exit_
     elif record.is_cut:
-        ended.hindrance = f"{_BEHIND_CUT} {failure_told(error)}"
+        ended.hindrance = f"{_BEHIND_CUT} {describe_error(error)}"
     else:
-        ended.exit = failure_told(error)
+        ended.exit = describe_error(error)
 
 
 def _is_behind_training(error: SystemExit, recorder: Recorder) -> bool:
@@ -283,13 +282,13 @@ def _withheld(error: BaseException, record: Record, tally: KeptAway) -> str:
     if _RUN_FOLDER.search(str(error)):
         return "it writes into the folder of a W&B run, which a check does not begin"
     if record.isolation == PYTHON and is_refusal(error, tally):
-        return f"it does what is refused where the kernel isolates no process ({failure_told(error)})"
+        return f"it does what is refused where the kernel isolates no process ({describe_error(error)})"
     return ""
 
 
 def _misuse(error: BaseException | None) -> str:
     """What is wrong with the command or the environment; empty: nothing."""
-    if isinstance(error, ImportError) and failure_told(error).function.startswith("runpy."):
+    if isinstance(error, ImportError) and describe_error(error).function.startswith("runpy."):
         return f"-m needs the name of a module that can be run: {error}"
     return str(error) if isinstance(error, TrainwrightError) else ""
 

@@ -23,8 +23,8 @@ from trainwright.core import Call, Place, Repair, Seam, Stage
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.keras.loss import judge_call
+from trainwright.seams.keras.observer import Observer
 from trainwright.seams.keras.step_record import StepRecord
-from trainwright.seams.keras.watch import Observer
 from trainwright.seams.listening.seen import BuiltObjects, Construction, quiet
 from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors

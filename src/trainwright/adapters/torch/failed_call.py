@@ -26,8 +26,8 @@ from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.torch.graph import leaves_behind
 from trainwright.seams.torch.loss import LOSSES
+from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.step_record import StepRecord
-from trainwright.seams.torch.watch import Observer
 from trainwright.stages import BatchFacts, ForwardFacts, ModuleFacts, SetupFacts
 from trainwright.tensors.items import reader_of
 from trainwright.tensors.torch import objects as tensors

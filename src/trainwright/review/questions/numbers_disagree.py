@@ -17,9 +17,9 @@ import numpy as np
 
 from trainwright.core import Finding, Fix, Number, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import LabelKind, PairSource, Record
-from trainwright.review.batch_means import accuracy_apart, batch_means
 from trainwright.review.losses import batches_of, is_falling, stands, windows_of
 from trainwright.review.numbers import Series, series_of
+from trainwright.review.reported_scores import accuracy_apart, batch_means
 from trainwright.review.rows import (
     AnsweredRows,
     answers_in_two_ways,
@@ -48,6 +48,12 @@ FEWEST_REPORTED, ROUNDED = 3, 5e-4
 # Worse than guessing: below this, where guessing has 0.5; and standard errors of the record's own.
 RANKED_BELOW, RANKED_ERRORS, FEWEST_RANKED = 0.45, 3.0, 100
 
+_GIVEN = {
+    PairSource.METRIC: "the metric",
+    PairSource.COMPARISON: "the comparison",
+    PairSource.LOSS: "the loss",
+    PairSource.LOADER: "the loader's batch",
+}
 _EXACT = re.compile(r"exact|\bem\b|bleu|solved|success|sequence|\bhit|ndcg|mrr")
 _OF_CLASSES = re.compile(r"\bf1|f1\b|recall|precision")
 _CLEARLY_EXACT = re.compile(r"exact")
@@ -61,15 +67,15 @@ def numbers_disagree(record: Record) -> Iterator[Finding]:
     series = [one for one in series_of(record, last) if one.is_own and not one.is_ambiguous]
     held, trained = held_out_rows(record), trained_rows(record)
     checks = (
-        _two_ways(record),
-        _mean_of_batches(record, series, held),
-        _guessing(record, trained),
-        _above(record, held, trained),
-        _apart(record, series, held),
-        _off(record, series, trained),
-        _nothing(series, [*held, *trained]),
-        _below(series, held),
-        _multiplied(record, last),
+        _find_other_labels(record),
+        _find_batch_mean(record, series, held),
+        _find_loss_of_guessing(record, trained),
+        _find_better_held_out(record, held, trained),
+        _find_mixed_passes(record, series, held),
+        _find_wrong_accuracy(record, series, trained),
+        _find_zero_score(series, [*held, *trained]),
+        _find_worse_than_guessing(series, held),
+        _find_multiplied_loss(record, last),
     )
     found = next((one for one in checks if one is not None), None)
     if found is not None:
@@ -85,7 +91,7 @@ def _finding(
     return Finding(message=message, measured=measured, where=where, proof=Proof(fact), fix=Fix(does=does))
 
 
-def _two_ways(record: Record) -> Finding | None:
+def _find_other_labels(record: Record) -> Finding | None:
     """The same answers beside the labels of their own rows, and beside those that a metric was given."""
     for own, other in answers_in_two_ways(record):
         mine, theirs = own.score("accuracy"), other.score("accuracy")
@@ -102,7 +108,7 @@ def _two_ways(record: Record) -> Finding | None:
     return None
 
 
-def _mean_of_batches(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
+def _find_batch_mean(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
     """A score that is no mean over batches, and was averaged over them."""
     for one in batch_means(record, series, held):
         said, count = one.series.values[-1], len(one.rows.labels)
@@ -117,41 +123,7 @@ def _mean_of_batches(record: Record, series: list[Series], held: list[AnsweredRo
     return None
 
 
-_GIVEN = {
-    PairSource.METRIC: "the metric",
-    PairSource.COMPARISON: "the comparison",
-    PairSource.LOSS: "the loss",
-    PairSource.LOADER: "the loader's batch",
-}
-
-
-def _multiplied(record: Record, since: int) -> Finding | None:
-    """A loss of training that is reported as the square of the batches per update times what backward was called on.
-
-    Divided by their number, it is the batch's own loss again; a log in front of that division multiplies once too often.
-    """
-    size, windows = batches_of(record), windows_of(record)
-    for one in series_of(record, since):
-        if size < 2 or "loss" not in one.words or one.is_held_out or len(one.values) < FEWEST_REPORTED:
-            continue
-        near = [[*windows.get(update - 1, []), *windows.get(update, [])] for update in one.updates]
-        if all(
-            any(math.isclose(value, size * size * loss, rel_tol=ROUNDED) for loss in losses)
-            for value, losses in zip(one.values, near)
-        ):
-            found = _finding(
-                f"its own {one.name} is {size * size} times what backward was called on, with {size} batches per update: "
-                f"it is multiplied by {size} before it was divided by {size}",
-                {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
-                record.where,
-                f"{len(one.values)} reported values, each beside the losses of the same update",
-                f"report the loss as it is before the division, and the mean of all {size} batches",
-            )
-            return replace(found, severity=Severity.NOTE)
-    return None
-
-
-def _guessing(record: Record, trained: list[AnsweredRows]) -> Finding | None:
+def _find_loss_of_guessing(record: Record, trained: list[AnsweredRows]) -> Finding | None:
     for rows in trained:
         accuracy = rows.score("accuracy")
         losses = np.array([one.loss for one in rows.calls if one.loss is not None])
@@ -181,7 +153,7 @@ def _guessing(record: Record, trained: list[AnsweredRows]) -> Finding | None:
     return None
 
 
-def _above(record: Record, held: list[AnsweredRows], trained: list[AnsweredRows]) -> Finding | None:
+def _find_better_held_out(record: Record, held: list[AnsweredRows], trained: list[AnsweredRows]) -> Finding | None:
     if mixes_rows(record):
         return None
     for rows in held:
@@ -213,7 +185,29 @@ def _above(record: Record, held: list[AnsweredRows], trained: list[AnsweredRows]
     return None
 
 
-def _off(record: Record, series: list[Series], trained: list[AnsweredRows]) -> Finding | None:
+def _find_mixed_passes(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
+    """A held-out accuracy that is none of those that the rows of its pass have, each time."""
+    for one in series:
+        if not (one.is_typed and one.is_accuracy and one.is_held_out and max(one.values) <= 1):
+            continue
+        for rows in held:
+            found = accuracy_apart(record, one, rows)
+            if found is None:
+                continue
+            of_set, is_of_all = found
+            return _finding(
+                f"its own {one.name} is {one.values[-1]:.3f} after update {one.updates[-1]:,}; of the {len(rows.labels):,} rows of "
+                f"that pass {of_set:.3f} are right" + (": it is the mean of all passes so far" if is_of_all else ""),
+                {"reported": one.values[-1], "agreement": of_set, "rows": len(rows.labels)},
+                rows.where,
+                "the values of the last evaluations, and all answers and labels of their passes",
+                "reset the metric before each pass and give each set a metric of its own: one object for training and "
+                "validation counts the rows of both",
+            )
+    return None
+
+
+def _find_wrong_accuracy(record: Record, series: list[Series], trained: list[AnsweredRows]) -> Finding | None:
     """A held-out accuracy, as a value, that agrees with no rows of that moment."""
     # Rows without a score, of one class alone, are an evaluation of that moment as well.
     rows = [one for one in (*evaluated_rows(record, scored=False), *trained) if one.output.kind != LabelKind.NUMBERS]
@@ -237,29 +231,7 @@ def _off(record: Record, series: list[Series], trained: list[AnsweredRows]) -> F
     return None
 
 
-def _apart(record: Record, series: list[Series], held: list[AnsweredRows]) -> Finding | None:
-    """A held-out accuracy that is none of those that the rows of its pass have, each time."""
-    for one in series:
-        if not (one.is_typed and one.is_accuracy and one.is_held_out and max(one.values) <= 1):
-            continue
-        for rows in held:
-            found = accuracy_apart(record, one, rows)
-            if found is None:
-                continue
-            of_set, is_of_all = found
-            return _finding(
-                f"its own {one.name} is {one.values[-1]:.3f} after update {one.updates[-1]:,}; of the {len(rows.labels):,} rows of "
-                f"that pass {of_set:.3f} are right" + (": it is the mean of all passes so far" if is_of_all else ""),
-                {"reported": one.values[-1], "agreement": of_set, "rows": len(rows.labels)},
-                rows.where,
-                "the values of the last evaluations, and all answers and labels of their passes",
-                "reset the metric before each pass and give each set a metric of its own: one object for training and "
-                "validation counts the rows of both",
-            )
-    return None
-
-
-def _nothing(series: list[Series], rows: list[AnsweredRows]) -> Finding | None:
+def _find_zero_score(series: list[Series], rows: list[AnsweredRows]) -> Finding | None:
     """A score of what is generated or found that is nothing, beside answers that are right."""
     right = [
         one for one in rows if one.learned and one.output.kind == LabelKind.CLASSES and len(one.labels) > FEWEST_ROWS
@@ -281,7 +253,7 @@ def _nothing(series: list[Series], rows: list[AnsweredRows]) -> Finding | None:
     return None
 
 
-def _below(series: list[Series], held: list[AnsweredRows]) -> Finding | None:
+def _find_worse_than_guessing(series: list[Series], held: list[AnsweredRows]) -> Finding | None:
     for rows in held:
         score = rows.score("AUC")
         if score is not None and len(rows.labels) >= FEWEST_RANKED:
@@ -303,4 +275,30 @@ def _below(series: list[Series], held: list[AnsweredRows]) -> Finding | None:
                 None,
                 "the value that the script reports",
             )
+    return None
+
+
+def _find_multiplied_loss(record: Record, since: int) -> Finding | None:
+    """A loss of training that is reported as the square of the batches per update times what backward was called on.
+
+    Divided by their number, it is the batch's own loss again; a log in front of that division multiplies once too often.
+    """
+    size, windows = batches_of(record), windows_of(record)
+    for one in series_of(record, since):
+        if size < 2 or "loss" not in one.words or one.is_held_out or len(one.values) < FEWEST_REPORTED:
+            continue
+        near = [[*windows.get(update - 1, []), *windows.get(update, [])] for update in one.updates]
+        if all(
+            any(math.isclose(value, size * size * loss, rel_tol=ROUNDED) for loss in losses)
+            for value, losses in zip(one.values, near)
+        ):
+            found = _finding(
+                f"its own {one.name} is {size * size} times what backward was called on, with {size} batches per update: "
+                f"it is multiplied by {size} before it was divided by {size}",
+                {"reported": one.values[-1], "loss": one.values[-1] / size / size, "batches_per_update": size},
+                record.where,
+                f"{len(one.values)} reported values, each beside the losses of the same update",
+                f"report the loss as it is before the division, and the mean of all {size} batches",
+            )
+            return replace(found, severity=Severity.NOTE)
     return None

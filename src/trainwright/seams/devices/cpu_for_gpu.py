@@ -33,7 +33,7 @@ _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS
 LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1",
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
 # Our modules that compare torch functions by identity, and need the originals.
-_KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.look.evaluation")
+_KNOWING = ("trainwright.seams.torch.observer", "trainwright.seams.torch.graph", "trainwright.look.evaluation")
 # torch's messages for a missing device, for requests that are not watched from the beginning.
 _LACKING = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"

@@ -1,4 +1,4 @@
-"""Measurements of Keras layers when they are called: activations, sizes, modes (for `seams/keras/watch.py`), and the outputs of all
+"""Measurements of Keras layers when they are called: activations, sizes, modes (for `seams/keras/observer.py`), and the outputs of all
 layers in one pass, to find where two passes begin to differ."""
 
 from __future__ import annotations

@@ -189,7 +189,9 @@ class BuiltObjects:
         copied = BuiltObjects()
         for name, value in vars(self).items():
             held = getattr(copied, name)
-            held.update(value) if isinstance(held, MutableMapping) else setattr(copied, name, value)
+            held.update(value) if isinstance(held, MutableMapping) else setattr(
+                copied, name, value[:] if isinstance(value, list) else value
+            )
         return copied
 
     def frozen_at(self, parameter: Any) -> Place | None:

@@ -1,4 +1,4 @@
-"""Scores of a set that are means over its batches: F1, precision and recall of a set are no such means."""
+"""Scores that the script reports, beside those of the same rows: the mean over batches of an F1, and an accuracy of other rows."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def empty(updates: int = UPDATES, **more: Any) -> Record:
     """A training without labels: losses, steps, weights."""
     record = Record(updates=updates, parameters=parameters(), **more)
     record.losses = [(u, 1.5 * 0.99**u + 0.1) for u in range(updates)]
-    record.steps = [Update(number=u + 1, optimizer=1, rate=0.01, gradient_norm=1.0) for u in range(updates)]
+    record.looked_updates = [Update(number=u + 1, optimizer=1, rate=0.01, gradient_norm=1.0) for u in range(updates)]
     record.trainings = [
         Training(number=1, kind="loop", begins=0, ends=updates, planned=updates, weights_before=0.5, weights_after=9.5, models=(MODEL,))
     ]  # fmt: skip

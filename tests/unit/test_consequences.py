@@ -10,7 +10,7 @@ from trainwright.core import Finding, Place, Severity
 from trainwright.judging.causes import MOST_FINDINGS, with_outcome_explained
 from trainwright.registry import load_questions, load_rules
 from trainwright.rehearsal.record import Training
-from trainwright.review.consequences import EXPLAINED_BY, FOLLOWS_FROM, RESULTS, SAID_BY
+from trainwright.review.consequences import APART, EXPLAINED_BY, FOLLOWS_FROM, RESULTS, SAID_BY
 from trainwright.review.review import review
 
 CODES = {one.name: one.code for one in load_rules()}
@@ -26,9 +26,7 @@ def test_the_table_names_what_exists_and_has_no_circle() -> None:
     questions = {one.name: Path(sys.modules[one.module].__file__ or "").read_text("utf-8") for one in load_questions()}
     measured = (key.split(":") for key in FOLLOWS_FROM if ":" in key)
     assert not [key for name, key in measured if f'"{key}": ' not in questions[name]]
-    # Of the others, each has rows or numbers of its own beside the result.
-    apart = {"script-stopped", "fold-begins-trained", "rows-measured-twice", "target-among-inputs", "numbers-disagree"}
-    assert set(questions) - apart == FOLLOWS_FROM[RESULTS[-1]] | {RESULTS[-1]}
+    assert set(questions) - APART == FOLLOWS_FROM[RESULTS[-1]] | {RESULTS[-1]}
     open_, left = dict(FOLLOWS_FROM), set()
     while left != set(open_):  # what follows from nothing that follows goes first
         left = set(open_)

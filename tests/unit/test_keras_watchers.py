@@ -44,7 +44,7 @@ def right(a):
     return 1.0 - float(((a.values - a.labels) ** 2).mean() / a.labels.var())
 print("RESULT" + json.dumps(dict(
     plain=plain, watched=watched, updates=record.updates, losses=record.losses, errors=dict(record.watcher_errors),
-    steps=[[s.number, s.rate, s.gradient_norm] for s in record.steps],
+    steps=[[s.number, s.rate, s.gradient_norm] for s in record.looked_updates],
     trainings=[[t.kind, t.begins, t.ends, t.planned, t.is_cut, t.where is not None] for t in record.trainings],
     answers=[[str(a.output), a.trains, len(a.labels), a.total, a.update, a.evaluation, right(a)] for a in record.answers],
     labels={str(o): sum(c.classes.values()) or c.count for o, c in record.trained_labels.items()},

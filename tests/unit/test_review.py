@@ -43,6 +43,7 @@ from trainwright.rehearsal.record import (
     Update,
 )
 from trainwright.rehearsal.record_parts import Broken, LastingNoise
+from trainwright.rehearsal.recorder import Recorder
 from trainwright.review import verdict
 from trainwright.review.review import ask, review
 from trainwright.review.rows import evaluated_rows, held_out_rows
@@ -132,7 +133,7 @@ def test_a_loss_that_is_not_finite_is_broken() -> None:
     assert found.name == "run-diverged" and found.severity == Severity.ERROR and "update 151" in found.message
     assert shown(record) == Shown.BROKEN
     steps = empty()
-    for one in steps.steps[100:]:
+    for one in steps.looked_updates[100:]:
         one.gradient_norm = float("inf")
     assert said(steps) == {"run-diverged"}
 
@@ -161,7 +162,7 @@ def test_a_loss_that_jumps_and_stays_is_told_and_a_spike_is_not() -> None:
 def test_skipped_steps_of_loss_scaling_are_no_fault() -> None:
     record = regressor()
     for n in (0, 1):
-        record.steps[n].gradient_norm = float("inf")
+        record.looked_updates[n].gradient_norm = float("inf")
     record.losses[7] = 7, float("nan")
     assert said(record) == set()
 
@@ -192,22 +193,34 @@ def test_weights_that_stand_still_are_told_and_their_consequences_are_not() -> N
 
 def test_a_rate_of_zero_in_the_middle_is_told_and_at_the_ends_is_not() -> None:
     record = regressor()
-    for one in record.steps[90:]:
+    for one in record.looked_updates[90:]:
         one.rate = 0.0
     assert said(record) == {"weights-stand-still"}
     decayed = regressor()
-    for one in (*decayed.steps[:20], *decayed.steps[185:]):
+    for one in (*decayed.looked_updates[:20], *decayed.looked_updates[185:]):
         one.rate = 0.0
     assert said(decayed) == set()
 
 
+@pytest.mark.parametrize(("zero", "share"), [(range(51, 151), "0 in 81% of"), (range(51), "")])
+def test_each_update_that_was_looked_at_stands_for_those_up_to_the_next(zero: range, share: str) -> None:
+    record = regressor()
+    record.looked_updates = [
+        Update(number=n, optimizer=1, rate=0.0 if n in zero else 0.01, gradient_norm=1.0)
+        for n in range(1, 151)
+        if not n % Recorder.stride(n)
+    ]
+    told = [one.message for one in review(record)[0] if one.name == "weights-stand-still"]
+    assert [share in one for one in told] == ([True] if share else [])
+
+
 def test_gradients_that_vanish_from_the_start_are_told_and_those_of_a_learned_task_are_not() -> None:
     record = empty()
-    for one in record.steps:
+    for one in record.looked_updates:
         one.gradient_norm = 1e-9
     assert said(record) == {"weights-stand-still"}
     learned = empty()
-    for one in learned.steps[80:]:
+    for one in learned.looked_updates[80:]:
         one.gradient_norm = 0.0
     assert said(learned) == set()
 
@@ -1059,7 +1072,7 @@ def test_an_error_of_a_question_is_ours_and_the_others_are_asked() -> None:
 
 def test_findings_are_few_and_in_the_order_of_worth() -> None:
     record = classifier(0.25, 0.25)
-    record.steps = [Update(number=n, optimizer=1, rate=0.0, gradient_norm=1e-9) for n in range(1, UPDATES + 1)]
+    record.looked_updates = [Update(number=n, optimizer=1, rate=0.0, gradient_norm=1e-9) for n in range(1, UPDATES + 1)]
     record.parameters = parameters(has_moved=False)
     record.lasting_noise = [LastingNoise(model=MODEL, operation="dropout", where=None)]
     names = [one.name for one in review(record).findings]
@@ -1128,7 +1141,7 @@ def accumulating(size: int, batches: int) -> Record:
     losses = np.linspace(2.0, 1.0, batches)
     record.updates = batches // size
     record.losses = [(number // size, value / size) for number, value in enumerate(losses)]
-    record.steps = [Update(number=n + 1, optimizer=1, rate=0.1) for n in range(record.updates)]
+    record.looked_updates = [Update(number=n + 1, optimizer=1, rate=0.1) for n in range(record.updates)]
     record.numbers = [
         Number(update=n // size, name="loss/train", value=round(losses[n] * size, 4), source="printed")
         for n in range(0, batches, 3 * size)

@@ -61,7 +61,7 @@ def classifier() -> Record:
     train = Place("train.py", 30)
     record.trainings = [Training(number=1, kind="loop", begins=0, ends=1000, planned=1000, where=train)]
     record.losses = [(i, 1.1 * np.exp(-i / 200) + 0.05) for i in range(1000)]
-    record.steps = [
+    record.looked_updates = [
         Update(number=i, optimizer=1, rate=1e-3 * (1 - i / 1001), gradient_norm=1 / i) for i in range(1, 1001, 10)
     ]
     for update in range(100, 1001, 100):

@@ -326,8 +326,8 @@ def test_the_trainers_loss_with_smoothed_labels_is_seen() -> None:
 def test_updates_losses_and_rates(loop: tuple[Record, str]) -> None:
     record = loop[0]
     assert record.updates == 40 and [update for update, _ in record.losses] == list(range(40))
-    assert [step.number for step in record.steps] == list(range(1, 41))
-    assert all(step.rate == 0.01 and step.gradient_norm and step.gradient_norm > 0 for step in record.steps)
+    assert [step.number for step in record.looked_updates] == list(range(1, 41))
+    assert all(step.rate == 0.01 and step.gradient_norm and step.gradient_norm > 0 for step in record.looked_updates)
     (training,) = record.trainings
     assert (training.kind, training.begins, training.ends) == ("loop", 0, 40)
     assert training.weights_before != training.weights_after

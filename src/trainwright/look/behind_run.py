@@ -11,7 +11,7 @@ from trainwright.adapters.base import ShortRun, Train
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.core import Repair
 from trainwright.look.asking import judge_facts
-from trainwright.look.facts import change
+from trainwright.look.facts import set_fields
 from trainwright.look.replay import OFFERED, Replay
 from trainwright.look.sets import add_sets
 from trainwright.look.state import Look
@@ -38,7 +38,7 @@ def try_changes(looks: Sequence[Look], seconds: float) -> dict[int, dict[str, An
     until = thread_time() + min(SECONDS, FEWEST_SECONDS + seconds)
     for look in faithful:
         if look.broadcasts:
-            change(look.facts, LossFacts, crossed=crossed_targets(look.broadcasts, look.replay, look.replay.tapes))
+            set_fields(look.facts, LossFacts, crossed=crossed_targets(look.broadcasts, look.replay, look.replay.tapes))
         trials = _trials_of(look.replay, until)
         if (overfit := trials.memorize()) is not None:
             facts = {**look.facts, OverfitFacts: overfit}

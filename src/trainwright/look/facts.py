@@ -15,7 +15,7 @@ from trainwright.adapters.torch.called_model import CalledModel, label_name, row
 from trainwright.adapters.torch.gradients import cuts_of_their_step, gradients_now, graph_facts, share_of_loss
 from trainwright.adapters.torch.loss import loss_facts
 from trainwright.adapters.torch.optimizer import update_growth
-from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, with_origins
+from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.core import Facts, FactsByKind
 from trainwright.frameworks.label_names import ARGUMENTS
@@ -33,7 +33,7 @@ from trainwright.tensors.torch.objects import held_by
 SLOW_SECONDS = 1.5
 
 
-def change(facts: FactsByKind, kind: type[Facts], **values: Any) -> None:
+def set_fields(facts: FactsByKind, kind: type[Facts], **values: Any) -> None:
     """Set fields of the facts of a kind, if they were measured."""
     if (known := facts.get(kind)) is not None:
         facts[kind] = replace(cast("Any", known), **values)
@@ -46,7 +46,7 @@ def add_other_batch(measured: Measured, facts: FactsByKind, inputs: Mapping[str,
     with tolerated():
         probe = replace(measured.probe, other={k: v for k, v in inputs.items() if k in measured.probe.inputs})
         if (base := probe.answer(probe.inputs)) is not None:
-            change(facts, ForwardFacts, **forward_probes.answer_other_inputs(probe, base, rows_of(probe.inputs)))
+            set_fields(facts, ForwardFacts, **forward_probes.answer_other_inputs(probe, base, rows_of(probe.inputs)))
 
 
 def measure_first_step(look: Look, looking: Trainings) -> None:
@@ -91,8 +91,7 @@ def _measure_forward(look: Look, looking: Trainings, measured: Measured) -> None
         )
     known = {name: seen().is_fresh(model, name, parameter) for name, parameter in model.named_parameters()}
     fresh = None if None in known.values() else frozenset(name for name, is_fresh in known.items() if is_fresh)
-    facts = forward_facts(measured.step, model, measured.probe, fresh)
-    facts = replace(facts, parameters=with_origins(facts.parameters, model, seen().frozen_at))
+    facts = forward_facts(measured.step, model, measured.probe, fresh, seen().frozen_at)
     look.facts[ForwardFacts] = facts
     named = dict(model.named_parameters())
     measured.suspects = {p.name: named[p.name] for p in facts.parameters if p.identical_rows and p.trainable}
@@ -147,7 +146,7 @@ def _measure_influence(facts: FactsByKind, measured: Measured) -> None:
         before = _replay_loss(measured.step, measured.probe)
         with measured.probe.moved_weights():
             is_unchanged = before is not None and _replay_loss(measured.step, measured.probe) == before
-        change(facts, LossFacts, unchanged_by_weights=is_unchanged)
+        set_fields(facts, LossFacts, unchanged_by_weights=is_unchanged)
 
 
 def _replay_loss(record: StepRecord, probe: CalledModel) -> float | None:
@@ -189,4 +188,4 @@ def add_second_step(facts: FactsByKind, measured: Measured) -> None:
     both = [(left[name].ravel(), before.ravel()) for name, before in measured.gradients.items() if name in left]
     norm = sum(float((before * before).sum()) for _, before in both)
     ratio = sum(float((after * before).sum()) for after, before in both) / norm if norm else 0.0
-    change(facts, GradientFacts, leftover_ratio=ratio)
+    set_fields(facts, GradientFacts, leftover_ratio=ratio)

@@ -18,7 +18,7 @@ from trainwright.adapters.trainer.repairs import find_tokenizer
 from trainwright.adapters.trainer.setup import changes_of_rows, measure_setup, rate_is_written
 from trainwright.core import FactsByKind, Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS
-from trainwright.look.facts import change
+from trainwright.look.facts import set_fields
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.replay import Replay
@@ -145,7 +145,7 @@ class TrainerTraining(LoopTraining):
         trainer, facts = self.trainer, look.facts
         tokenizer = find_tokenizer(trainer, look.sets.scope if look.sets is not None else {})
         learner = TrainerLearner(trainer)
-        change(facts, LossFacts, padding_label_change=change_padding(learner, tokenizer))
+        set_fields(facts, LossFacts, padding_label_change=change_padding(learner, tokenizer))
         facts[EvaluationFacts] = evaluation.measure(trainer)
         if look.replay.can_reset and look.updates >= FEWEST_UPDATES:
             learned = measure_trained(
@@ -159,7 +159,7 @@ class TrainerTraining(LoopTraining):
         gradients = facts.get(GradientFacts)
         if isinstance(gradients, GradientFacts) and any(one.non_finite for one in gradients.gradients):
             operation, where = find_anomaly(learner, look)
-            change(facts, GradientFacts, anomaly=operation, anomaly_at=where)
+            set_fields(facts, GradientFacts, anomaly=operation, anomaly_at=where)
 
     def measure_end(self, error: Exception, failure: Failure, looking: Trainings) -> FactsByKind | None:
         known = looking.done[-1].facts if looking.done else {}

@@ -177,7 +177,10 @@ class Replay:
         for group, as_made in zip(self._now.param_groups, tape.groups):
             group |= {name: value for name, value in as_made.items() if name != "params"}
         tape.random.put_back()
-        loss = tape.make()
+        try:
+            loss = tape.make()
+        except Exception:  # the script has changed its model since, as by another head
+            return False
         value, real = float(loss.detach()), tape.value
         assert real is not None
         if update:

@@ -21,7 +21,7 @@ from trainwright.adapters.torch.loaders import is_shuffling, loader_places, samp
 from trainwright.adapters.torch.vocabulary import checkpoint_of, vocabulary_facts
 from trainwright.core import Facts, Place
 from trainwright.frameworks.label_names import USUAL
-from trainwright.look.facts import change
+from trainwright.look.facts import set_fields
 from trainwright.look.of_loop import LoopTraining, is_tokenizer
 from trainwright.look.replay import Replay
 from trainwright.look.row_form import find_cut, find_mispaired, is_equal, names_of_items, rename_columns
@@ -181,7 +181,7 @@ def _add(facts: dict[type[Facts], Facts], sets: Sets, replay: Replay | None, *, 
     )
     _add_vocabulary(facts, sets, train)
     if isinstance(setup := facts.get(SetupFacts), SetupFacts):
-        change(facts, SetupFacts, places={**sets.places, **places, **setup.places})
+        set_fields(facts, SetupFacts, places={**sets.places, **places, **setup.places})
     data = given.data if given is not None else sets.data if sets.kind.is_asked_again else None
     if is_end and length(data) is not None:
         size = sets.batch_size or MOST_ROWS
@@ -197,7 +197,7 @@ def _add_vocabulary(facts: dict[type[Facts], Facts], sets: Sets, train: Split) -
     if sets.tokenizer is None or not isinstance(batch, BatchFacts) or (several and not sets.kind.is_asked_again):
         return
     found = vocabulary_facts(train.items, sets.tokenizer, sets.checkpoint, batch.vocabulary)
-    change(facts, BatchFacts, vocabulary_facts=found)
+    set_fields(facts, BatchFacts, vocabulary_facts=found)
 
 
 def _steps_on(data: Any, step: Callable[[Items], RowStep | None]) -> Step:

@@ -9,7 +9,7 @@ from typing import Any
 from trainwright.adapters.torch.batches import batch_facts, several_batches_facts
 from trainwright.adapters.torch.collation import collator_facts
 from trainwright.adapters.torch.optimizer import optimizer_facts, peak_rates, schedule_facts
-from trainwright.look.facts import change
+from trainwright.look.facts import set_fields
 from trainwright.look.sets import note_sets
 from trainwright.look.state import Look, Trainings
 from trainwright.probes.forward import units_equal
@@ -83,12 +83,12 @@ def add_further_batches(look: Look) -> None:
         parameters = tuple(
             replace(p, identical_after_steps=same[p.name]) if p.name in same else p for p in forward.parameters
         )
-        change(facts, ForwardFacts, parameters=parameters)
+        set_fields(facts, ForwardFacts, parameters=parameters)
     views = [measured.view, *(view for view in look.views if set(view) == set(measured.view))]
-    change(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
+    set_fields(facts, BatchFacts, **several_batches_facts(views, measured.key, look.model, measured.tokenizer))
     schedules = _schedules(look)
     if schedules:
-        change(facts, OptimizerFacts, **schedule_facts(schedules[0], look.schedule_steps))
+        set_fields(facts, OptimizerFacts, **schedule_facts(schedules[0], look.schedule_steps))
 
 
 def _schedules(look: Look) -> list[Any]:
@@ -109,7 +109,7 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     if look.planned_updates is None and is_ended:  # a loop that has come to its end has made them
         look.planned_updates = look.updates
     if look.lost:
-        change(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
+        set_fields(facts, ForwardFacts, lost_modules=look.lost, mode_lost_at=look.lost_at)
     optimizer = facts.get(OptimizerFacts)
     if not isinstance(optimizer, OptimizerFacts):
         return
@@ -117,13 +117,13 @@ def add_end(look: Look, looking: Trainings, *, is_ended: bool) -> None:
     peak = max([*rates, *(peak_rates(first) if first is not None else ())], default=0.0)
     planned = look.planned_updates
     if planned and look.batches:
-        change(facts, SetupFacts, epochs=planned * look.draws / look.batches, planned_updates=planned)
+        set_fields(facts, SetupFacts, epochs=planned * look.draws / look.batches, planned_updates=planned)
     has_schedule, seen_rates = bool(optimizer.schedule_kind), len(rates)
     if has_schedule and planned and look.updates == len(rates):
         rates = looking.kind.continue_rates(rates, planned)
     every = max(1, len(rates) // POINTS)
     is_whole = bool(has_schedule and planned and len(rates) >= planned and peak)
-    change(
+    set_fields(
         facts,
         OptimizerFacts,
         planned_updates=planned,

@@ -24,6 +24,29 @@ AFFINE_WITHIN, SPREAD = 1e-4, 0.03
 _UNITS_WITHIN = 1e-5
 
 
+# Activations by their names in small letters: those that are 0 below 0, and the range of those that have two ends.
+RECTIFIERS = ("relu", "relu6")
+RANGES = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
+
+
+def activation_shares(name: str, values: np.ndarray) -> dict[str, Any]:
+    """The share of units that are never positive, or of values near an end of the range, as fields of ModuleFacts.
+
+    Args:
+        name: the activation's, in small letters.
+        values: its outputs, the units on the last axis.
+    """
+    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
+        return {}
+    if name in RECTIFIERS:
+        return {"dead_share": float((values.reshape(-1, values.shape[-1]) <= 0).all(axis=0).mean())}
+    if name in RANGES:
+        low, high = RANGES[name]
+        near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
+        return {"saturated_share": float(near.mean())}
+    return {}
+
+
 class AnsweringModel(Protocol):
     """A model that can be called again with other inputs and is left unchanged by each call."""
 

@@ -291,7 +291,8 @@ class Record(Facts):
     updates: int = 0
     losses: list[tuple[int, float]] = field(default_factory=list)
     """What `backward` was called on, with the updates made before it. Keras: the mean of the batches since the entry before."""
-    steps: list[Update] = field(default_factory=list)
+    looked_updates: list[Update] = field(default_factory=list)
+    """The optimizers' updates that were looked at: each of the first ones, then one in several (`Recorder.stride`)."""
     trainings: list[Training] = field(default_factory=list)
     answers: list[Answers] = field(default_factory=list)
     """Of training calls the last ones, of evaluation passes the first, some in between and the last (`recorder.py`)."""

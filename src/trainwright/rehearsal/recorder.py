@@ -208,10 +208,10 @@ class Recorder:
         """Note what `backward` was called on, behind so many updates; None: those made so far."""
         self.record.losses.append((self.record.updates if update is None else update, value))
 
-    def add_step(self, optimizer: Any, number: int, rate: float, gradient_norm: float | None) -> None:
-        """Note a step of an optimizer, which is that many of all."""
+    def add_update(self, optimizer: Any, number: int, rate: float, gradient_norm: float | None) -> None:
+        """Note an update that an optimizer makes, the number-th of all."""
         made = Update(number=number, optimizer=self.number_of(optimizer), rate=rate, gradient_norm=gradient_norm)
-        self.record.steps.append(made)
+        self.record.looked_updates.append(made)
 
     def add_number(self, name: str, value: float, source: str) -> None:
         """Note a number that the script reports."""

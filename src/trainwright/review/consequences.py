@@ -11,6 +11,8 @@ _OF_RUN = {
     "other-scale-evaluated",
 }  # fmt: skip
 RESULTS = ("held-out-at-constant", "unlearned-part", "simple-learner-better")
+# Each question is one of these, or stands apart: it has rows or numbers of its own beside the result.
+APART = {"script-stopped", "fold-begins-trained", "rows-measured-twice", "target-among-inputs", "numbers-disagree"}
 # A finding, and what it follows from, or what says the same with a better line. Behind a colon is a number that the finding
 # has measured, where only some findings of its name follow.
 FOLLOWS_FROM = {

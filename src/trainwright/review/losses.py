@@ -27,7 +27,7 @@ def windows_of(record: Record) -> dict[int, list[float]]:
 def batches_of(record: Record) -> int:
     """How many backward passes an update takes, with one optimizer; 1 where that is not always the same number."""
     sizes = [len(values) for update, values in windows_of(record).items() if update < record.updates]
-    if len(sizes) < FEWEST_UPDATES or len({one.optimizer for one in record.steps}) != 1:
+    if len(sizes) < FEWEST_UPDATES or len({one.optimizer for one in record.looked_updates}) != 1:
         return 1
     most, times = Counter(sizes).most_common(1)[0]
     return most if times >= SAME_SHARE * len(sizes) else 1

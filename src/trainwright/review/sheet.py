@@ -166,10 +166,10 @@ def _is_worse(series: Series, update: int) -> bool:
 
 def _curves(record: Record, own: Sequence[Series]) -> tuple[Curve, ...]:
     curves = [_curve("loss", record.losses)]
-    optimizers = Counter(step.optimizer for step in record.steps)
+    optimizers = Counter(step.optimizer for step in record.looked_updates)
     for count, (optimizer, _) in enumerate(optimizers.most_common(3), 1):
         of = f", optimizer {count}" if len(optimizers) > 1 else ""
-        steps = [step for step in record.steps if step.optimizer == optimizer]
+        steps = [step for step in record.looked_updates if step.optimizer == optimizer]
         curves.append(_curve(f"learning rate{of}", [(s.number, s.rate) for s in steps]))
         norms = [(s.number, s.gradient_norm) for s in steps if s.gradient_norm is not None]
         curves.append(_curve(f"gradient norm{of}", norms))

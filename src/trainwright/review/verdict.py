@@ -48,7 +48,7 @@ def verdict_of(record: Record, findings: Sequence[Finding]) -> Verdict:
     broken = _broken(record, findings)
     if broken is not None:
         return broken
-    if record.updates and not record.losses and not record.steps and record.ended.is_cut:
+    if record.updates and not record.losses and not record.looked_updates and record.ended.is_cut:
         why = record.ended.hindrance or "its process had to be ended, and could not write what it saw"
         return Verdict(shown=Shown.NOT_SHOWN, why=f"after {record.updates:,} updates {why}")
     if not record.updates and not record.losses:

@@ -16,7 +16,7 @@ from trainwright.adapters.torch.called_model import CalledModel, left_as_it_was
 from trainwright.adapters.torch.collation import collates_equal_rows, collator_facts, forms_without, stacked_lengths
 from trainwright.adapters.torch.loaders import loader_places
 from trainwright.adapters.torch.loss import loss_facts
-from trainwright.adapters.torch.step_facts import forward_facts, with_origins
+from trainwright.adapters.torch.step_facts import forward_facts
 from trainwright.adapters.torch.words import TORCH
 from trainwright.core import Facts, Failure
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
@@ -80,10 +80,9 @@ class ModelOutside:
         view = self.view()
         label = find_label(view, ARGUMENTS)
         probe = CalledModel(model=self.model, inputs=view) if record.failure is not None else None
-        forward = forward_facts(record, self.model, probe, None)
-        parameters = with_origins(forward.parameters, self.model, self.seen.frozen_at)
+        forward = forward_facts(record, self.model, probe, None, self.seen.frozen_at)
         loss = loss_facts(record, view, view.get(label) if label else None)
-        found = batch_facts(view, label, self.model, self.model, None), replace(forward, parameters=parameters)
+        found = batch_facts(view, label, self.model, self.model, None), forward
         return (*found, loss) if loss is not None and record.loss_calls else found
 
     def _observed(self) -> StepRecord:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import nn
@@ -27,13 +26,18 @@ _MOST_ORTHOGONAL = 1024
 
 
 def forward_facts(
-    record: StepRecord, model: nn.Module, probe: CalledModel | None, fresh: frozenset[str] | None
+    record: StepRecord,
+    model: nn.Module,
+    probe: CalledModel | None,
+    fresh: frozenset[str] | None,
+    frozen_at: Callable[[nn.Parameter], Place | None],
 ) -> ForwardFacts:
     """The facts of the forward pass from the observed step and the probes.
 
     Args:
         probe: calls the model again; None if it is not called as one model.
         fresh: names of the parameters that the checkpoint did not contain; None: unknown.
+        frozen_at: the line that froze a parameter.
     """
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     scores = record.scores
@@ -48,7 +52,7 @@ def forward_facts(
         failure=failed,
         failed_module=record.failed_module,
         modules=tuple(record.modules),
-        parameters=tuple(parameter_facts(model, fresh)),
+        parameters=tuple(parameter_facts(model, fresh, frozen_at)),
         output=tensors.facts(scores) if scores is not None else None,
         head=linear[-1] if linear else None,
         configured_labels=configured_labels(model),
@@ -92,8 +96,11 @@ def is_causal(model: nn.Module) -> bool:
     return bool(getattr(config, "is_decoder", False)) or kind.endswith(("ForCausalLM", "LMHeadModel"))
 
 
-def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[ParameterFacts]:
-    """Facts about every parameter that has values, as it stands."""
+def parameter_facts(
+    model: nn.Module, fresh: frozenset[str] | None, frozen_at: Callable[[nn.Parameter], Place | None]
+) -> list[ParameterFacts]:
+    """Facts about every parameter that has values, as it stands; arguments as of `forward_facts`."""
+    spread = getattr(getattr(model, "config", None), "initializer_range", None)
     # If an embedding and the output layer share a weight, the last owner is the output layer.
     owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
     found = []
@@ -114,6 +121,8 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
                 non_finite=facts.non_finite,
                 identical_rows=matrix.dim() > 1 and len(matrix) > 1 and bool((matrix == matrix[:1]).all()),
                 default_deviation=_default_deviation(module, name),
+                initial_deviation=float(spread) if spread and name.endswith("weight") and matrix.dim() > 1 else None,
+                frozen_at=None if parameter.requires_grad else frozen_at(parameter),
                 orthogonal=_is_orthogonal(matrix),
                 freshly_initialised=None if fresh is None else name in fresh,
                 module=owner,
@@ -121,22 +130,6 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
             )
         )
     return found
-
-
-def with_origins(
-    parameters: Sequence[ParameterFacts], model: nn.Module, frozen_at: Callable[[nn.Parameter], Place | None]
-) -> tuple[ParameterFacts, ...]:
-    """The facts, with the line that froze each parameter and the standard deviation from the model's configuration."""
-    held = dict(model.named_parameters())
-    spread = getattr(getattr(model, "config", None), "initializer_range", None)
-    return tuple(
-        replace(
-            one,
-            frozen_at=None if one.trainable else frozen_at(held[one.name]),
-            initial_deviation=float(spread) if spread and one.name.endswith("weight") and len(one.shape) > 1 else None,
-        )
-        for one in parameters
-    )
 
 
 @torch.no_grad()

@@ -58,7 +58,7 @@ def _not_finite(record: Record) -> Finding | None:
             proof=Proof(f"{len(bad):,} of {len(record.losses):,} losses of the run are not finite"),
             fix=Fix(does=_cure(broken)),
         )
-    norms = [(one.number, one.gradient_norm) for one in record.steps if one.gradient_norm is not None]
+    norms = [(one.number, one.gradient_norm) for one in record.looked_updates if one.gradient_norm is not None]
     bad = [number for number, norm in norms if not math.isfinite(norm)]
     if len(bad) > max(SKIPPED, SKIPPED_SHARE * len(norms)):
         return Finding(
@@ -89,7 +89,7 @@ def _told_of(broken: Broken | None) -> str:
 
 def _describe_steps(record: Record, update: int) -> str:
     """The learning rate and the gradients before an update, where they are much larger than at first."""
-    steps = [one for one in record.steps if one.number <= update]
+    steps = [one for one in record.looked_updates if one.number <= update]
     if not steps:
         return ""
     first, last = steps[0], steps[-1]
@@ -153,7 +153,7 @@ def _are_skipped(record: Record, count: int) -> bool:
 
 
 def _jumped(record: Record) -> Finding | None:
-    if len({one.optimizer for one in record.steps}) > 1 or len(record.trainings) > 1:
+    if len({one.optimizer for one in record.looked_updates}) > 1 or len(record.trainings) > 1:
         return None  # losses of several kinds
     values = np.array([value for _, value in record.losses if math.isfinite(value)])
     if len(values) < FEWEST_LOSSES or (values <= 0).any():

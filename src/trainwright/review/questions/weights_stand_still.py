@@ -10,6 +10,7 @@ look at what sets the rate, at the scale of the loss, and at weights of so few b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _still_training(record: Record) -> Finding | None:
                 proof=Proof("the call returned without a step"),
                 fix=Fix(does="give this training a trainer of its own, or raise max_steps or max_epochs before it"),
             )
-        if one.is_loop and not record.steps:
+        if one.is_loop and not record.looked_updates:
             return Finding(
                 severity=Severity.WARNING,
                 message=f"gradients are taken {updates:,} times of weights that never change: training {one.number} of "
@@ -217,15 +218,19 @@ def _names(parameters: list[Parameter]) -> str:
 
 
 def _without_rate(record: Record) -> Finding | None:
-    for optimizer in sorted({one.optimizer for one in record.steps}):
-        steps = [one for one in record.steps if one.optimizer == optimizer]
+    for optimizer in sorted({one.optimizer for one in record.looked_updates}):
+        steps = [one for one in record.looked_updates if one.optimizer == optimizer]
         low, high = steps[0].number, steps[-1].number
         middle = [one for one in steps if low + FIRST * (high - low) <= one.number <= low + LAST * (high - low)]
         zero = [one for one in middle if one.rate == 0]
-        if len(middle) > FEWEST_STEPS and len(zero) > ZERO_SHARE * len(middle):
+        # Each that was looked at stands for those up to the next one.
+        stands_for = {one.number: after.number - one.number for one, after in pairwise(steps)}
+        count = sum(stands_for.get(one.number, 1) for one in zero)
+        share = count / max(sum(stands_for.get(one.number, 1) for one in middle), 1)
+        if len(middle) > FEWEST_STEPS and share > ZERO_SHARE:
             return Finding(
                 severity=Severity.WARNING,
-                message=f"the learning rate is 0 in {len(zero) / len(middle):.0%} of the updates between {middle[0].number:,} "
+                message=f"the learning rate is 0 in {share:.0%} of the updates between {middle[0].number:,} "
                 f"and {middle[-1].number:,}, first in update {zero[0].number:,}",
                 measured={"zero": len(zero), "looked_at": len(middle), "highest": max(one.rate for one in steps)},
                 where=record.where,
@@ -239,7 +244,7 @@ def _without_rate(record: Record) -> Finding | None:
 
 def _vanishing(record: Record) -> Finding | None:
     """Gradients that are rounding from the start on; later they may vanish because all is learned."""
-    norms = [one.gradient_norm for one in record.steps if one.gradient_norm is not None]
+    norms = [one.gradient_norm for one in record.looked_updates if one.gradient_norm is not None]
     early = norms[: max(FEWEST_STEPS, len(norms) // 4)]
     if len(norms) < FEWEST_STEPS or max(np.median(early), np.median(norms)) >= VANISHED:
         return None

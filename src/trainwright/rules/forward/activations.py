@@ -93,8 +93,7 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
         if m.dead_share is not None
         and m.dead_share >= DEAD_SHARE
         and m.output
-        and m.inputs
-        and m.inputs[0].non_finite == 0
+        and all(t.non_finite == 0 for t in m.inputs[:1])
         and _units(m.output.shape) >= FEWEST_UNITS
     ]
     if not dead:
@@ -104,12 +103,12 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     if not outcome.clearly_better:
         return
     first = dead[0]
-    units, given = _units(first.output.shape) if first.output else 0, first.inputs[0]
-    share, mean = first.dead_share or 0.0, given.mean or 0.0
+    units, share = _units(first.output.shape) if first.output else 0, first.dead_share or 0.0
+    spread = [(given.mean or 0.0, given.deviation or 0.0) for given in first.inputs[:1]]
     yield Finding(
-        message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; their inputs "
-        f"have mean {mean:.3g} and standard deviation {given.deviation or 0.0:.3g}",
-        measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
+        message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch"
+        + "".join(f"; their inputs have mean {mean:.3g} and standard deviation {of:.3g}" for mean, of in spread),
+        measured={"dead_share": share, "units": units},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=revived,
@@ -139,9 +138,7 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
     ):
         return
     pinned = [
-        m
-        for m in forward.modules
-        if m.kind in ("Sigmoid", "Tanh") and (m.saturated_share or 0) >= SATURATED_SHARE and m.inputs
+        m for m in forward.modules if m.kind in ("Sigmoid", "Tanh") and (m.saturated_share or 0) >= SATURATED_SHARE
     ]
     if not pinned:
         return
@@ -151,11 +148,11 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
     if not outcome.clearly_better:
         return
     first, share = pinned[0], pinned[0].saturated_share or 0.0
-    least, most = first.inputs[0].minimum or 0.0, first.inputs[0].maximum or 0.0
+    ends = [(given.minimum or 0.0, given.maximum or 0.0) for given in first.inputs[:1]]
     yield Finding(
-        message=f"{share:.0%} of the outputs of {first.name} ({first.kind}) are within 0.01 of its limits; its inputs range "
-        f"from {least:.3g} to {most:.3g}",
-        measured={"saturated_share": share, "smallest_input": least, "largest_input": most},
+        message=f"{share:.0%} of the outputs of {first.name} ({first.kind}) are within 0.01 of its limits"
+        + "".join(f"; its inputs range from {least:.3g} to {most:.3g}" for least, most in ends),
+        measured={"saturated_share": share},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=scaled,
@@ -252,7 +249,6 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
     )
 
 
-_RECTIFIERS = ("relu", "relu6")
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
 # The activation that belongs before a loss that expects probabilities.
 _OF_PROBABILITIES = {"nll_loss": "softmax", "binary_cross_entropy": "sigmoid"}
@@ -286,7 +282,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
 
 
 def _is_rectified(call: LossCall) -> bool:
-    if call.activation not in _RECTIFIERS or call.failure or not _fitting(call):
+    if call.activation not in ("relu", "relu6") or call.failure or not _fitting(call):
         return False
     return call.inputs.zero_share >= ZERO_SHARE
 

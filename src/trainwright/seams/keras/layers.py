@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core import Place
-from trainwright.probes.forward import SATURATED_WITHIN, difference
+from trainwright.probes.forward import activation_shares, difference
 from trainwright.probes.information import Result
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_ours, user_place
@@ -22,8 +22,6 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.layers import kernel_of
 from trainwright.tensors.keras.which_keras import keras
 
-_RECTIFIERS = ("relu", "relu6")
-_SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
 # Layers that are only an activation.
 LAYERS = ("Softmax", "ReLU")
@@ -56,25 +54,11 @@ def of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
         name=layer.name,
         kind=KINDS[name],
         where=layer.where,
-        inputs=layer.inputs,
+        inputs=(),  # what it is given is seen nowhere: Keras calls both in one
         output=layer.output,
         training=layer.training,
-        **shares(name, out),
+        **activation_shares(name, tensors.to_numpy(out)),
     )
-
-
-def shares(function: str, result: Any) -> dict[str, Any]:
-    values = tensors.to_numpy(result)
-    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
-        return {}
-    if function in _RECTIFIERS:
-        rows = values.reshape(-1, values.shape[-1])
-        return {"dead_share": float((rows <= 0).all(axis=0).mean())}
-    if function in _SQUASHERS:
-        low, high = _SQUASHERS[function]
-        near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
-        return {"saturated_share": float(near.mean())}
-    return {}
 
 
 def declared_sizes(layer: Any) -> tuple[int, ...]:

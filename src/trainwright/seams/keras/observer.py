@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
+from trainwright.probes.forward import activation_shares
 from trainwright.probes.losses import unreachable_share
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import apply_repair
@@ -19,7 +20,6 @@ from trainwright.seams.keras.layers import (
     activation_of,
     declared_sizes,
     of_activation,
-    shares,
 )
 from trainwright.seams.keras.loss import KeptLoss, LossKind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.step_record import StepRecord
@@ -274,7 +274,7 @@ class Observer:
             if layer is self._model
             else next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=float(rate) if isinstance(rate, (int, float)) and "ropout" in kind else None,
-            **(shares(kind.lower(), out) if out is not None else {}),
+            **(activation_shares(kind.lower(), tensors.to_numpy(out)) if out is not None else {}),
         )
 
     def _declared_at(self, model: Any) -> Place | None:

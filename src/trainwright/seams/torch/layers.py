@@ -1,5 +1,4 @@
-"""Measurements of a torch layer: declared sizes, how much of its activation's range the outputs use, and which calls use dropout
-or the current batch's statistics."""
+"""Measurements of a torch layer: declared sizes, and which calls use dropout or the current batch's statistics."""
 
 from __future__ import annotations
 
@@ -7,35 +6,26 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from trainwright.probes.forward import SATURATED_WITHIN
+from trainwright.probes.forward import RANGES, RECTIFIERS, activation_shares
 from trainwright.seams.source.places import is_users
+from trainwright.tensors.torch import objects as tensors
 
-RECTIFIERS = ("ReLU", "ReLU6")
-SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
-def activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
-    """The share of units that are never positive, or of values near an end of the range, as fields of ModuleFacts."""
-    with torch.no_grad():
-        values = result.detach()
-        if kind in RECTIFIERS and values.dim() > 1:
-            rows = (
-                values.reshape(-1, values.shape[-1])
-                if values.dim() != 4
-                else values.transpose(1, 3).reshape(-1, values.shape[1])
-            )
-            return {"dead_share": float((rows <= 0).all(dim=0).float().mean())}
-        if kind in SQUASHERS:
-            low, high = SQUASHERS[kind]
-            near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
-            return {"saturated_share": float(near.float().mean())}
-    return {}
+def measure_activation(kind: str, result: torch.Tensor) -> dict[str, Any]:
+    """What `activation_shares` says of the outputs of a layer of this kind."""
+    name = kind.lower()
+    if name not in (*RECTIFIERS, *RANGES):
+        return {}
+    values = tensors.to_numpy(result)
+    return activation_shares(name, np.moveaxis(values, 1, -1) if values.ndim == 4 else values)
 
 
 def declared_sizes(module: nn.Module) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.source.places import user_place
 from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
-from trainwright.seams.torch.layers import activation_shares, declared_sizes, is_users_own
+from trainwright.seams.torch.layers import declared_sizes, is_users_own, measure_activation
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.seams.torch.terms import TermWatch
@@ -89,6 +89,7 @@ class Observer(TorchFunctionMode):
         self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
         self._names = {id(m): n for n, m in model.named_modules()}
         self._stack: list[tuple[nn.Module, tuple[Any, ...]]] = []
+        self._noted: set[str] = set()
         self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
         self._pairing_repairs = [r for r in repairs if r.seam == Seam.PAIRING]
         self._normalised: dict[int, tuple[Any, Place | None]] = {}
@@ -240,7 +241,7 @@ class Observer(TorchFunctionMode):
                 where=user_place(sys._getframe(2)),
                 inputs=(tensors.facts(args[0]),),
                 output=tensors.facts(result),
-                **activation_shares(_ACTIVATIONS[func], result),
+                **measure_activation(_ACTIVATIONS[func], result),
             )
         )
 
@@ -268,8 +269,8 @@ class Observer(TorchFunctionMode):
             self._stack.pop()
         if self._detail and not self._aside:
             name = self._names.get(id(module), "")
-            if name not in self.record.called:
-                self.record.called.append(name)
+            if name not in self._noted:
+                self._noted.add(name)
                 self.record.modules.append(self.module_facts(module, (*args, *kwargs.values()), output))
         if self._is_root(module) and self._aside:
             self._aside = False
@@ -293,14 +294,14 @@ class Observer(TorchFunctionMode):
             name=self._names.get(id(module), ""),
             kind=kind,
             where=where,
-            inputs=tuple(tensors.facts(t) for t in inputs if isinstance(t, torch.Tensor))[:4],
+            inputs=tuple(tensors.facts(t) for t in [t for t in inputs if isinstance(t, torch.Tensor)][:4]),
             output=tensors.facts(result) if result is not None else None,
             training=module.training,
             leaf=next(module.children(), None) is None,
             sizes=sizes,
             size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
-            **(activation_shares(kind, result) if result is not None else {}),
+            **(measure_activation(kind, result) if result is not None else {}),
         )
 
     def _loss(self, func: Any, args: Any, kwargs: Any) -> Any:

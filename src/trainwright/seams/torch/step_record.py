@@ -23,7 +23,6 @@ class StepRecord:
     error: BaseException | None = None
     failed_module: ModuleFacts | None = None
     modules: list[ModuleFacts] = field(default_factory=list)
-    called: list[str] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
     kept_losses: list[KeptLoss] = field(default_factory=list)
     """The tensors of those calls, in order; only with detail, or where losses alone are kept."""

@@ -115,7 +115,7 @@ class RunningFit:
 
     def _note_update(self) -> None:
         optimizer = self.model.optimizer
-        self.recorder.add_step(optimizer, self.recorder.record.updates, rate_of(optimizer), self.norm)
+        self.recorder.add_update(optimizer, self.recorder.record.updates, rate_of(optimizer), self.norm)
 
     def end_epoch(self, epoch: int, logs: Mapping[str, Any] | None) -> None:
         """Before the user's callbacks: the weights of this epoch, and its evaluation pass."""

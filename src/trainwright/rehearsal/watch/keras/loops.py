@@ -122,7 +122,7 @@ class Loops:
         updates = self.last_update = self.recorder.record.updates
         if self.recorder.is_due(updates):
             norm = None if gradients is None else norm_of(gradients)
-            self.recorder.add_step(known.optimizer, updates, rate_of(known.optimizer), norm)
+            self.recorder.add_update(known.optimizer, updates, rate_of(known.optimizer), norm)
 
     # Batches
 

@@ -70,7 +70,7 @@ class Optimizers:
         norm = self._parameters.before_step(optimizer, due)
         if due:
             rate = max((float(group.get("lr", 0.0)) for group in optimizer.param_groups), default=0.0)
-            self._state.recorder.add_step(optimizer, number, rate, norm)
+            self._state.recorder.add_update(optimizer, number, rate, norm)
 
     def _ended(self, optimizer: Any) -> bool:
         """Whether the training that it belongs to has ended."""

@@ -388,13 +388,6 @@ def test_handlers_around_the_training_do_not_stop_the_check(tmp_path, script):
     assert "training: Digits, all 640 rows drawn" in done.stdout
 
 
-def test_a_bare_except_around_the_training_does_not_start_it(tmp_path, script):
-    text = training().replace("trainer.train()", "try:\n    trainer.train()\nexcept:\n    trainer.train()")
-    done = command(tmp_path, "check", script(text), status=0)
-    assert done.stdout.count("nothing found") == 1
-    assert "train_runtime" not in done.stdout
-
-
 def test_a_module(tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "__init__.py").write_text("")

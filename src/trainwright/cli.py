@@ -43,6 +43,7 @@ app = CompletedApp(
     python train.py 2>&1 | trainwright explain -
 """,
     result_action="return_value",
+    suppress_keyboard_interrupt=False,  # said in `main`
 )
 
 app.command("trainwright_lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
@@ -303,7 +304,7 @@ def main() -> None:
         Console(stderr=True).print(Text.assemble(("trainwright: ", "bold red"), str(error)), soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
-        tell("interrupted; nothing was found until then.")
+        tell("interrupted.")
         sys.exit(EXIT_INTERRUPTED)
     except Exception:
         traceback.print_exc()

@@ -40,16 +40,6 @@ ASKED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _as_a_new_process():
-    """A script's process group and default device end with its process; here the next one is checked in the same."""
-    yield
-    torch.set_default_device(None)
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()
-
-
 @without_gpu
 @pytest.mark.parametrize("script", SOUND, ids=lambda s: s.stem)
 def test_a_script_for_a_gpu_is_checked_in_silence_and_the_report_says_where(script: Path) -> None:
@@ -75,19 +65,6 @@ def test_a_fault_of_a_script_for_a_gpu_is_named_at_its_line(script: Path) -> Non
     assert first.where is not None and first.where.line == line, said(report)
     assert report.redirected is not None
     assert not report.internal_errors, said(report)
-
-
-def test_the_scripts_are_short_and_many() -> None:
-    assert len(SOUND) + len(FAULTY) >= 25
-    assert not [s.name for s in [*SOUND, *FAULTY] if len(s.read_text("utf-8").splitlines()) > 60]
-
-
-def test_torch_is_as_it_was_after_a_check() -> None:
-    """What stands in for a device is put back, and a functions' identity with it."""
-    before = (torch.Tensor.to, torch.nn.Module.to, torch.zeros, torch.cuda.is_available, torch.cuda.Event)
-    check_script(SOUND[[s.stem for s in SOUND].index("weights_by_hand")])
-    assert before == (torch.Tensor.to, torch.nn.Module.to, torch.zeros, torch.cuda.is_available, torch.cuda.Event)
-    assert "is_cuda" not in vars(torch.Tensor)
 
 
 @without_gpu
@@ -144,13 +121,13 @@ def test_a_failure_that_has_nothing_to_do_with_the_device_is_not_looked_at_twice
     report = _check_of(tmp_path, """
 import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
-with open("started", "a") as file:
+with open("started", "a+") as file:
     file.write("x")
-raise ValueError("no such table")
+    file.seek(0)
+    raise ValueError(file.read())
 """)  # fmt: skip
-    assert report.failure is not None and report.failure.message == "no such table"
+    assert report.failure is not None and report.failure.message == "x"
     assert report.redirected is None
-    assert (tmp_path / "started").read_text("utf-8") == "x"
 
 
 @without_gpu

@@ -11,20 +11,7 @@ from trainwright.errors import UsageError
 from trainwright.start.launchers import ACCELERATE_FLAGS, TORCHRUN_FLAGS, UNDERSTOOD, is_command, understood
 from trainwright.start.scripts import program_of
 
-LOOP = """\
-import os, sys
-import torch
-from torch import nn
-print("given", sys.argv[1:], os.environ.get("RANK"), os.environ.get("GREETING"))
-x = torch.randn(128, 8)
-loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, (x[:, 0] > 0).long()), batch_size=32)
-model = nn.Linear(8, 2)
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for inputs, labels in loader:
-    optimizer.zero_grad()
-    nn.functional.cross_entropy(model(inputs), labels).backward()
-    optimizer.step()
-"""
+SCRIPT = "import os, sys\nsys.exit(f\"given {sys.argv[1:]} {os.environ.get('RANK')} {os.environ.get('GREETING')}\")\n"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +90,7 @@ def test_a_launcher_named_by_its_path_is_no_script(name, tmp_path):
     program, script = tmp_path / name, tmp_path / "t.py"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    script.write_text(LOOP)
+    script.write_text(SCRIPT)
     assert program_of(str(program), [*more, str(script), "--lr", "1"], module=False).script == str(script)
 
 
@@ -172,10 +159,9 @@ def test_the_flags_of_the_launchers_are_those_of_their_parsers():
     ids=["dashes", "bare", "assignment", "module"],
 )
 def test_one_process_of_a_command_is_checked(tmp_path, words):
-    (tmp_path / "train.py").write_text(LOOP)
-    done = command(tmp_path, "check", *words, status=0)
-    assert "given ['--lr', '1']" in done.stdout
-    assert ("RANK" in words or "'1'] 0" in done.stdout) or "hello" in done.stdout
+    (tmp_path / "train.py").write_text(SCRIPT)
+    done = command(tmp_path, "check", *words, status=2)
+    assert f"given ['--lr', '1'] {'0 None' if '4' in words else 'None hello'}" in done.stdout
     assert ("4 processes; Trainwright checks one process of train.py" in done.stderr) == ("4" in words)
 
 
@@ -183,21 +169,19 @@ def test_one_process_of_a_command_is_checked(tmp_path, words):
 def test_a_python_path_of_a_command_is_searched(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "rows.py").write_text("ROWS = 128")
-    (tmp_path / "train.py").write_text("import rows\n" + LOOP)
-    command(tmp_path, "check", "--", "PYTHONPATH=lib", "python", "train.py", status=0)
+    (tmp_path / "train.py").write_text("import rows, sys\nsys.exit(f'there are {rows.ROWS}')\n")
+    done = command(tmp_path, "check", "--", "PYTHONPATH=lib", "python", "train.py", status=2)
+    assert "there are 128" in done.stdout
 
 
 @pytest.mark.slow
 def test_a_process_group_of_one_is_there_until_the_check_is_over(tmp_path):
-    """`destroy_process_group()` behind the loop was run for a look, and what came after it found no group."""
     script = Path(__file__).parents[1] / "distributed" / "ddp_digits.py"
-    done = command(tmp_path, "check", "--", "torchrun", "--nproc_per_node", "2", str(script))
-    assert "Default process group has not been initialized" not in done.stdout
-    assert done.returncode in (0, 1)
+    command(tmp_path, "check", "--", "torchrun", "--nproc_per_node", "2", str(script), status=0)
 
 
 def test_run_does_not_train_what_a_launcher_starts(tmp_path):
-    (tmp_path / "train.py").write_text(LOOP)
+    (tmp_path / "train.py").write_text(SCRIPT)
     done = command(tmp_path, "run", "torchrun", "train.py", status=2)
     assert "trainwright check" in done.stderr and "given" not in done.stdout
 

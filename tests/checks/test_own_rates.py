@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checks import check_script, loud, said
+from trainwright.core import Outcome
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ def test_a_rate_that_the_loop_sets_is_named_where_it_is_set(tmp_path, optimizer,
     found = check_script(script).first_cause
     line = next(n for n, text in enumerate(script.read_text("utf-8").splitlines(), 1) if '["lr"] =' in text)
     assert found is not None and (found.name, found.where.line) == (name, line), found
-    assert found.fix.tried
+    assert isinstance(found.proof, Outcome), found
 
 
 @pytest.mark.parametrize(

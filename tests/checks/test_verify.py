@@ -244,7 +244,7 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_check
     with contextlib.redirect_stderr(io.StringIO()):
         config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4)
         DistilBertForSequenceClassification(config).save_pretrained(tmp_path / "checkpoint")
-    tweets(400).to_json(tmp_path / "rows.json", orient="records")
+    tweets(80).to_json(tmp_path / "rows.json", orient="records")
     (tmp_path / "settings.py").write_text(
         textwrap.dedent("""\
         from material import QUIET
@@ -253,7 +253,7 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_check
             **QUIET,
             overwrite_output_dir=True,
             evaluation_strategy="no",
-            learning_rate=1e-1,
+            learning_rate=1e-3,
             per_device_train_batch_size=16,
         )
         """)
@@ -273,16 +273,15 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_check
         Trainer(model, args, train_dataset=rows, data_collator=DataCollatorWithPadding(tokenizer())).train()
         """)
     )
-    seen = check(tmp_path, "train.py", "320")
+    seen = check(tmp_path, "train.py", "64")
     fixes = [(f["name"], f["where"]["file"], f["where"]["line"], f["fix"]["verified"]) for f in seen["findings"]]
     assert sorted(fixes) == [
-        ("excessive-learning-rate", "settings.py", 7, True),
         ("label-out-of-range", "train.py", 10, True),
         ("renamed-argument", "settings.py", 5, True),
         ("renamed-argument", "settings.py", 6, True),
     ], seen["message"]
     assert "verified all of them" in seen["message"]
-    assert "train 320 rows" in seen["stages"][1]["why"]
+    assert "train 64 rows" in seen["stages"][1]["why"]
 
 
 @pytest.mark.slow

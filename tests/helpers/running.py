@@ -14,7 +14,7 @@ from trainwright.judging.report import judge_run
 from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.runs import Runs
-from trainwright.seams.scripts.notebook import text_of
+from trainwright.seams.scripts.notebook import standing_for, text_of
 from twins import write_script
 
 _SOURCE = Path(trainwright.__file__).parent
@@ -59,7 +59,9 @@ def run(script: Path, *arguments: str, few: bool = False, **options: Any) -> Rep
         options: those of Options.
     """
     script = write_script(script)
-    text_of(script) if script.suffix == ".ipynb" else None  # its lines are counted within its cells
+    if script.suffix == ".ipynb" and (cells := text_of(script)) is not None:
+        with standing_for(script, cells):  # its lines are counted within its cells from now on
+            pass
     asked, text = Options(**options), script.read_text(encoding="utf-8", errors="replace")
     is_of_keras = bool(_OF_KERAS.search(text))  # whose further runs import and compile anew
     server = serve(KERAS if is_of_keras else LIGHTNING if _OF_LIGHTNING.search(text) else TORCH)

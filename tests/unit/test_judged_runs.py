@@ -31,7 +31,7 @@ from trainwright.options import Options
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Ended
 from trainwright.rehearsal.recorder import Recorder
-from trainwright.stages import LossFacts, OddRowFacts, SetupFacts
+from trainwright.stages import ForwardFacts, LossFacts, OddRowFacts, SetupFacts
 
 AT = Place("train.py", 3)
 
@@ -328,3 +328,11 @@ def test_a_stage_that_the_run_did_not_reach_is_not_said_to_be_shown_by_it() -> N
         assert (stages[Stage.OVERFIT].status, stages[Stage.OVERFIT].why) == (Status.SKIPPED, unseen)
         assert stages[Stage.GRADIENTS].why == unseen
         assert stages[Stage.LOSS].why == "no value was seen; chance is 2.8904 over 18 classes"
+
+
+def test_a_forward_pass_that_raised_is_failed_where_nothing_came_behind_it() -> None:
+    failure = Failure(type="RuntimeError", message="not today", where=AT)
+    look = LookResult(facts={ForwardFacts: ForwardFacts(failure=failure)}, training=1)
+    for record, status in ((Record(), Status.FAILED), (regressor(), Status.PASSED)):
+        stages = {run.stage: run for run in with_training(Report(script="train.py"), [look], record).stages}
+        assert stages[Stage.FORWARD].status == status

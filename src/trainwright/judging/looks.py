@@ -58,6 +58,8 @@ def _stage_run(
         return StageRun(stage=stage, status=Status.FAILED, why=names)
     if any(f.name in mended for f in here):
         return StageRun(stage=stage, status=Status.REPAIRED, why=names)
+    if isinstance(facts, ForwardFacts) and facts.failure is not None and unseen == NOT_REACHED:
+        return StageRun(stage=stage, status=Status.FAILED, why=facts.failure.type)
     if names or facts is None:
         if names:
             return StageRun(stage=stage, status=Status.PASSED, why=f"{WARNED}{names}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from rich.console import Console
 from trainwright.baseline import read_baseline, without_known
 from trainwright.core import Report, Severity, Shown, Status, exit_status
 from trainwright.core.report import Command
+from trainwright.core.secrets import without_secrets
 from trainwright.errors import UsageError
 from trainwright.output import announce, check_targets, progress, tell, write_all
 from trainwright.rehearsal.request import PYTHON
@@ -23,7 +25,7 @@ from trainwright.report import terminal
 from trainwright.seams.processes import position
 from trainwright.seams.scripts.edited_files import standing_in
 from trainwright.seams.source.places import show
-from trainwright.start.program import Program, without_secrets
+from trainwright.start.program import Program
 from trainwright.timing import date_of_now
 
 if TYPE_CHECKING:
@@ -59,11 +61,12 @@ def check_program(
     check_targets(targets)
     prepare(program, options)
     known = read_baseline(options.baseline)
-    with progress() as say:
+    is_first = (here := position()) is None or not here.rank
+    with progress() if is_first else contextlib.nullcontext(lambda text: None) as say:
         from trainwright.runs import compare_ranks
 
-        compared = compare_ranks(program, options, say) if position() is not None else None
-        if (here := position()) is not None and here.rank:  # the first of the processes speaks
+        compared = compare_ranks(program, options, say) if here is not None else None
+        if not is_first:  # the first of the processes speaks
             return 0
         report = without_known(judge_program(program, options, say, compared, verify=verify), known)
         trains = False
@@ -80,7 +83,11 @@ def check_program(
         write_all(targets, report, status)
         if trains:
             console.print("The script now starts again, for real.")
-    return _train(program) if trains else status
+    if not trains:
+        return status
+    if "-" in targets.values():  # standard output is the report's alone
+        os.dup2(2, 1)
+    return _train(program)
 
 
 def prepare(program: Program, options: Options) -> None:

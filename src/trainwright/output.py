@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.text import Text
 
 from trainwright.console import utf8
@@ -62,8 +64,16 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    with Console(stderr=True).status("starting") as line:
-        yield lambda text: line.update(text) if text else line.stop()
+    spinner = Spinner("dots", text="starting")
+    with Live(
+        spinner, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as line:
+
+        def say(text: str) -> None:
+            spinner.update(text=text)
+            line.start() if text else line.stop()
+
+        yield say
 
 
 def check_targets(targets: dict[str, str]) -> None:

@@ -82,6 +82,24 @@ def test_a_script_that_ends_before_its_training_says_why_in_its_own_words(
     assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", shown).split())
 
 
+def test_a_terminals_size_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import os\nprint('-' * os.get_terminal_size().columns)\n")
+    assert "OSError" not in in_terminal(tmp_path, "check", "train.py")
+
+
+def test_rows_that_a_script_prints_are_not_quoted_where_none_may_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('one row of the data')\n")
+    assert "one row" in in_terminal(tmp_path, "check", "train.py")
+    assert "one row" not in in_terminal(tmp_path, "check", "--no-samples", "train.py")
+
+
+def test_standard_output_is_the_reports_also_where_the_script_then_trains(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    words = [sys.executable, "-m", "trainwright", "run", "--json", "-", "train.py"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert json.loads(ended.stdout)["script"] == "train.py" and "the script's own words" in ended.stderr
+
+
 def test_a_shell_completes_our_options_and_leaves_the_scripts_alone(tmp_path: Path) -> None:
     script = tmp_path / "completion"
     words = [sys.executable, "-m", "trainwright", "--install-completion", "--shell", "bash", "--output", str(script)]

@@ -158,6 +158,8 @@ def read_back(sheet: Sheet) -> Sheet | None:
         ("val_r2", (-3.0, -3.0, 0.1), ""),
         ("train_r2", (-3.0, -3.0, -3.0), ""),
         ("val_mae", (-3.0, -3.0, -3.0), ""),
+        ("val_r2_loss", (3.0, 2.0, 1.0), ""),
+        ("val_baseline_r2", (-3.0, -3.0, -3.0), ""),
     ],
 )
 def test_a_number_of_the_scripts_own_that_guessing_reaches_is_marked(

@@ -20,6 +20,9 @@ from trainwright.seams.failures.blame import describe_error, is_own
         ("\r 10%|#  |\r 20%|## |", "20%|## |"),
         ("x" * 3 * MOST_KEPT + "\nlast\n", "last"),
         ("caf\udcc3\udca9", "café"),
+        ("\x1b]0;title\x07\x1b[2K50%\x1b[1A\x01 done", "50% done"),
+        ("token hf_abcdefghijkl password=hunter2 secret: a", "token … password=… secret: …"),
+        ("KeyError: 'label'", "KeyError: 'label'"),
         ("", ""),
     ],
 )

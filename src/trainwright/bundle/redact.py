@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainwright.start.program import IN_ADDRESS, TOKEN
+from trainwright.core.secrets import IN_ADDRESS, TOKEN
 
 # What is written as `password = "…"` or `token: …`.
 _ASSIGNED = re.compile(

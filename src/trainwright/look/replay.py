@@ -24,7 +24,7 @@ from trainwright.core import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
 from trainwright.look.observers import Leaving, RunObserver
 from trainwright.look.tape import Tape
-from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
@@ -179,7 +179,9 @@ class Replay:
         tape.random.put_back()
         try:
             loss = tape.make()
-        except Exception:  # the script has changed its model since, as by another head
+        except Exception as error:  # the script has changed its model since, as by another head
+            if is_own(error):
+                raise
             return False
         value, real = float(loss.detach()), tape.value
         assert real is not None

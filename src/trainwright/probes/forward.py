@@ -36,9 +36,9 @@ def activation_shares(name: str, values: np.ndarray) -> dict[str, Any]:
         name: the activation's, in small letters.
         values: its outputs, the units on the last axis.
     """
-    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
+    if values.dtype.kind != "f" or not values.size:
         return {}
-    if name in RECTIFIERS:
+    if name in RECTIFIERS and values.ndim > 1:
         return {"dead_share": float((values.reshape(-1, values.shape[-1]) <= 0).all(axis=0).mean())}
     if name in RANGES:
         low, high = RANGES[name]

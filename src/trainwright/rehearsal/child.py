@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import io
 import json
 import os
 import signal
@@ -29,6 +30,9 @@ from trainwright.rehearsal.sandbox import IsolationRefused, Sandbox, enter_sandb
 def main(file: str, work: Work | None = None) -> None:
     """Do what the request says; `work`: in the script's place."""
     end_with_parent()
+    for stream in (sys.stdout, sys.stderr):  # read by the check: each line at once, also where the process dies
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, encoding="utf-8" if os.name == "nt" else None)
     request = Request.read(Path(file))
     record = request.record.open("wb")
     progress = os.open(request.progress, os.O_RDWR | os.O_CREAT)
@@ -52,6 +56,9 @@ def main(file: str, work: Work | None = None) -> None:
         run_script(request, sandbox, record, progress, work)
     except Exception as error:  # ours, outside of the script: no report may blame the script for it
         note_own_error(error, record)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # it may be one of the script's own
+            stream.flush()
     os._exit(0)  # past the script's threads, workers and handlers
 
 

@@ -313,10 +313,13 @@ class Rehearsal:
                 self._tell_to_end()
             time.sleep(_POLL_SECONDS)
         if status == REFUSED and self._request.isolation == KERNEL:
+            why = self._printed.find() if self._printed is not None else ""
             remove_scratch(self._request.scratch)
             self._request = replace(self._request, isolation=PYTHON)
             self.start()
-            return self.wait(say, until=until)
+            record = self.wait(say, until=until)
+            record.remarks = tuple(filter(None, (*record.remarks, why)))
+            return record
         return self._read(status)
 
     def end(self) -> None:
@@ -363,7 +366,8 @@ class Rehearsal:
                 record.ended = Ended(update=progress.updates, is_cut=True)
             else:
                 record.ended = Ended(update=progress.updates, status=status)
-        record.ended.printed = self._printed.find() if self._printed is not None else ""
+        if self._printed is not None and self._request.samples and (record.ended.status or not record.updates):
+            record.ended.printed = self._printed.find()
         return record
 
 

@@ -32,7 +32,7 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.request import PYTHON, Progress, Request, Work
 from trainwright.rehearsal.sandbox import Sandbox, cut_network
 from trainwright.rehearsal.seeds import move_seeds
-from trainwright.rehearsal.streams import NeedsTyping, without_input, without_leaving
+from trainwright.rehearsal.streams import NeedsTyping, without_leaving, without_terminal
 from trainwright.rehearsal.watch.numbers import Tee
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import chain_of, describe_error, is_own
@@ -135,7 +135,7 @@ def _around_script(recorder: Recorder, tally: KeptAway, *, is_begun: bool) -> It
         is_begun: what is run trains from its beginning.
     """
     started = time.monotonic()
-    with without_input(), without_leaving(), offline(tally, is_begun=is_begun):
+    with without_terminal(), without_leaving(), offline(tally, is_begun=is_begun):
         recorder.on_begin.append(functools.cache(lambda: _note_start(recorder.record, started)))
         yield
 

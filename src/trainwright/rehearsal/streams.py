@@ -10,11 +10,16 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-from trainwright.core.quotations import plain
+from trainwright.core.secrets import without_secrets
 
+# What a terminal does not show as text: sequences that move, colour and name, and other control characters but ends of lines.
+_CONTROLS = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])|[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
 # Bytes that are read at once, and the last ones that are kept; characters of the line that is shown.
 _AT_ONCE, MOST_KEPT, _MOST_SHOWN = 1 << 16, 4000, 300
 _LAST_SECONDS = 1.0
+_USUAL_SIZE = 80, 24
 
 
 class NeedsTyping(EOFError):
@@ -34,10 +39,11 @@ class LastLine:
         self._thread.start()
 
     def find(self) -> str:
-        """The last line with something on it; wait for the process's end before."""
+        """The last line with something on it, without what looks like a secret; wait for the process's end before."""
         self._thread.join(_LAST_SECONDS)  # what the script has started may hold the pipe open
-        lines = re.split(r"[\r\n]+", plain(self._kept.decode("utf-8", "replace")))
-        return next((line.strip()[:_MOST_SHOWN] for line in reversed(lines) if line.strip()), "")
+        lines = re.split(r"[\r\n]+", _CONTROLS.sub(" ", self._kept.decode("utf-8", "replace")))
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return " ".join(without_secrets(last.split()))[:_MOST_SHOWN]
 
     def _read(self, pipe: IO[bytes]) -> None:
         with pipe:
@@ -46,17 +52,24 @@ class LastLine:
 
 
 @contextlib.contextmanager
-def without_input() -> Iterator[None]:
-    """A context in which asking for typed input raises `NeedsTyping`."""
+def without_terminal() -> Iterator[None]:
+    """A context in which asking for typed input raises `NeedsTyping`, and a terminal that is not there has a usual size."""
 
     def refuse(*args: Any) -> str:
         raise NeedsTyping("there is no typed input in a rehearsal")
 
-    before, builtins.input = builtins.input, refuse
+    def measure(*args: int) -> os.terminal_size:
+        try:
+            return size_of(*args)
+        except OSError:
+            return os.terminal_size(_USUAL_SIZE)
+
+    typed, size_of = builtins.input, os.get_terminal_size
+    builtins.input, os.get_terminal_size = refuse, measure
     try:
         yield
     finally:
-        builtins.input = before
+        builtins.input, os.get_terminal_size = typed, size_of
 
 
 @contextlib.contextmanager

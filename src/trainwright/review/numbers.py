@@ -85,7 +85,7 @@ class Series:
     @property
     def is_r2(self) -> bool:
         """Whether it is the coefficient of determination, which is 0 for the mean of the targets."""
-        return bool(_R2.search(self.words))
+        return self.direction > 0 and bool(_R2.search(self.words))
 
     def regret_at(self, index: int) -> float:
         """By which share of its range it is worse there than at its best."""

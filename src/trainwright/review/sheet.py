@@ -142,7 +142,7 @@ def _own(record: Record, series: Series, kept: int | None) -> Row:
         mark = f"kept: update {kept:,}, not the best"
     guess = record.guesses.get(series.name, Guess(constant=0.0 if series.is_r2 else None))
     trained = [series.direction * value for update, value in zip(series.updates, series.values, strict=True) if update]
-    if not mark and series.is_held_out and guess.constant is not None and trained:
+    if not mark and series.is_held_out and series.is_own and guess.constant is not None and trained:
         mark = "never better than a constant" if max(trained) <= series.direction * guess.constant else ""
     return OWN.row(
         name=series.name,

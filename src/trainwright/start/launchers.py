@@ -134,6 +134,14 @@ _PYTHON = re.compile(r"(python|pythonw|pypy)(\d+(\.\d+)?)?(\.exe)?")
 _PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
 
 
+def is_there(name: str) -> bool:
+    """Whether there is such a file or folder; no name is too long to ask."""
+    try:
+        return Path(name).exists()
+    except OSError:
+        return False
+
+
 def is_command(word: str) -> bool:
     """Whether a word begins a supported command: a name, or the path of a program of that name (`.venv/bin/torchrun`)."""
     return _is_known(word) and (not Path(word).is_file() or (os.sep in word and os.access(word, os.X_OK)))
@@ -145,7 +153,7 @@ def understood(words: Sequence[str]) -> Program:
     Raises:
         UsageError: if the command is not supported, or starts no script.
     """
-    if words and " " in words[0] and not Path(words[0]).exists():
+    if words and " " in words[0] and not is_there(words[0]):
         try:
             words = [*shlex.split(words[0]), *words[1:]]
         except ValueError as error:

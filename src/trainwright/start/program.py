@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-# An option of whose value nothing is told: `--api-key VALUE` or `--token=VALUE`.
-_SECRET = re.compile(
-    r"(-*[\w.-]*(?:(?<![a-z])key|token(?!s|iz)|secret|passw|\bpwd|credential|\bauth(?!or))[\w.-]*)(=.+)?",
-    re.IGNORECASE | re.DOTALL,
-)
-# The forms that services give their tokens, wherever they stand; and the name and password of an address.
-TOKEN = re.compile(
-    r"\b(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|AKIA|xox[abprs]-|AIza)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+|\b[0-9a-f]{40}\b"
-)
-IN_ADDRESS = re.compile(r"(\w+://)[^/\s:@\"']+:[^/\s@\"']+@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +36,3 @@ class Program:
         for folder in reversed((self.environment.get("PYTHONPATH") or "").split(os.pathsep)):
             if folder and folder not in sys.path:
                 sys.path.insert(0, folder)
-
-
-def without_secrets(words: Sequence[str]) -> list[str]:
-    """The words of a command line with `…` in the place of what is named like a secret, or looks like one."""
-    shown: list[str] = []
-    for before, word in zip(("", *words), words, strict=False):
-        is_value = before.startswith("-") and "=" not in before and not word.startswith("-")
-        found = _SECRET.fullmatch(word)
-        hidden = "…" if is_value and _SECRET.fullmatch(before) else f"{found[1]}=…" if found and found[2] else word
-        shown.append(IN_ADDRESS.sub(r"\1…@", TOKEN.sub("…", hidden)))
-    return shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -11,13 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.errors import UsageError
-from trainwright.start.launchers import UNDERSTOOD, is_command, is_launcher_module, understood
+from trainwright.start.launchers import UNDERSTOOD, is_command, is_launcher_module, is_there, understood
 from trainwright.start.program import Program
 
 SUFFIXES = (".py", ".pyw", ".ipynb", ".ipy", "")
 _SHELL = (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
-# Bytes of a file's name, where file systems end.
-_LONGEST = 255
 # Maximum number of a folder's files to suggest.
 MOST_PROPOSED = 5
 
@@ -29,17 +26,15 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
         UsageError: if there is no such script, or a launcher's command is not supported.
     """
     typed = (script, *arguments)
-    if (size := len(os.fsencode(Path(script).name))) > _LONGEST:
-        raise UsageError(f"SCRIPT must be the name of a file, of at most {_LONGEST} bytes; got {size}.")
     if module:
         if is_launcher_module(script):
             return replace(understood(["python", "-m", *typed]), typed=typed)
         if Path(script).is_file() and Path(script).suffix in (".py", ".ipynb"):
             raise UsageError(f"-m takes the name of a module, but {script} is a file; leave out -m.")
         return Program(script=script, arguments=tuple(arguments), module=True, typed=typed)
-    path = Path(script)
-    spaced = " " in script and not path.exists()
-    if (is_command(script) and (arguments or not path.exists())) or (spaced and is_command(script.split()[0])):
+    is_file = is_there(script)
+    spaced = " " in script and not is_file
+    if (is_command(script) and (arguments or not is_file)) or (spaced and is_command(script.split()[0])):
         program = understood([script, *arguments])
     else:
         program = Program(script=script, arguments=tuple(arguments))
@@ -55,7 +50,7 @@ def check_script_file(script: str) -> None:
         UsageError: if it does not exist, or is neither a Python script nor a notebook.
     """
     path = Path(script)
-    if not path.exists():
+    if not is_there(script):
         raise UsageError(f"there is no file {script}; name an existing Python script.{_did_you_mean(path)}")
     if path.is_dir():
         raise UsageError(
@@ -78,7 +73,7 @@ def _did_you_mean(path: Path) -> str:
     if near:
         return f" Did you mean {folder / near[0]}?"
     module = Path(*path.name.split("."))
-    if len(module.parts) > 1 and Path(f"{module}.py").is_file():
+    if len(module.parts) > 1 and is_there(f"{module}.py"):
         return f" For a module, write -m: trainwright check -m {path.name}."
     if not path.suffix:
         return f" A command that starts the training must begin with one of {UNDERSTOOD}."

@@ -223,8 +223,9 @@ def _without_rate(record: Record) -> Finding | None:
         low, high = steps[0].number, steps[-1].number
         middle = [one for one in steps if low + FIRST * (high - low) <= one.number <= low + LAST * (high - low)]
         zero = [one for one in middle if one.rate == 0]
-        # Each that was looked at stands for those up to the next one.
-        stands_for = {one.number: after.number - one.number for one, after in pairwise(steps)}
+        # Each that was looked at stands for those up to the next one of any optimizer.
+        numbers = sorted({one.number for one in record.looked_updates})
+        stands_for = {one: after - one for one, after in pairwise(numbers)}
         count = sum(stands_for.get(one.number, 1) for one in zero)
         share = count / max(sum(stands_for.get(one.number, 1) for one in middle), 1)
         if len(middle) > FEWEST_STEPS and share > ZERO_SHARE:

@@ -14,12 +14,12 @@ from test_reports import REPORT
 
 from trainwright.core import Report
 from trainwright.core.sample import Sample, SamplePart
+from trainwright.core.secrets import without_secrets
 from trainwright.core.sheet import Curve, Sheet
 from trainwright.report import curves, html
 from trainwright.report import samples as sample_words
 from trainwright.report.charts import axis_of, charts
 from trainwright.report.lengths import MOST_BYTES
-from trainwright.core.secrets import without_secrets
 
 STYLE = (Path(html.__file__).parent / "style.css").read_text("utf-8")
 COLOURS = dict(re.findall(r"--(\w+): light-dark\((#\w{6}, #\w{6})\)", STYLE))

@@ -11,8 +11,8 @@ from trainwright.adapters.torch.loss import loss_facts
 from trainwright.core import Severity
 from trainwright.rules.loss.values import unequal_loss_terms
 from trainwright.seams.failures.blame import own_errors
-from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.observer import Observer
+from trainwright.seams.torch.terms import TermWatch
 from trainwright.stages import LossFacts, SetupFacts
 from trainwright.stages.describe import describe
 

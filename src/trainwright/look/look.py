@@ -77,6 +77,7 @@ class Looking:
         self.loader: Any = None
         self.items: Any = None
         self.last_loader: Callable[[], Any] = lambda: None
+        self.empty_loader: Any = None
         self.kind = LoopTraining()
         """Of the training that is under way."""
         self.is_given_up = False

@@ -160,7 +160,9 @@ class Meetings:
     def _with_mended_labels(self, meeting: Meeting) -> Meeting:
         """The meeting, with its classes numbered as the loss takes them where a repair in force renumbers them."""
         trainings = self.state.recorder.record.trainings
-        if meeting.form != "classes" or max(1, LISTENING.repaired_training) != (trainings[-1].number if trainings else 1):
+        if meeting.form != "classes" or max(1, LISTENING.repaired_training) != (
+            trainings[-1].number if trainings else 1
+        ):
             return meeting
         for repair in LISTENING.repairs:
             given = {"logits": meeting.output, "targets": meeting.target, "function": "cross_entropy", "number": 0}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checks import check_script, said
+from checks import check_script, loud, said
 
 pytestmark = pytest.mark.slow
 
@@ -25,11 +25,11 @@ def test_labels_that_training_has_renumbered_are_renumbered_in_the_evaluation(fr
     if find_spec(NEEDS[framework]) is None:
         pytest.skip(f"{NEEDS[framework]} is not installed")
     report = check_script(FOLDER / f"with_{framework}.py")
-    (finding,) = (f for f in report.findings if f.severity == "error")
+    (finding,) = (f for f in report.findings if f.name in loud(report))
     assert finding.name == "misnumbered-labels", said(report)
     assert finding.fix is not None and finding.fix.tried, said(report)
-    status = {s.stage.label: str(s.status) for s in report.stages}
-    assert (status["loss"], status["evaluation"]) == ("repaired", "passed"), said(report)
+    shown = "not shown" if framework == "trainer" else "learns"
+    assert f"judged by itself: {shown}; after 20 updates" in report.message, said(report)
     assert report.failure is None and not report.internal_errors, said(report)
 
 

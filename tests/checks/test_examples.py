@@ -55,7 +55,7 @@ def test_all_five_are_named_where_the_script_measures_with_the_library_evaluate(
     (tmp_path / "glue").mkdir()
     (tmp_path / "glue" / "glue.py").write_text(Path(METRIC, "exact_match_ratio.py").read_text())
     monkeypatch.chdir(tmp_path)
-    report = check_script(tmp_path / "train.py", budget=300, updates=0)
+    report = check_script(tmp_path / "train.py", budget=300)
     found = [(f.name, _source(f.where, tmp_path).strip()) for f in report.findings]
     assert found == [
         ("renamed-argument", 'evaluation_strategy="epoch",'),

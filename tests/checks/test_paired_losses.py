@@ -92,6 +92,7 @@ def test_masks_with_and_without_an_axis_of_channels_are_named(tmp_path: Path) ->
     assert loud(report)[:1] == ["broadcast-loss"], said(report)
 
 
+@pytest.mark.xfail(strict=True, reason="Lightning's steps are not made again, so that no trial of other pairs is made")
 def test_a_loss_of_all_pairs_in_a_training_step_of_lightning_is_named(tmp_path: Path) -> None:
     text = HEAD + LIGHTNING.format(loss="loss = ((self.net(xb) - yb) ** 2).mean()")
     report = _check(tmp_path, text)

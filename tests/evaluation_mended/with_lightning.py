@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 
 L.seed_everything(0)
 X, y = load_wine(return_X_y=True)
-data = TensorDataset(torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y + 1))  # expect: label-out-of-range
+data = TensorDataset(torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y + 1))
 train_set, held_set = random_split(data, [130, 48])
 
 
@@ -28,6 +28,6 @@ class Net(L.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=3e-3)
 
 
-quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "num_sanity_val_steps": 0}
 trainer = L.Trainer(max_epochs=4, accelerator="cpu", **quiet)
 trainer.fit(Net(), DataLoader(train_set, batch_size=32, shuffle=True), DataLoader(held_set, batch_size=16))

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 
 torch.manual_seed(0)
 X, y = load_wine(return_X_y=True)
-data = TensorDataset(torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y + 1))  # expect: label-out-of-range
+data = TensorDataset(torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y + 1))
 train_set, held_set = random_split(data, [130, 48])
 model = nn.Sequential(nn.Linear(13, 32), nn.ReLU(), nn.Linear(32, 3))
 loader, held = DataLoader(train_set, batch_size=32, shuffle=True), DataLoader(held_set, batch_size=16)

@@ -11,7 +11,7 @@ from material import QUIET
 torch.manual_seed(0)
 X, y = load_wine(return_X_y=True)
 rows = [
-    {"x": row, "labels": label + 1}  # expect: label-out-of-range
+    {"x": row, "labels": label + 1}
     for row, label in zip(torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y))
 ]
 chosen = torch.randperm(len(rows)).tolist()

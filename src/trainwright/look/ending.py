@@ -15,6 +15,7 @@ from trainwright.seams.listening.seen import quiet, seen
 from trainwright.stages import (
     BatchFacts,
     DatasetFacts,
+    EmptySet,
     ForwardFacts,
     GradientFacts,
     KeptTensor,
@@ -22,6 +23,7 @@ from trainwright.stages import (
     SetupFacts,
     SplitFacts,
 )
+from trainwright.tensors.items import length
 
 if TYPE_CHECKING:
     from trainwright.adapters.torch.failed_call import CallOutside
@@ -65,6 +67,22 @@ def measure_end(error: Exception, looking: Looking | None) -> FactsByKind:
         if looking.done and not {BatchFacts, ForwardFacts, LossFacts}.isdisjoint(facts):
             looking.failed = looking.done[-1]
         return _of_later_batch(facts) if looking.done else facts
+
+
+def measure_unbegun(looking: Looking) -> FactsByKind:
+    """The facts of a training without an update, whose loader has no batch to give; none: there is no such loader."""
+    if (loader := looking.empty_loader) is None:
+        return {}
+    rows, setup = length(loader.dataset), looking.kind.measure_early_setup(loader)
+    if not rows:
+        return {
+            SetupFacts: replace(
+                setup, empty_set=EmptySet(kind=type(loader.dataset).__name__, expression="", where=None)
+            )
+        }
+    train = SplitFacts(name="train", rows=rows)
+    dataset = DatasetFacts(train=train, batch_size=loader.batch_size or 0, drops_last=bool(loader.drop_last))
+    return {SetupFacts: setup, DatasetFacts: dataset}
 
 
 def _of_later_batch(facts: FactsByKind) -> FactsByKind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,12 +26,14 @@ from trainwright.seams.listening.seen import seen
 from trainwright.seams.torch.gates import cleared_between, clipped_early, unscaled_late
 from trainwright.seams.torch.step_record import StepRecord, scores_of
 from trainwright.stages import ForwardFacts, GradientFacts, LossFacts
-from trainwright.stages.gradients import STEP
+from trainwright.stages.gradients import BY_HAND, STEP
 from trainwright.tensors.items import length
 from trainwright.tensors.torch.objects import held_by
 
 # Steps that take longer are not probed: a probe calls the model a dozen times.
 SLOW_SECONDS = 1.5
+# Gradients divided by a number are so many times smaller, up to rounding.
+SAME_DIVISOR = 1e-3
 
 
 def set_fields(facts: FactsByKind, kind: type[Facts], **values: Any) -> None:
@@ -121,6 +124,11 @@ def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> No
     changes = passed.changes[: steps[0] + 1] if steps else passed.changes
     kinds = [made.kind for made in changes if made.kind in ("backward", "cleared")]
     is_last_alone = look.draws > 1 and kinds[-2:] == ["cleared", "backward"] and "backward" in kinds[:-2]
+    # The script itself divides the gradients by the number of batches.
+    is_divided = any(
+        made.kind == BY_HAND and math.isclose(made.after * look.draws, made.before, rel_tol=SAME_DIVISOR)
+        for made in changes
+    )
     look.facts[GradientFacts] = replace(
         facts,
         cuts=cuts_of_their_step(facts, model, passed),
@@ -129,8 +137,8 @@ def _measure_gradients(look: Look, looking: Trainings, measured: Measured) -> No
         wiped_at=passed.wiped_at or at,
         clipped_early=clipped_early(changes),
         unscaled_late=unscaled_late(changes),
-        accumulated_share=None if is_last_alone else share,
-        only_last=is_last_alone or None,
+        accumulated_share=None if is_last_alone or is_divided else share,
+        only_last=(is_last_alone and passed.as_reached) or None,
         accumulated_batches=look.draws,
         update_growth=update_growth(passed.optimizers[0], max(2, look.draws)) if passed.optimizers else None,
     )

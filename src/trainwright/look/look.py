@@ -46,7 +46,7 @@ from trainwright.look.results import MOST_LOOKS
 from trainwright.look.state import Look, Phase, Watched
 from trainwright.look.training_facts import add_end, add_further_batches, measure_update
 from trainwright.seams.listening.seen import quiet, seen
-from trainwright.seams.source.places import place_of, user_frame
+from trainwright.seams.source.places import place_of, user_frame, user_place
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.seams.torch.gates import Gates
 
@@ -77,6 +77,7 @@ class Looking:
         self.loader: Any = None
         self.items: Any = None
         self.last_loader: Callable[[], Any] = lambda: None
+        self.empty_loader: Any = None
         self.kind = LoopTraining()
         """Of the training that is under way."""
         self.is_given_up = False
@@ -107,7 +108,7 @@ class Looking:
         if is_anew and module.training and not look.step.is_training:
             self._close()  # gradients were on in an evaluation before the training
             look.retire_repairs()
-            self.look = look = Look(is_schedule_first=look.is_schedule_first)
+            self.look = look = Look(is_schedule_first=look.is_schedule_first, schedule_first_at=look.schedule_first_at)
         if look.phase == Phase.WAITING and (self.waits_for_step or not self._begins(module)):
             return
         if look.phase == Phase.AFTER and module.training and self._is_next(module):
@@ -195,7 +196,7 @@ class Looking:
         """A schedule advances: the script's, or one that this is made of."""
         look = self.look
         if look.phase == Phase.WAITING:
-            look.is_schedule_first = True
+            look.is_schedule_first, look.schedule_first_at = True, look.schedule_first_at or user_place()
             return
         if not (look.is_settled or is_among(schedule, look.schedules) or hasattr(schedule, "_schedulers")):
             look.schedules.append(schedule)  # of one that is made of others, those are known, with their lengths

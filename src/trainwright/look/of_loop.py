@@ -170,6 +170,8 @@ def _find_places(look: Look, optimizers: list[Any], schedules: list[Any]) -> dic
         places |= {"train_call": look.where, "trainer": look.where}
     passed = look.passed.places
     places |= {role: passed[kind] for kind, role in _GATES.items() if kind in passed}
+    if look.schedule_first_at is not None:
+        places["schedule_step"] = look.schedule_first_at
     if "zero_grad" in places:
         places["clear_call"] = places["zero_grad"]
     for module in (*look.roots, *look.model.children()):

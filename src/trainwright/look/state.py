@@ -185,6 +185,7 @@ class Look:
     schedules: list[Any] = field(default_factory=list)
     schedule_steps: int = 0
     is_schedule_first: bool = False
+    schedule_first_at: Place | None = None
     updates: int = 0
     planned_updates: int | None = None
     """Updates that the whole training is to make, counted as `updates`; None: unknown."""

@@ -1,7 +1,8 @@
 """TW1005 torn-labels: the model is given equal inputs with unequal labels.
 
 Why it matters: No model can answer equal inputs differently. What told them apart was lost on the way to the model: text that
-became one unknown token, a column that was cut off, images that were scaled to nothing.
+became one unknown token, a column that was cut off, images that were scaled to nothing. Or rows and labels are drawn in
+different orders.
 Evidence: The rows that the model received in training, each with all labels that it was trained with.
 Fix (manual): Compare rows as they are loaded with what the model receives: the vocabulary, the truncation, the cast, the scale.
 """
@@ -41,7 +42,10 @@ def torn_labels(record: Record) -> Iterator[Finding]:
                 measured={"torn": torn, "drawn": total, "distinct": len(of_rows), "ceiling": most / total},
                 where=record.where,
                 proof=Proof(f"{len(of_rows):,} distinct rows, each with all labels that it was trained with"),
-                fix=Fix(does="find what makes different rows equal: vocabulary, truncation, cast, scale"),
+                fix=Fix(
+                    does="find what makes different rows equal (vocabulary, truncation, cast, scale), or pairs a row with "
+                    "another label each time (an order of the labels' own)"
+                ),
                 rows=NamedRows(why=TORN, kept_as=TORN),
             )
             return

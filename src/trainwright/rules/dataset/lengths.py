@@ -47,13 +47,14 @@ _MADE = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)
 
 
 def _given_to_loader(empty: EmptySet, setup: SetupFacts) -> Finding:
-    """A set without rows whose loader ended the script before training."""
+    """A set without rows whose loader ended the script before training, or gave it no batch."""
+    raised = f", and the loader raised {setup.failure}" if setup.failure is not None else ""
     name = f"{empty.expression} ({empty.kind})" if empty.expression else f"the data set ({empty.kind})"
     return Finding(
         message=f"{name} has 0 rows: its loader has nothing to draw from",
         measured={"rows": 0},
         where=empty.where if empty.expression else setup.place(*_MADE) or empty.where,
-        proof=Proof(f"its length is 0, and the loader raised {setup.failure}"),
+        proof=Proof(f"its length is 0{raised}"),
         fix=Fix(does=f"look at how {empty.expression or 'it'} is made: a filter, a split or a path left nothing"),
     )
 

@@ -13,7 +13,7 @@ import torch
 
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.look import behind_run
-from trainwright.look.ending import measure_end
+from trainwright.look.ending import measure_end, measure_unbegun
 from trainwright.look.evaluation import Evaluating
 from trainwright.look.kinds import kind_of
 from trainwright.look.look import Looking
@@ -30,6 +30,7 @@ from trainwright.seams.listening.doors import watch_classes, watch_door
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.listening.trainer_patches import training_left_by
 from trainwright.stages.gradients import CLEARED, CLIPPED
+from trainwright.tensors.items import length
 
 
 class CloseLook:
@@ -94,6 +95,8 @@ def _finish(state: WatchState, looking: Looking, error: BaseException | None) ->
         looking.begin_training(kind_of(*left))
     done = watching(looking.finish)(error) or []
     end = watching(measure_end)(error, looking) if isinstance(error, Exception) else None
+    if error is None and not (record.updates or state.batches):
+        end = watching(measure_unbegun)(looking)
     of_trainings = {one.training: one for one in reversed(done)}  # the first, where several optimizers take turns
     record.looks = [LookResult(number, one.facts, repaired=made) for number, one in sorted(of_trainings.items())]
     record.looks += [LookResult(0, end, is_end=True, repaired=made)] if end else []
@@ -168,6 +171,8 @@ def _end_step(state: WatchState, looking: Looking, optimizer: Any) -> None:
 def _begin_loader(looking: Looking, loader: Any, iterator: Any) -> None:
     """A loader is read from its start. Without workers the items of its batches are kept; the script's loader is left as it is."""
     looking.last_loader = weakref.ref(loader)
+    if length(loader.batch_sampler) == 0 and looking.optimizers.list_live():
+        looking.empty_loader = loader
     if looking.look.phase:
         return
     items, collate = None, getattr(iterator, "_collate_fn", None)

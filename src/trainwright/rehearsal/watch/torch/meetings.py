@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.core import Call, Seam
+from trainwright.rehearsal.listener import LISTENING
 from trainwright.rehearsal.record import Answers, LabelKind, Output, PairSource
 from trainwright.rehearsal.recorder import EACH
 from trainwright.rehearsal.watch.torch.passes import batch_with, pass_of
 from trainwright.rehearsal.watch.torch.reading import Meeting, flat_rows, shape_of, values_of
 from trainwright.rehearsal.watch.torch.rows import offer_rows, read_rows
 from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
+from trainwright.seams.failures.blame import tolerated
+from trainwright.tensors.torch import objects as tensors
 
 # Meetings that wait for `backward`, the values of their outputs, and the nodes of the graph that are looked at for each.
 MOST_PENDING, MOST_PENDING_VALUES, MOST_NODES = 1000, 50_000_000, 200
@@ -124,8 +128,9 @@ class Meetings:
         self.state.forms[output] = meeting.form
         if meeting.call is not None:
             meeting.call.is_trained_on = True
-        self._gather(output, meeting.target, meeting.ignored)
         self._learn_column(output, meeting)
+        meeting = self._with_mended_labels(meeting)
+        self._gather(output, meeting.target, meeting.ignored)
         if meeting.call is not None and meeting.call.batch is not None and meeting.call.batch.drawn is not None:
             meeting.call.batch.drawn.trains = True
         count, last = self._reads.get(output, (0, -1))
@@ -150,7 +155,26 @@ class Meetings:
         if meeting.call is not None:
             meeting.call.answered.add(output)
         if meeting.call is None or meeting.call.made is None or self.state.recorder.is_due(meeting.call.made.calls):
-            self._keep(meeting, False, output)
+            self._keep(self._with_mended_labels(meeting), False, output)
+
+    def _with_mended_labels(self, meeting: Meeting) -> Meeting:
+        """The meeting, with its classes numbered as the loss takes them where a repair in force renumbers them."""
+        trainings = self.state.recorder.record.trainings
+        if meeting.form != "classes" or max(1, LISTENING.repaired_training) != (
+            trainings[-1].number if trainings else 1
+        ):
+            return meeting
+        for repair in LISTENING.repairs:
+            given = {"logits": meeting.output, "targets": meeting.target, "function": "cross_entropy", "number": 0}
+            if repair.seam != Seam.LOSS:
+                continue
+            with tolerated():
+                taken = repair.change(Call(seam=Seam.LOSS, given=given, tensors=tensors)).given
+                targets = taken["targets"]
+                is_form_kept = (targets.shape, targets.dtype) == (meeting.target.shape, meeting.target.dtype)
+                if is_form_kept and taken["logits"] is meeting.output and taken["function"] == given["function"]:
+                    meeting = replace(meeting, target=targets)
+        return meeting
 
     def _output(self, meeting: Meeting) -> Output | None:
         """Which output it is; None where output and labels have no shapes that fit each other."""

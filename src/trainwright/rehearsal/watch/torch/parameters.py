@@ -55,23 +55,25 @@ class Parameters:
         self._gone: list[FollowedTensor] = []
         self._of: weakref.WeakKeyDictionary[Any, list[FollowedTensor]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._named: set[tuple[int, int]] = set()
+        self._named: dict[tuple[int, int], Model] = {}
 
     def name_model(self, model: Model) -> None:
         """Follow the weights of a model that is called with gradients; in each training, as layers may be replaced."""
         module, key = model.ref(), (id(model), len(self._state.recorder.record.trainings))
         if key in self._named or module is None:
             return
-        self._named.add(key)
-        new = [(n, p) for n, p in unwrap_module(module).named_parameters() if p.is_floating_point()]
-        for name, parameter in new[:MOST_TENSORS]:
-            one = self._follow(parameter)
-            if one is None:
-                continue
+        self._named[key] = model
+        for one, parameter in self._follow_weights(model, module):
             one.frozen = None if parameter.requires_grad else sample(parameter, FOLLOWED)
+
+    def _follow_weights(self, model: Model, module: Any) -> list[tuple[FollowedTensor, Any]]:
+        named = [(n, p) for n, p in unwrap_module(module).named_parameters() if p.is_floating_point()]
+        found = [(n, p, one) for n, p in named[:MOST_TENSORS] if (one := self._follow(p)) is not None]
+        for name, _, one in found:
             if not one.name:
                 one.name, one.model = name, model.number
-        self._measure([p for _, p in new])
+        self._measure([p for _, p in named])
+        return [(one, p) for _, p, one in found]
 
     def _follow(self, parameter: Any) -> FollowedTensor | None:
         known = self._known.get(id(parameter))
@@ -147,6 +149,7 @@ class Parameters:
             self._look_at_movement([*self._of.get(optimizer, []), *(one for one, _ in left)])
         if count in LOOKED_AT or count % 100 == 0:
             self._look_at_unfrozen()
+            self._follow_replaced()
         self._steps_of(optimizer, count)
 
     def _look_at_unfrozen(self) -> None:
@@ -154,6 +157,12 @@ class Parameters:
             parameter = one.ref() if one.frozen is not None else None
             if parameter is not None and parameter.requires_grad and parameter.grad is not None:
                 one.left += torch.equal(sample(parameter, FOLLOWED), one.frozen)
+
+    def _follow_replaced(self) -> None:
+        """Layers may be replaced within a training."""
+        for model in {id(one): one for one in self._named.values()}.values():
+            if (module := model.ref()) is not None:
+                self._follow_weights(model, module)
 
     def _list_left(self) -> list[tuple[FollowedTensor, Any]]:
         """What no optimizer holds, as far as is known."""

@@ -159,7 +159,7 @@ CLASSES = {
 }
 STAGES = [kind for kind in Facts.__subclasses__() if kind.stage != Stage.REHEARSAL]
 # A keyword that is passed to one of these fills a field of any class.
-_FILLS = re.compile("replace|change|dict|measure_.*|.*_facts")
+_FILLS = re.compile("replace|set_fields|dict|measure_.*|.*_facts")
 
 
 @functools.cache

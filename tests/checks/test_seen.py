@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from exam.programs import ENVIRONMENT
-from trainwright.core import Severity
+from trainwright.core import Report, Severity
+from trainwright.judging.report import judge_run
+from trainwright.options import Options
 from trainwright.rehearsal.process import Rehearsal, Server
 from trainwright.report.sheet import brief
-from trainwright.review.review import review
 from trainwright.review.sheet import sheet_of
-from trainwright.review.verdict import verdict_of
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "seen").glob("*.py"))
 IMPORTED = ["torch", "sklearn.metrics", "transformers", "accelerate", "lightning"]
@@ -41,9 +41,10 @@ def test_what_is_seen_is_said(script: Path, server: Server) -> None:
     ) as rehearsal:
         record = rehearsal.wait()
     assert not record.watcher_errors
-    findings, errors = review(record)
-    assert not errors
-    verdict = verdict_of(record, findings)
+    report = judge_run(Report(script=script.name), record, Options())
+    assert not report.internal_errors
+    findings, verdict = report.findings, report.verdict
+    assert verdict is not None
     found = [one for one in findings if one.severity != Severity.NOTE]
     finds = expected(text, "finds")
     assert [one.name for one in found] == ([] if finds == "nothing" else [finds]), [one.message for one in found]

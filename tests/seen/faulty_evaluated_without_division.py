@@ -1,5 +1,5 @@
 # verdict: learns
-# finds: other-scale-evaluated
+# finds: differently-scaled-sets
 # Pictures are divided by their greatest value in training only.
 import torch
 from sklearn.datasets import load_digits

@@ -1,5 +1,5 @@
 # verdict: learns
-# finds: untrained-class
+# finds: split-of-sorted-data
 # Keras holds out the last rows, which are all of one class: its val_accuracy of 0 is no score of the rows evaluated afterwards.
 import keras
 import numpy as np

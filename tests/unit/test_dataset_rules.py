@@ -163,6 +163,14 @@ def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int
     assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
 
 
+@pytest.mark.parametrize(("kinds", "found"), [(10, 0), (100, 1)])
+def test_evaluation_rows_of_few_kinds_are_among_those_of_training(kinds: int, found: int) -> None:
+    """All 100 of them are, while of the training rows 30 % repeat."""
+    facts = _overlapping(100, 300, 8)
+    held = replace(facts.evaluation, row_hashes=tuple(500 + i % kinds for i in range(100)))
+    assert len(_said(train_eval_overlap, replace(facts, evaluation=held), SETUP)) == found
+
+
 @pytest.mark.parametrize(
     ("differing", "labels", "inputs", "found"), [(4, 1.0, 30, 1), (3, 1.0, 30, 0), (10, 0.9, 30, 0), (10, 1.0, 7, 0)]
 )

@@ -257,7 +257,8 @@ def test_a_model_without_an_activation_is_affine(layers, affine):
 def test_an_activation_that_the_inputs_hardly_bend_is_one(activation, scale):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 32), activation, nn.Linear(32, 3))
-    assert run_probes(CalledModel(model=model, inputs={"0": scale * features()}))["affine"] is not True
+    for inputs in (scale * features(), scale * features() + 100 * scale):
+        assert run_probes(CalledModel(model=model, inputs={"0": inputs}))["affine"] is not True
 
 
 def test_tokens_and_an_output_that_is_the_same_for_all_rows_tell_nothing_of_that():

@@ -190,7 +190,7 @@ def test_no_numbers_break_an_axis(values: list[float]) -> None:
 
 
 def test_a_command_that_is_sent_round_has_no_secrets() -> None:
-    words = "check train.py --api-key abc --max-tokens 5 --hf_token=x --lr 0.1 --tokenizer gpt2 hf_abcdefgh12 --use-secret --n 1"
+    words = "check train.py --api-key abc --max-tokens 5 --hf_token=x --lr 0.1 --tokenizer gpt2 hf_abcdefghijklmnopqr12 --use-secret --n 1"
     assert " ".join(without_secrets(words.split())) == (
         "check train.py --api-key … --max-tokens 5 --hf_token=… --lr 0.1 --tokenizer gpt2 … --use-secret --n 1"
     )

@@ -23,6 +23,7 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.rehearsal.sample_words import MOST_SAMPLES, tell_sample
 from trainwright.rehearsal.sampling import Offer, Sampler, lengths_of
 from trainwright.rehearsal.watch.torch.generated import real_tokens
+from trainwright.rehearsal.watch.torch.rows import _keys
 from trainwright.report import html, terminal
 from trainwright.report.samples import brief_rows, visible
 from trainwright.review.sheet import sheet_of
@@ -141,6 +142,7 @@ FIRST, SECOND = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 0])
         (np.array([0, 1, 5, 2, 8, 2]), {"1": FIRST, "2": np.array([0, 1, 1, 1, 1, 1])}, "5 of 6 places, the rest padding"),
         (np.array([1, 5, 8, 2, 0, 0]), {"src_key_padding_mask": np.array([0, 0, 0, 0, 1, 1], bool)}, "4 of 6 places, the rest padding"),
         (PAIR, {"special_tokens_mask": np.array([1, 0, 1, 0, 0, 1])}, "6 tokens"),
+        (np.array([1, 5, 8, 2, 0, 0]), {"attention_mask": np.array([0, 0, 0, 0, 1, 1])}, "4 of 6 places, the rest padding"),
     ],
 )  # fmt: skip
 def test_the_types_of_tokens_are_no_mask(ids: np.ndarray, beside: dict, note: str) -> None:
@@ -401,3 +403,14 @@ def test_sources_are_known() -> None:
     sampler = Sampler()
     offered(sampler, classified())
     assert {one.source for one, _ in sampler.chosen()} == {PairSource.LOSS}
+
+
+def test_rows_are_known_by_all_the_tokens_that_are_read() -> None:
+    """Types of tokens are no mask, an inverted mask is one, and padding adds nothing."""
+    pairs, types = np.array([[1, 5, 2, 8], [1, 6, 2, 8]]), np.array([[0, 0, 1, 1], [0, 0, 1, 1]])
+    first, second = _keys([("input_ids", pairs), ("token_type_ids", types), ("attention_mask", np.ones((2, 4), int))])
+    assert first != second
+    padded = np.pad(pairs, ((0, 0), (0, 3)))
+    for name, mask in (("attention_mask", padded > 0), ("attention_mask", padded == 0), ("pad_mask", padded == 0)):
+        keys = _keys([("input_ids", padded), (name, mask.astype(int))])
+        assert keys[0] != keys[1]

@@ -21,7 +21,10 @@ from trainwright.seams.failures.blame import describe_error, is_own
         ("x" * 3 * MOST_KEPT + "\nlast\n", "last"),
         ("caf\udcc3\udca9", "café"),
         ("\x1b]0;title\x07\x1b[2K50%\x1b[1A\x01 done", "50% done"),
-        ("token hf_abcdefghijkl password=hunter2 secret: a", "token … password=… secret: …"),
+        (
+            f"hf_multi_eval.py sk-learn-pipe hf_{'a' * 34} password=hunter2 secret: a",
+            "hf_multi_eval.py sk-learn-pipe … password=… secret: …",
+        ),
         ("KeyError: 'label'", "KeyError: 'label'"),
         ("", ""),
     ],

@@ -62,8 +62,8 @@ class AnsweringModel(Protocol):
     def exchanged(self, inputs: Any, name: str) -> Any | None:
         """The inputs with the rows of one of them rotated by one; None if that changes nothing."""
 
-    def halfway(self, inputs: Any) -> Any | None:
-        """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
+    def change_rows(self, inputs: Any, change: Callable[[Any], Any]) -> Any | None:
+        """The inputs with each array of them changed; None if an input is not made of real numbers."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
         """Perturb every weight a little (`move_values`) inside the block, and restore it at the end."""
@@ -199,23 +199,23 @@ def _all_same(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
     return bool(pairs) and all(a.shape == b.shape and difference(a, b) < SAME_WITHIN for a, b in pairs)
 
 
-def is_affine(model: AnsweringModel, base: np.ndarray, inputs: Any) -> bool | None:
+def is_affine(model: AnsweringModel, inputs: Any) -> bool | None:
     """Whether the output of each row is an affine function of its inputs: halfway between two rows it is halfway between
-    their outputs, with the current weights and with perturbed ones. No value is outside the range of the rows.
-
-    Args:
-        base: the output for `inputs`.
+    their outputs, with the current weights and with perturbed ones. Rows are moved to a mean of 0: far from it, activations
+    are on or off for all of them.
 
     Returns:
         None if that cannot be asked: inputs that are no real numbers, a single row, or an output that is the same for all.
     """
-    changed = model.halfway(inputs)
-    if changed is None or base.ndim < 2 or len(base) < 2 or difference(base, np.roll(base, 1, axis=0)) < SPREAD:
+    rows = model.change_rows(inputs, lambda values: values - values.mean(0))
+    base = model.answer(rows) if rows is not None else None
+    if base is None or base.ndim < 2 or len(base) < 2 or difference(base, np.roll(base, 1, axis=0)) < SPREAD:
         return None
+    changed = model.change_rows(rows, lambda values: (values + values[[*range(-1, len(values) - 1)]]) / 2)
     if not _is_halfway(base, model.answer(changed)):
         return False
     with model.moved_weights():
-        again, answer = model.answer(inputs), model.answer(changed)
+        again, answer = model.answer(rows), model.answer(changed)
     return again is not None and _is_halfway(again, answer)
 
 

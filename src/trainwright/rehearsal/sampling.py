@@ -271,7 +271,7 @@ def read_places(ids: NDArray[Any], beside: _Beside, padding: int | None = None) 
     """Which tokens of each row are read, by a mask among the inputs; None: none of them is one.
 
     Zeros and ones beside tokens may also be the types of tokens, of which sentence each is. So what a mask leaves out must be one
-    token, at the ends of rows; one that is called an attention mask is taken at its word.
+    token, at the ends of rows; one that is called an attention mask is taken at its word, unless what it reads is one token.
 
     Args:
         ids: (rows, length).
@@ -289,7 +289,7 @@ def read_places(ids: NDArray[Any], beside: _Beside, padding: int | None = None) 
     for name, values in sorted(same, key=lambda one: ("mask" not in one[0], "attention_mask" not in one[0])):
         read: _Places = values != 0
         if name.endswith("attention_mask") and "global" not in name and read.any():
-            return read
+            return ~read if len(np.unique(ids[read])) == 1 < len(np.unique(ids[~read])) else read
         is_named = any(part in name for part in ("attention", "attn", "pad"))
         if _leaves_padding_out(ids, read, padding, is_named):
             return read

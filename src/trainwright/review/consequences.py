@@ -39,7 +39,7 @@ FOLLOWS_FROM = {
     "lost-columns": {"weights-stand-still", "misaligned-labels", "equal-inputs", "discarded-columns"},
     "widened-loss": {"broadcast-loss", "outputs-per-step"},
     "wrong-mode:in_evaluation_mode": {"inactive-training-mode"},
-    "untrained-class": {"partial-data", "missing-classes", "differently-numbered-sets"},
+    "untrained-class": {"partial-data", "missing-classes", "differently-numbered-sets", "split-of-sorted-data"},
     "rows-measured-twice:copies": {"train-eval-overlap"},
     "target-among-inputs": {"label-among-inputs"},
     "other-scale-evaluated": {"differently-scaled-sets"},

@@ -80,12 +80,12 @@ class KerasModel:
             return None
         return replace(inputs, x={**inputs.x, name: turned})
 
-    def halfway(self, inputs: FitBatch) -> FitBatch | None:
-        """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
+    def change_rows(self, inputs: FitBatch, change: Callable[[Any], Any]) -> FitBatch | None:
+        """The inputs with each array of them changed; None if an input is not made of real numbers."""
         leaves = keras.tree.flatten(inputs.x)
         if inputs.rows < 2 or not all(np.ndim(v) > 1 and np.asarray(v).dtype.kind == "f" for v in leaves):
             return None
-        changed = keras.tree.map_structure(lambda v: ((v + np.roll(v, 1, axis=0)) / 2).astype(v.dtype), inputs.x)
+        changed = keras.tree.map_structure(lambda v: change(v).astype(v.dtype), inputs.x)
         return replace(inputs, x=changed)
 
     @contextlib.contextmanager
@@ -117,7 +117,7 @@ def probes_of(fit: FitTraining, batches: Sequence[FitBatch], targets: Any) -> di
         leak = leaking_rows(model, base, batch, (0,))
         found["leaking_rows"] = leak[0] if leak is not None else None
         found["placed_rows"] = placed_rows(model, base, batch)
-    found["affine"] = is_affine(model, base, batch)
+    found["affine"] = is_affine(model, batch)
     found |= _other_rows(fit, batch)
     if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:
         names = list(version().inputs_to_answer(fit.model, batch.x))

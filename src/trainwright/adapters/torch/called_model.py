@@ -79,15 +79,15 @@ class CalledModel:
         turned = inputs[name].roll(1, 0)
         return None if torch.equal(turned, inputs[name]) else {**inputs, name: turned}
 
-    def halfway(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The inputs halfway between each row and the one before it; None if an input is not made of real numbers."""
+    def change_rows(self, inputs: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """The inputs with each array of them changed; None if an input is not made of real numbers."""
         given = {k: v for k, v in inputs.items() if k not in self.label_keys}
         rows = rows_of(given)
         if not all(isinstance(v, torch.Tensor) and v.is_floating_point() and v.dim() > 1 for v in given.values()):
             return None
         if rows < 2 or any(len(v) != rows for v in given.values()):
             return None
-        return {**inputs, **{k: (v + v.roll(1, 0)) / 2 for k, v in given.items()}}
+        return {**inputs, **{k: change(v) for k, v in given.items()}}
 
     @contextlib.contextmanager
     def moved_weights(self) -> Iterator[None]:

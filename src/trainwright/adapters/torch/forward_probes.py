@@ -203,7 +203,7 @@ def _ignored_inputs(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str
 
 
 def _affine(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:
-    return {"affine": is_affine(probe, base, probe.inputs)}
+    return {"affine": is_affine(probe, probe.inputs)}
 
 
 def _leaking_rows(probe: CalledModel, base: np.ndarray, rows: int) -> dict[str, Any]:

@@ -49,9 +49,11 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         return
     copied = _are_copies(dataset) and not _are_drawn(train, held) and share >= SPLIT_SHARE * own
     chosen = (_rich(train) and own < SMALLEST_SHARE) or copied
+    # Of evaluation rows of few kinds (short phrases) so many would be among as many training rows by chance.
+    natural = max(own, 1 - (1 - _repeated_share(held)) ** max(1.0, train.hashed / held.hashed))
     # The standard error of the difference between two shares that are equal.
-    noise = math.sqrt(own * (1 - own) * (1 / held.hashed + 1 / train.hashed))
-    if share < SMALLEST_SHARE or (not chosen and share - own < max(SMALLEST_SHARE, SURE * noise)):
+    noise = math.sqrt(natural * (1 - natural) * (1 / held.hashed + 1 / train.hashed))
+    if share < SMALLEST_SHARE or (not chosen and share - natural < max(SMALLEST_SHARE, SURE * noise)):
         return
     (first, twin), *_ = dataset.overlap_rows
     # The rows of a stream are numbered differently in the next pass.

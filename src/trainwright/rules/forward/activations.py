@@ -176,8 +176,8 @@ def linear_stack(forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> I
         measured={"layers": len(layers), "widest": max(hidden)},
         where=layers[0].where or setup.place(Role.MODEL),
         proof=Proof(
-            "halfway between two rows of the batch, the output is halfway between theirs, for all rows, with the initial "
-            "weights and with perturbed ones"
+            "halfway between two rows of the batch, moved to a mean of 0, the output is halfway between theirs, for all "
+            "rows, with the initial weights and with perturbed ones"
         ),
         fix=unsafe("put an activation (ReLU, GELU) behind each layer but the last"),
     )

@@ -13,9 +13,6 @@ from trainwright.rules.repairs import at_loss
 from trainwright.stages import CLASS_LOSSES, ForwardFacts, LossCall, LossFacts, SetupFacts
 from trainwright.stages.loss import BINARY_LOSSES, TIMES_CHANCE
 
-# If a regression's first loss is ten times the targets' mean square, the outputs are about three times the targets.
-_TIMES_SQUARE = 10.0
-
 
 @rule("TW412", Severity.WARNING, residual=True)
 def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
@@ -23,42 +20,26 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     call = loss.call
     if call is None or loss.expected is None or call.failure or call.inputs.non_finite:
         return
-    if setup.loads_checkpoint or setup.trained_before:
+    # The mean square of a regression's targets says nothing where a network makes them, as in reinforcement learning.
+    if call.function != "cross_entropy" or setup.loads_checkpoint or setup.trained_before:
         return
-    value = call.plain_value if call.function == "cross_entropy" else call.value
-    times = TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE
-    if value is None or call.function not in ("cross_entropy", "mse_loss") or not value > times * loss.expected > 0:
+    value, factor = call.plain_value, call.inputs.deviation or 0.0
+    if value is None or not value > TIMES_CHANCE * loss.expected > 0 or factor <= 1:
         return
-    factor = _size(call, loss.expected)
-    if factor <= 1:
-        return
-    change = _divide(call.function, factor)
+    change = at_loss(
+        f"divide the scores by {factor:.3g}", call.function, lambda one: one.replace(logits=one["logits"] / factor)
+    )
     outcome = yield Trial(change=change, steps=30)
     # Smaller scores naturally start lower, so the unchanged model must also fail to reach a constant prediction.
     if not outcome.clearly_better or min(outcome.before) < loss.expected or max(outcome.after) > loss.expected:
         return
-    unit = " nats" if call.function == "cross_entropy" else ""
     yield Finding(
-        message=f"the first loss is {value:.4g}{unit}; an uninformed model would score {loss.expected:.4g}",
+        message=f"the first loss is {value:.4g} nats; an uninformed model would score {loss.expected:.4g}",
         measured={"first_loss": value, "expected": loss.expected, "largest_score": call.inputs.maximum or 0.0},
         where=loss_place(loss, setup),
         proof=outcome,
         repair=change,
         fix=Fix(does=f"make the scores about {factor:.2g} times smaller (a temperature, a sum, inputs in large units)"),
-    )
-
-
-def _size(call: LossCall, expected: float) -> float:
-    """By what factor the scores are too large."""
-    deviation, mean = call.inputs.deviation or 0.0, call.inputs.mean or 0.0
-    if call.function == "cross_entropy":
-        return deviation
-    return math.sqrt((deviation**2 + mean**2) / expected)
-
-
-def _divide(function: str, factor: float) -> Repair:
-    return at_loss(
-        f"divide the scores by {factor:.3g}", function, lambda call: call.replace(logits=call["logits"] / factor)
     )
 
 

@@ -201,12 +201,15 @@ class _Watched:
         return found
 
     def list_evaluated(self, training: int) -> list[LoaderlessPass]:
-        """The passes without a loader of a training's models, until another training of theirs goes on."""
+        """The passes without a loader of a training's models, from its first update until another training goes on."""
         record, found = self.state.recorder.record, []
-        models = {number for one in record.trainings if one.number == training for number in one.models}
-        later = (one.begins for one in record.trainings if one.number > training and models & {*one.models})
-        end = min(later, default=record.updates)
-        for made in (one for one in record.passes if not one.data and one.model in models and one.update <= end):
+        own = next((one for one in record.trainings if one.number == training), None)
+        if own is None:
+            return []
+        later = (one.begins for one in record.trainings if one.number > training and {*own.models} & {*one.models})
+        first, end = own.begins + bool(own.begins), min(later, default=record.updates)
+        passes = (one for one in record.passes if not one.data and one.model in own.models)
+        for made in (one for one in passes if first <= one.update <= end):
             calls = [a for a in record.answers if a.evaluation == made.number and not a.trains and a.inputs is not None]
             shapes = {a.inputs.shape[1:] for a in calls if a.inputs is not None}
             if len(shapes) == 1 and len({a.output for a in calls}) == 1:

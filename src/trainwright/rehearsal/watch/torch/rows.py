@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trainwright.rehearsal.record import Answers, Floats, Integers, LabelKind
 from trainwright.rehearsal.recorder import Recorder, spread
-from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of
+from trainwright.rehearsal.sampling import FEW, GOLDEN, Arrays, Offer, lengths_of, read_places
 from trainwright.rehearsal.watch.labelled import row_inputs
 from trainwright.rehearsal.watch.torch.reading import Meeting
 from trainwright.rehearsal.watch.torch.samples import plain
@@ -44,26 +44,21 @@ def _read(call: OuterCall) -> tuple[Integers | None, Floats | None]:
         flat = tensor.reshape(call.rows, -1)
         if flat.shape[1] > OF_KEY:
             flat = flat[:, spread(flat.shape[1], OF_KEY).tolist()]
-        arrays.append((flat.float() if flat.is_floating_point() else flat.long()).cpu().numpy())
+        arrays.append((name, (flat.float() if flat.is_floating_point() else flat.long()).cpu().numpy()))
     if not arrays:
         return None, None
-    return _keys(arrays), _features(arrays)
+    return _keys(arrays), _features([array for _, array in arrays])
 
 
-def _mask(arrays: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any] | None:
-    """An input of zeros and ones beside token ids of the same shape."""
-    same = [a for a in arrays if a.shape == shape and a.dtype.kind == "i"]
-    return next((a for a in same[1:] if a.size and a.min() == 0 and a.max() == 1), None) if len(same) > 1 else None
-
-
-def _keys(arrays: list[NDArray[Any]]) -> Integers:
+def _keys(inputs: Arrays) -> Integers:
     """Exact: of the bits of the values. Zeros at a row's end add nothing, as rows are padded to different lengths."""
-    total = np.zeros(len(arrays[0]), np.uint64)
-    for number, array in enumerate(arrays):
+    ids = next((a for _, a in inputs if a.dtype.kind == "i" and a.size and a.max() > 1), None)
+    read = read_places(ids, inputs) if ids is not None else None
+    total = np.zeros(len(inputs[0][1]), np.uint64)
+    for number, (_, array) in enumerate(inputs):
         bits = array.view(np.uint32).astype(np.uint64) if array.dtype == np.float32 else array.astype(np.uint64)
-        mask = _mask(arrays, array.shape) if array.dtype.kind == "i" else None
-        if mask is not None and mask is not array:
-            bits = (bits + 1) * mask.astype(np.uint64)
+        if read is not None and array.dtype.kind == "i" and array.shape == read.shape:
+            bits = (bits + 1) * read
         order = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * number * OF_KEY + 1)
         factors = order * np.uint64(GOLDEN)
         factors ^= factors >> np.uint64(29)

@@ -26,14 +26,15 @@ from trainwright.core import (
     Report,
     SetKeyword,
     Severity,
+    Shown,
     StageRun,
     Status,
+    Verdict,
 )
 from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import mark_verified
 from trainwright.seams.scripts.edited_files import standing_in
 
-pytestmark = pytest.mark.slow
 
 SOURCE = """\
 args = TrainingArguments(
@@ -160,6 +161,14 @@ def test_a_new_fault_at_a_stage_that_was_checked_verifies_nothing() -> None:
     assert "finds a new fault, TW401 label-out-of-range (train.py:7)" in seen.message
 
 
+@pytest.mark.parametrize(("shown", "verified"), [(Shown.LEARNS, []), (Shown.BROKEN, ["renamed-argument"])])
+def test_only_a_training_that_learned_can_learn_worse(shown: Shown, verified: list[str]) -> None:
+    poor = finding("TW1013", "held-out-at-constant", 9)
+    first = replace(report(RENAMED), verdict=Verdict(shown=shown, why="seen"))
+    seen = mark_verified(first, lambda copies: report(poor))
+    assert names(seen) == verified and "held-out-at-constant (train.py:9)" in seen.message
+
+
 def test_a_new_note_breaks_nothing() -> None:
     note = replace(OUTPUTS, severity=Severity.NOTE)
     assert names(mark_verified(report(RENAMED), lambda copies: report(note))) == ["renamed-argument"]
@@ -235,6 +244,7 @@ def check(tmp_path: Path, *words: str) -> dict:
     return json.loads((tmp_path / "report.json").read_text())
 
 
+@pytest.mark.slow
 def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_check(tmp_path) -> None:
     """It reads rows and a checkpoint with a head of two classes beside it, and has its settings in another file."""
     from transformers import DistilBertConfig, DistilBertForSequenceClassification
@@ -284,6 +294,7 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_check
     assert "train 64 rows" in seen["stages"][1]["why"]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_fix_in_a_package_run_as_a_module_is_verified(tmp_path) -> None:
     (tmp_path / "project").mkdir()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core import Finding, Report, Rule, Severity, Stage
+from trainwright.core import Finding, Report, Rule, Severity, Shown, Stage
 from trainwright.fixes.edits import edit_files, edits_of, fitting
 from trainwright.registry import load_rules
 
@@ -105,8 +105,11 @@ def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
     before, after = ({run.stage: run for run in r.stages} for r in (report, second))
     named = {f.name for f in report.findings}
     rules = {r.name: r for r in load_rules()}
+    has_learned = report.verdict is None or report.verdict.shown == Shown.LEARNS
     for finding in left:
         if finding.severity == Severity.NOTE or finding.name in named:
+            continue
+        if finding.stage == Stage.REHEARSAL and not has_learned:  # there was no good result that the edits could spoil
             continue
         if all(before[s].status.through for s in _stages(finding, rules) if s in before):
             at = f" ({finding.where})" if finding.where else ""

@@ -16,6 +16,8 @@ from trainwright.rehearsal.record import SAMPLED_WIDTH, LabelKind, Output, Sampl
 MOST_SAMPLES, MOST_SETS = 8, 4
 # Numbers, or names of classes, of a row that are told one by one.
 MOST_NUMBERS = 6
+# Up to rounding.
+MOST_CERTAIN = 1 + 1e-4
 
 
 def order_samples(rows: Iterable[Sampled], findings: Iterable[Finding] = ()) -> list[Sampled]:
@@ -55,6 +57,8 @@ def tell_sample(one: Sampled, names: tuple[str, ...], *, output: str, rows_of: s
     probability = one.certainty
     if yes and one.values is not None:
         probability = float(max(one.values[0], 1 - one.values[0]))
+    if probability is not None and probability > MOST_CERTAIN:  # scores that the loss takes for probabilities
+        probability = None
     return Sample(
         rows_of=rows_of,
         output=output,

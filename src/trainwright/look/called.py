@@ -68,11 +68,11 @@ class LiveOptimizers:
         self._known: list[weakref.ref[Any]] = []
 
     def list_live(self) -> list[Any]:
-        """The innermost of those that libraries wrap."""
+        """The innermost of those that libraries wrap; Keras's have no groups, and are not asked."""
         known = [o for ref in self._known if (o := ref()) is not None]
         self._known += [weakref.ref(o) for o in seen().optimizers if not is_among(o, known)]
         found = [o for ref in self._known if (o := ref()) is not None]
-        found = [o for o in found if any(group["params"] for group in o.param_groups)]
+        found = [o for o in found if any(group["params"] for group in getattr(o, "param_groups", ()))]
         return [o for o in found if not any(o is getattr(around, "optimizer", None) for around in found)]
 
     def list_held(self) -> set[int]:

@@ -12,8 +12,10 @@ from trainwright.rehearsal.recorder import Recorder
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.doors import watch_door
 
+# "5-NN" and "top-5" are words.
 _NUMBER = re.compile(
-    r"(?<![\w.@])([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w)(\s?%)?", re.IGNORECASE
+    r"(?<![\w.@])(?<![a-z]-)([-+]?(?:\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?|nan|inf))(?![\w.]*\w|-[a-z])(\s?%)?",
+    re.IGNORECASE,
 )
 # What stands before a spread, which is no number of its own.
 _SPREAD = re.compile(r"(\+-|±|\+/-)\s*$")

@@ -198,7 +198,10 @@ class Parameters:
             one.had_gradient = one.had_gradient or parameter.grad is not None
         self._look_at_movement(every)
         self._look_at_unfrozen()
-        self._state.recorder.record.parameters = [
+        record = self._state.recorder.record
+        if record.parameters:  # Keras's, which trains the weights of its layers on torch itself
+            every = [one for one in every if one.steps]
+        record.parameters += [
             Parameter(
                 name=one.name,
                 shape=one.shape,

@@ -596,6 +596,13 @@ def test_what_is_advised_rests_on_what_was_measured() -> None:
     assert "random or unrelated" in advise(record, rng.standard_normal((ROWS, 8)), labels, keys)
 
 
+def test_rows_that_were_learned_are_told_beside_held_out_ones_that_were_not() -> None:
+    record = classifier(0.9, 0.25)
+    record.trained_rows = {}
+    finding = next(one for one in review(record).findings if one.name == "held-out-at-constant")
+    assert finding.fix is not None and "evaluation rows are made as these were" in finding.fix.does
+
+
 def test_training_rows_are_asked_where_no_held_out_labels_were_seen() -> None:
     for right in (0.25, 0.9):
         record = classifier(right)

@@ -45,7 +45,7 @@ def _monitored(record: Record) -> Finding | None:
                 f"the weights that are kept as best are those of look {best.kept + 1} of {len(values)}, with {best.name} "
                 f"{kept:.4g}; look {at + 1} had {ideal:.4g}",
                 {"kept": kept, "best": ideal, "look": best.kept + 1},
-                None,
+                record.where,
                 "the values that its callback saw, and the fingerprint of the weights at the end",
             )
     return None

@@ -60,11 +60,16 @@ def held_out_at_constant(record: Record) -> Iterator[Finding]:
 
 def _numbered(record: Record, rows: AnsweredRows) -> str:
     """What is far below a constant answer, though training rows are right, was learned under other numbers."""
-    score = rows.score("accuracy")
-    if not rows.is_held_out or score is None or score.errors > BELOW:
+    score, trained = rows.score("accuracy"), _find_learned(record, rows)
+    if trained is None or score is None or score.errors > BELOW:
         return ""
-    trained = next((one for one in trained_rows(record) if one.output == rows.output and one.learned), None)
-    return f"; {trained.told}: are the classes of both sets numbered alike?" if trained is not None else ""
+    return f"; {trained.told}: are the classes of both sets numbered alike?"
+
+
+def _find_learned(record: Record, rows: AnsweredRows) -> AnsweredRows | None:
+    """The training rows of the same output, if they were learned, beside held-out rows."""
+    found = (one for one in trained_rows(record) if one.output == rows.output and one.learned)
+    return next(found, None) if rows.is_held_out else None
 
 
 def _advice(record: Record, rows: AnsweredRows, *, is_learnable: bool) -> str:
@@ -87,6 +92,11 @@ def _advice(record: Record, rows: AnsweredRows, *, is_learnable: bool) -> str:
         return (
             "a simple learner on what the model receives is no better: the labels may be random or unrelated to these inputs, "
             "or what tells them is lost before the model; look at ten rows as it receives them, with their labels"
+        )
+    if (trained := _find_learned(record, rows)) is not None:
+        return (
+            f"{trained.told}: look whether the evaluation rows are made as these were (codes, scale, order of columns, rows and "
+            "labels), and whether these were learned by heart"
         )
     return f"{same}find what keeps inputs, labels and weights apart: a mask, wrong rows, a detached part, other weights"
 

@@ -180,7 +180,8 @@ class Runner:
 
     def _serve(self, program: Program) -> Server | None:
         """The process for its framework; None where it needs another environment."""
-        if program.environment != {**ENVIRONMENT, "KERAS_BACKEND": "tensorflow"} and program.framework == "keras":
+        is_other = program.environment != {**ENVIRONMENT, "KERAS_BACKEND": "tensorflow"}
+        if (is_other and program.framework == "keras") or "KERAS_BACKEND" in program.source:
             return None
         modules = _KERAS if program.framework == "keras" else _TORCH
         if modules != self._modules:

@@ -529,6 +529,15 @@ def test_by_any_number_that_has_its_best_there_nothing_is_said() -> None:
     assert said(ambiguous) == set()
 
 
+def test_a_restore_without_effect_is_marked_unless_the_last_weights_are_the_best() -> None:
+    for last, marked in ((0.2, False), (0.8, True)):
+        record = regressor()
+        _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, last])
+        record.loaded = [Loaded(update=UPDATES, model=MODEL, before=9.5, after=9.5, missing=0, tensors=4)]
+        (row,) = (row for row in sheet_of(record).pieces if row.what == "loaded")
+        assert (row.mark == "changed nothing") == marked
+
+
 def test_a_restore_without_effect_is_told() -> None:
     record = regressor()
     updates = _numbers(record, "val_loss", [0.9, 0.5, 0.3, 0.6, 0.9])

@@ -137,6 +137,15 @@ def series_of_training(record: Record, training: Training | None) -> list[Series
     return series_of(record, *span_of(record, training)) if training is not None else series_of(record)
 
 
+def held_out_series(record: Record) -> list[Series]:
+    """The script's own numbers of held-out rows in its last training, where they say which way is better."""
+    since = record.trainings[-1].begins + 1 if record.trainings else 0
+    every = [s for s in series_of(record, since) if s.direction and s.is_held_out and s.is_own and not s.is_ambiguous]
+    return [
+        s for s in every if len(s.values) >= FEWEST_VALUES and len(set(s.values)) > 2 and np.isfinite(s.values).all()
+    ]
+
+
 def own_score(record: Record, training: Training | None = None) -> Series | None:
     """The script's own number that says the most: held out, a score before a loss before what has no known direction,
     logged before printed."""

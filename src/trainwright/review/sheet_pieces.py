@@ -11,6 +11,7 @@ from trainwright.core.sheet import DRAWN, EITHER, HELD_OUT, PIECES, TRAINING, WE
 from trainwright.rehearsal.record import Drawn, Parameter, Pass, Record
 from trainwright.rehearsal.record_parts import Best, KeptWeights, Loaded
 from trainwright.review.drawn import leaves_rows_out
+from trainwright.review.numbers import WORSE_SHARE, held_out_series
 
 # Steps of an optimizer before weights that never moved, or have no gradient, stand out: a warm-up may begin at a rate of 0.
 LEAST_STEPS = 10
@@ -130,7 +131,10 @@ def _loaded(record: Record) -> list[Row]:
         last = group[-1]
         is_most = 2 * last.missing > last.tensors  # a head of one's own is left out on purpose
         marks = [f"{last.missing:,} of {last.tensors:,} tensors missing"] if is_most else []
-        is_known = last.after in saved  # the last weights may be the best
+        regrets = [one.regret_at(-1) for one in held_out_series(record)]
+        is_known = (
+            last.after in saved or min(regrets, default=math.inf) <= WORSE_SHARE
+        )  # the last weights may be the best
         marks += ["changed nothing"] if not is_known and all(one.after == one.before for one in group) else []
         of = f", those of update {saved[last.after]:,}" if last.after in saved else ""
         rows.append(_piece("loaded", group, f"{last.tensors - last.missing:,} tensors{of}", ", ".join(marks)))

@@ -16,7 +16,7 @@ import numpy as np
 from trainwright.core import Finding, Fix, Place, Proof, Severity, rule
 from trainwright.rehearsal.record import Record
 from trainwright.rehearsal.record_parts import Best
-from trainwright.review.numbers import FEWEST_VALUES, WORSE_SHARE, Series, direction_of, series_of
+from trainwright.review.numbers import WORSE_SHARE, direction_of, held_out_series
 
 # What is kept is worse by more of the range of the monitored number, of which so many values were seen.
 MONITORED_SHARE, FEWEST_MONITORED = 0.1, 3
@@ -70,18 +70,9 @@ def _untouched(record: Record) -> Finding | None:
     return None
 
 
-def _held_out(record: Record) -> list[Series]:
-    """The script's own numbers of held-out rows in its last training, where they say which way is better."""
-    since = record.trainings[-1].begins + 1 if record.trainings else 0
-    every = [s for s in series_of(record, since) if s.direction and s.is_held_out and s.is_own and not s.is_ambiguous]
-    return [
-        s for s in every if len(s.values) >= FEWEST_VALUES and len(set(s.values)) > 2 and np.isfinite(s.values).all()
-    ]
-
-
 def _worse(record: Record) -> Finding | None:
     """The weights left at the end, or kept under the name of the best, by the number that speaks best for them."""
-    own = _held_out(record)
+    own = held_out_series(record)
     kept_at = {one.weights: one.update for one in reversed(record.kept)}
     end = max((s.updates[-1] for s in own), default=0)
     loaded = [one for one in record.loaded if one.update >= end and one.after in kept_at and one.before != one.after]
@@ -115,7 +106,7 @@ def _unchanged(record: Record) -> Finding | None:
                 one.taken_at or one.where,
                 "the addresses of what was loaded and of the model's weights, which are the same",
             )
-    own = _held_out(record)
+    own = held_out_series(record)
     end = max((s.updates[-1] for s in own), default=0)
     last = record.loaded[-1] if record.loaded else None
     if not own or last is None or last.update < end or last.before != last.after:

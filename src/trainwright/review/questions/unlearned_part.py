@@ -24,8 +24,8 @@ from trainwright.review.scores import area, errors_of, standard
 MOST_CLASSES, MOST_OUTPUTS = 20, 16
 # Rows of a class that would be right if it were answered like the others; its share in training, of an equal share.
 EXPECTED_RIGHT, TRAINED_SHARE, RARE_SHARE = 25, 0.3, 0.05
-# The mean accuracy that makes a class stand out, in the evaluation and in training.
-ACCURATE, WELL_TRAINED, FEWEST_OF_CLASS = 0.5, 0.8, 40
+# The accuracy that makes a class stand out: of the other classes' evaluated rows, or of all training rows.
+WELL_TRAINED, FEWEST_OF_CLASS = 0.8, 40
 # Taken for another class: recall below this, where all have more, and so many of its errors go to one class.
 CONFUSED, OTHERS, TO_ONE, FEWEST_CONFUSED = 0.6, 0.8, 0.8, 60
 # An output that is learned, one that is not; at least half of them are.
@@ -92,7 +92,8 @@ def _class(rows: AnsweredRows) -> tuple[str, dict[str, float | int | str]] | Non
         recall = float((here == one).mean())
         common = count * accuracy >= EXPECTED_RIGHT and share > TRAINED_SHARE * fair
         rare = count >= FEWEST_OF_CLASS and share > RARE_SHARE * fair and accuracy > WELL_TRAINED and rows.trains
-        if not answered[one] and ((common and accuracy > (WELL_TRAINED if rows.trains else ACCURATE)) or rare):
+        among = accuracy if rows.trains else accuracy * len(rows.labels) / max(1, len(rows.labels) - count)
+        if not answered[one] and ((common and among > WELL_TRAINED) or rare):
             return (
                 (
                     f"class {one} is never answered: {count:,} of {rows.named} have it, and {share:.0%} of the labels trained on; "

@@ -19,7 +19,6 @@ from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
-from trainwright.look.observers import RunObserver
 from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
@@ -28,6 +27,7 @@ from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
 from trainwright.seams.torch.loss import KeptLoss, flat_smoothed, judge_call
+from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.tensors.torch.objects import tensors_in
@@ -97,7 +97,7 @@ class TrainerLearner(Trained):
         trainer, loss = self.trainer, math.nan
         model = trainer.model
         model.eval()
-        observer = RunObserver(model, [model], keeps_losses=True)
+        observer = Observer(model, keeps_losses=True)
         kept = observer.record.kept_losses
         with observer.catching() as record, _keeping_smoothed(trainer, kept), torch.no_grad():
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))

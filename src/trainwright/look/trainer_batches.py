@@ -23,6 +23,7 @@ from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.doors import replaced
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
@@ -134,11 +135,8 @@ def _keeping_smoothed(trainer: Any, kept: list[KeptLoss]) -> Iterator[None]:
     if own is None:
         yield
         return
-    trainer.label_smoother = smoother
-    try:
+    with replaced([(trainer, "label_smoother", smoother)]):
         yield
-    finally:
-        trainer.label_smoother = own
 
 
 class TrainerSteps:

@@ -97,7 +97,7 @@ logging.getLogger("py.warnings").addHandler(Handler())
 quotient()
 logging.captureWarnings(False)
 note("filters", [(f[0], f[2].__name__) for f in warnings.filters])
-note("logging", logging.Logger.filter.__qualname__ in ("Filterer.filter", "heard_by.<locals>.filter_heard"))
+note("logging", logging.Logger.filter.__qualname__ == "Filterer.filter")
 sys.exit(f"{len(seen)} notes, {hashlib.md5(repr(seen).encode()).hexdigest()}")
 """
 

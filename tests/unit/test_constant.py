@@ -34,7 +34,7 @@ CASES = {
 
 def observing() -> Observer:
     """An observer of loss calls alone, with gradients or without."""
-    return Observer(torch.nn.Identity(), trained_only=True, keeps_losses=True)
+    return Observer(torch.nn.Identity(), keeps_losses=True)
 
 
 def calls_of(seen: Observer) -> list[JudgedLoss]:

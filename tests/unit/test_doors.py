@@ -5,7 +5,7 @@ import sys
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from trainwright.seams.listening.doors import calling_frame, put_in, standing, watch_classes, watch_door
+from trainwright.seams.listening.doors import calling_frame, put_in, replaced, standing, watch_classes, watch_door
 
 
 class Base:
@@ -116,3 +116,12 @@ def test_a_door_that_was_taken_away_passes_its_calls_on() -> None:
         watch_door(kind, "step", lambda go_on, self: "watched")
         held = kind.step
     assert held(kind()) == "base"
+
+
+def test_values_are_in_place_while_the_context_lasts_however_it_is_left() -> None:
+    kind = type("Kind", (Base,), {})
+    with contextlib.suppress(StopIteration), replaced([(kind, "step", 1), (Base, "step", 2)]):
+        assert (kind.step, Base.step) == (1, 2)
+        raise StopIteration
+    assert "step" not in vars(kind)
+    assert kind().step() == "base"

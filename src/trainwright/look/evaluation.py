@@ -18,10 +18,10 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from trainwright.core import Facts, Place
 from trainwright.look.called import has_mode_on_top, is_compiled
 from trainwright.look.counting import Tallies
-from trainwright.look.observers import Leaving, original
 from trainwright.seams.source.places import user_frame, user_place
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.marks import Mark, ModelCall, comparison_of, largest_of, scores_for
+from trainwright.seams.torch.modes import Leaving, original
 from trainwright.stages import Comparison, EvaluationFacts
 from trainwright.tensors.torch.objects import tensors_in
 from trainwright.tensors.torch.transforms import within_transform

@@ -39,7 +39,6 @@ from trainwright.look.facts import (
     keep_left_gradients,
     measure_first_step,
 )
-from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.of_loop import LoopTraining
 from trainwright.look.repairs_of_torch import Repairing
 from trainwright.look.results import MOST_LOOKS
@@ -49,6 +48,8 @@ from trainwright.seams.listening.seen import quiet, seen
 from trainwright.seams.source.places import place_of, user_frame, user_place
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.seams.torch.gates import Gates
+from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.observer import Observer
 
 # Micro-batches, or calls before a loss (a policy that plays), after which a look waits for the next update, so many times.
 MOST_DRAWS, MOST_CALLS, MOST_TRIES = 256, 32, 4
@@ -244,8 +245,8 @@ class Looking:
         if self._is_repaired():
             self.repairing.mend_parts(look.model, self.optimizers.list_live())
             look.replay.active.kept += [one for one in repairs if one.seam not in (Seam.TRAINER, Seam.OPTIMIZER)]
-        look.observer = RunObserver(look.model, [module], repairs, tape=look.replay.begin(), detail=True)
-        look.graph = RunGraphWatch(look.model, repairs, detail=True)
+        look.observer = Observer(look.model, repairs, roots=[module], tape=look.replay.begin(), detail=True)
+        look.graph = GraphWatch(look.model, repairs, detail=True)
         look.phase, look.is_open, look.began = Phase.FIRST, True, time.monotonic()
         look.gates = gates = Gates(list(look.model.parameters()), keep=True)
         look.graph.updates = lambda: gates.passed.steps
@@ -376,8 +377,8 @@ class Looking:
         look.graph.__exit__(None, None, None)
         look.observer.__exit__(None, None, None)
         if self._is_repaired():  # to the end of the training
-            look.repaired = RunObserver(look.model, look.roots, self.repairing.list_step(), detail=False)
-            look.repaired_graph = RunGraphWatch(look.model, self.repairing.list_step())
+            look.repaired = Observer(look.model, self.repairing.list_step(), roots=look.roots)
+            look.repaired_graph = GraphWatch(look.model, self.repairing.list_step())
             look.repaired.__enter__()
             look.repaired_graph.__enter__()
         return True

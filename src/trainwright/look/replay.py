@@ -22,14 +22,15 @@ from trainwright.adapters.torch.called_model import label_name, rows_of
 from trainwright.adapters.torch.optimizer import peak_rates
 from trainwright.core import Call, Repair, Seam
 from trainwright.look.called import has_mode_on_top, is_same, name_inputs
-from trainwright.look.observers import Leaving, RunObserver
-from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, is_own
 from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import AttributeState, seed_everything
 from trainwright.seams.torch.loss import judge_call
+from trainwright.seams.torch.modes import Leaving
+from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.tape import Tape
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.objects import held_by
 
@@ -62,7 +63,7 @@ class Replay:
         self._optimizer: Any = None
         self._now: Any = None
         """The optimizer of the run under way."""
-        self._observer: RunObserver | None = None
+        self._observer: Observer | None = None
 
     # The real steps
 
@@ -102,7 +103,7 @@ class Replay:
         # What keeps repairs in force lies below, and is in force when the step is made again.
         if isinstance(torch.overrides._get_current_function_mode(), Leaving) or not has_mode_on_top():
             self.tape = Tape()
-            self._observer = RunObserver(self._model, self._roots, tape=self.tape)
+            self._observer = Observer(self._model, roots=self._roots, tape=self.tape)
             self._observer.__enter__()
 
     def begin_step(self, optimizer: Any) -> None:
@@ -299,7 +300,7 @@ class Replay:
         with self.ready(0), self.observed(tape):
             return float(tape.make().detach())
 
-    def observed(self, tape: Tape, *, keeps_losses: bool = False) -> RunObserver:
+    def observed(self, tape: Tape, *, keeps_losses: bool = False) -> Observer:
         """Observes the tape's calls, with the repairs in force."""
         repairs: list[Repair] = [one for one in self.active.all if one.seam != Seam.BATCH]
         of_batch = [one for one in self.active.all if one.seam == Seam.BATCH]
@@ -308,7 +309,7 @@ class Replay:
             for repair in of_batch:
                 after = dict(apply_repair(repair, Call(seam=Seam.BATCH, given=after, tensors=tensors)).given)
             repairs = [*_exchange_batch(before, after), *repairs]
-        return RunObserver(self._model, self._roots, repairs, keeps_losses=keeps_losses)
+        return Observer(self._model, repairs, roots=self._roots, keeps_losses=keeps_losses)
 
 
 def _exchange_batch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Repair]:

@@ -13,8 +13,8 @@ from trainwright.adapters.data.reading import as_mapping
 from trainwright.adapters.torch.called_model import rows_of
 from trainwright.core import Repair, Seam
 from trainwright.look.replay import Replay
-from trainwright.look.tape import Tape
 from trainwright.seams.failures.blame import failure_of, passed_on
+from trainwright.seams.torch.tape import Tape
 
 
 class RowSteps:

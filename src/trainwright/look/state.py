@@ -16,12 +16,13 @@ from torch import nn
 from trainwright.adapters.torch.called_model import CalledModel
 from trainwright.core import Facts, Place
 from trainwright.look.called import LiveOptimizers, is_same
-from trainwright.look.observers import RunGraphWatch, RunObserver
 from trainwright.look.replay import Replay
 from trainwright.look.row_form import CoarserLabels
 from trainwright.look.sliced_rows import LoaderlessPass, Sliced
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.seams.torch.gates import GateLog, Gates
+from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages import Mispaired
 
@@ -153,12 +154,12 @@ class Look:
     """The training's number; 0: no update was made."""
     model: Any = None
     """What holds all modules that are called."""
-    observer: RunObserver | None = None
-    graph: RunGraphWatch | None = None
+    observer: Observer | None = None
+    graph: GraphWatch | None = None
     gates: Gates | None = None
-    repaired: RunObserver | None = None
+    repaired: Observer | None = None
     """What keeps repairs in force behind the first step, and the same of the graph."""
-    repaired_graph: RunGraphWatch | None = None
+    repaired_graph: GraphWatch | None = None
     inputs: dict[str, Any] = field(default_factory=dict)
     """What the model is called with, by name."""
     views: list[dict[str, Any]] = field(default_factory=list)

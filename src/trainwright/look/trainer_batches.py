@@ -19,15 +19,16 @@ from trainwright.adapters.torch.memory import measure_memory
 from trainwright.adapters.trainer.evaluation import evaluation_set_of
 from trainwright.core import Failure, Place
 from trainwright.frameworks.label_names import ARGUMENTS, find_label
-from trainwright.look.observers import RunObserver
 from trainwright.look.state import Look
 from trainwright.probes.information import sketch
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.listening.doors import replaced
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.graph import anomalies
 from trainwright.seams.torch.loss import KeptLoss, flat_smoothed, judge_call
+from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.stations import PassRecord
 from trainwright.stages import ForwardFacts
 from trainwright.tensors.torch.objects import tensors_in
@@ -97,7 +98,7 @@ class TrainerLearner(Trained):
         trainer, loss = self.trainer, math.nan
         model = trainer.model
         model.eval()
-        observer = RunObserver(model, [model], keeps_losses=True)
+        observer = Observer(model, keeps_losses=True)
         kept = observer.record.kept_losses
         with observer.catching() as record, _keeping_smoothed(trainer, kept), torch.no_grad():
             loss = float(trainer.compute_loss(model, trainer._prepare_inputs(batch)))
@@ -134,11 +135,8 @@ def _keeping_smoothed(trainer: Any, kept: list[KeptLoss]) -> Iterator[None]:
     if own is None:
         yield
         return
-    trainer.label_smoother = smoother
-    try:
+    with replaced([(trainer, "label_smoother", smoother)]):
         yield
-    finally:
-        trainer.label_smoother = own
 
 
 class TrainerSteps:

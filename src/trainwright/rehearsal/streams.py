@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
 from trainwright.core.secrets import without_secrets
+from trainwright.seams.listening.doors import replaced
 
 # What a terminal does not show as text: sequences that move, colour and name, and other control characters but ends of lines.
 _CONTROLS = re.compile(
@@ -64,12 +65,9 @@ def without_terminal() -> Iterator[None]:
         except OSError:
             return os.terminal_size(_USUAL_SIZE)
 
-    typed, size_of = builtins.input, os.get_terminal_size
-    builtins.input, os.get_terminal_size = refuse, measure
-    try:
+    size_of = os.get_terminal_size
+    with replaced([(builtins, "input", refuse), (os, "get_terminal_size", measure)]):
         yield
-    finally:
-        builtins.input, os.get_terminal_size = typed, size_of
 
 
 @contextlib.contextmanager
@@ -82,8 +80,5 @@ def without_leaving() -> Iterator[None]:
             raise SystemExit(status)
         leave(status)
 
-    os._exit = end
-    try:
+    with replaced([(os, "_exit", end)]):
         yield
-    finally:
-        os._exit = leave

@@ -14,7 +14,7 @@ from typing import Any
 import wrapt
 
 from trainwright.seams.listening import keras_patches, refusals, torch_patches, trainer_patches
-from trainwright.seams.listening.doors import standing
+from trainwright.seams.listening.doors import standing, watch_door
 from trainwright.seams.listening.seen import active, keep_constructions, listener
 from trainwright.seams.listening.trainer_patches import patch_construction
 from trainwright.seams.requirements import shortfall
@@ -78,22 +78,16 @@ _BEGINS = {
 
 def _patch(patch: Callable[[Any], None], module: Any) -> None:
     package = module.__name__.partition(".")[0]
-    if not shortfall([package]):
-        with standing(None):  # a run in this process may be what imports it
+    with standing(None):  # a run in this process may be what imports it
+        if not (why := shortfall([package])):
             patch(module)
-    elif module.__name__ in _BEGINS:
-        owner, name = _BEGINS[module.__name__]
-        _refuse(getattr(module, owner), name, package)
+        elif module.__name__ in _BEGINS:
+            owner, name = _BEGINS[module.__name__]
+            watch_door(getattr(module, owner), name, functools.partial(_refuse, why))
 
 
-def _refuse(owner: Any, name: str, package: str) -> None:
-    """Make a method report that its package is too old."""
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if active() and user_frame(sys._getframe(1)) is not None:
-            listener().unsupported(shortfall([package]))
-        return original(self, *args, **kwargs)
-
-    setattr(owner, name, call)
+def _refuse(why: str, go_on: Any, *args: Any, **kwargs: Any) -> Any:
+    """Report that a package is too old for a check."""
+    if active() and user_frame(sys._getframe(1)) is not None:
+        listener().unsupported(why)
+    return go_on(*args, **kwargs)

@@ -25,6 +25,7 @@ from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.listening.torch_patches import loader_of
 from trainwright.seams.source.places import is_users
 from trainwright.seams.torch.graph import leaves_behind
+from trainwright.seams.torch.layers import module_facts
 from trainwright.seams.torch.loss import LOSSES
 from trainwright.seams.torch.observer import Observer
 from trainwright.seams.torch.step_record import StepRecord
@@ -86,7 +87,7 @@ class ModelOutside:
         return (*found, loss) if loss is not None and record.loss_calls else found
 
     def _observed(self) -> StepRecord:
-        observer = Observer(self.model, detail=True, places=self.seen.modules.get, asked_at=self.seen.asked_at)
+        observer = Observer(self.model, detail=True, trained_only=False, built=self.seen)
         with left_as_it_was(self.model), observer.catching() as record:
             passed_on(self.model, *self.args, **self.kwargs)
         return record
@@ -117,7 +118,7 @@ class LossOutside:
     def measure(self) -> tuple[Facts, ...]:
         """Call it again; no facts if that is not seen as a loss of tensors."""
         module = self.function if isinstance(self.function, nn.Module) else nn.Identity()
-        observer = Observer(module, detail=True, places=self.seen.modules.get)
+        observer = Observer(module, detail=True, trained_only=False, built=self.seen)
         with observer.catching() as record:
             passed_on(self.function, *self.args, **self.kwargs)
         loss = loss_facts(record, {}) if record.loss_calls else None
@@ -131,17 +132,15 @@ class LossOutside:
     def _head(self, scores: torch.Tensor) -> ModuleFacts | None:
         """The linear layer in the script's scope that made the scores last, found from their graph."""
         owners = {
-            id(layer.weight): (layer, model)
+            id(layer.weight): (name, layer)
             for model in self.scope.values()
             if isinstance(model, nn.Module)
-            for layer in model.modules()
+            for name, layer in model.named_modules()
             if isinstance(layer, nn.Linear)
         }
         for parameter in leaves_behind([scores], _MOST_OPERATIONS):
             if id(parameter) in owners:
-                layer, model = owners[id(parameter)]
-                observer = Observer(model, places=self.seen.modules.get, asked_at=self.seen.asked_at)
-                return observer.module_facts(layer, (), None)
+                return module_facts(*owners[id(parameter)], (), None, self.seen)
         return None
 
     def known(self, setup: SetupFacts) -> SetupFacts:

@@ -22,8 +22,9 @@ import wrapt
 
 from trainwright.core import Redirected
 from trainwright.seams.devices.frameworks import PATCHES
-from trainwright.seams.devices.redirection import KINDS, Patches, Redirection, current, going_on
+from trainwright.seams.devices.redirection import KINDS, Redirection, current, going_on
 from trainwright.seams.failures.blame import chain_of
+from trainwright.seams.listening.doors import standing, take_away
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import syntax_tree
 
@@ -74,7 +75,7 @@ class Devices:
                     _patch_torch(sys.modules["torch"])
                 yield
         finally:
-            _patches.put_back()
+            _replaced.close()
             if self.redirection.forced or self.redirection.alone:
                 for name in (*_HIDING, *LAUNCHED):
                     os.environ.pop(name, None)
@@ -125,7 +126,7 @@ class Devices:
             state.GradientState._reset_state()
 
 
-_patches = Patches()
+_replaced = contextlib.ExitStack()
 
 
 @functools.cache
@@ -148,14 +149,16 @@ def _patch_torch(torch: Any) -> None:
     # These import torch.
     from trainwright.seams.devices import cuda, mixed, precision, tensors
 
-    for module in (tensors, cuda, precision, mixed):
-        module.patch(_patches)
+    with standing(_replaced):
+        for module in (tensors, cuda, precision, mixed):
+            module.patch()
 
     def begun() -> None:
         """A missing device was requested: from now on, any function may request it."""
-        tensors.patch_factories(_patches)
-        mixed.patch_layers(_patches)
-        _run_eagerly(torch)
+        with standing(_replaced):
+            tensors.patch_factories()
+            mixed.patch_layers()
+            _run_eagerly(torch)
 
     redirection.first_asked.append(begun)
 
@@ -164,7 +167,7 @@ def _run_eagerly(torch: Any) -> None:
     stance: Callable[[str], Any] | None = getattr(torch.compiler, "set_stance", None)
     if stance is not None:  # compiling for a CPU takes minutes and is not what would run
         stance("force_eager")
-        _patches.later(lambda: stance("default"))
+        take_away(lambda: stance("default"))
 
 
 def _absent(torch: Any, forced: bool) -> frozenset[str]:

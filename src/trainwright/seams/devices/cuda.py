@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from trainwright.seams.devices.redirection import Patches, current, lacking_cuda
+from trainwright.seams.devices.redirection import current, lacking_cuda
+from trainwright.seams.listening.doors import put_in
 from trainwright.seams.source.places import is_users
 
 NAME = "no GPU: the CPU stands in"
@@ -84,7 +85,7 @@ class Stream(contextlib.nullcontext[Any]):
         return event
 
 
-def patch(patches: Patches) -> None:
+def patch() -> None:
     """Answer the user's code, and libraries once the script has asked for the device."""
     cuda = torch.cuda
     silent = dict.fromkeys(("range_push", "range_pop", "mark", "start", "stop"), lambda: None)
@@ -96,14 +97,14 @@ def patch(patches: Patches) -> None:
     ):
         for name, answer in answers.items():
             if hasattr(owner, name):
-                patches.replace(owner, name, _answering(getattr(owner, name), answer, kind))
+                put_in(owner, name, _answering(getattr(owner, name), answer, kind))
     for name, stand_in in (("Stream", Stream), ("Event", Event), ("device", _context), ("device_of", _context)):
-        patches.replace(cuda, name, _either(getattr(cuda, name), stand_in))
-    patches.replace(cuda, "stream", _answering(cuda.stream, contextlib.nullcontext))
+        put_in(cuda, name, _either(getattr(cuda, name), stand_in))
+    put_in(cuda, "stream", _answering(cuda.stream, contextlib.nullcontext))
     for name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char"):
         kept = "Float" if name in ("Half", "BFloat16") else name
         there, here = getattr(cuda, f"{name}Tensor"), getattr(torch, f"{kept}Tensor")
-        patches.replace(cuda, f"{name}Tensor", _Type(there, here))
+        put_in(cuda, f"{name}Tensor", _Type(there, here))
     # Whether there is a device, and how many: the user's code may get an untrue answer.
     for owner, name, kind, there, not_there in (
         (torch.cuda, "is_available", "cuda", True, False),
@@ -116,7 +117,7 @@ def patch(patches: Patches) -> None:
         (getattr(torch, "accelerator", None), "current_accelerator", "cuda", torch.device("cuda"), None),
     ):
         if hasattr(owner, name):
-            patches.replace(owner, name, _questioned(getattr(owner, name), kind, there, not_there))
+            put_in(owner, name, _questioned(getattr(owner, name), kind, there, not_there))
 
 
 def _questioned(original: Callable[..., Any], kind: str, there: Any, not_there: Any) -> Callable[..., Any]:

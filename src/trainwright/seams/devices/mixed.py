@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
-from trainwright.seams.devices.redirection import GPU, HOST, Patches, Redirection, Storages, current
+from trainwright.seams.devices.redirection import GPU, HOST, Redirection, Storages, current, redirect
 from trainwright.seams.failures.blame import of_pipeline, passed_on
+from trainwright.seams.listening.doors import take_away
 
 # Functions that torch.nn.functional's losses call; unlike the losses, nobody compares them by identity. Outputs come
 # first.
@@ -23,23 +24,23 @@ _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l
 _MOVERS = ("ignite", "fastai", "skorch")
 
 
-def patch(patches: Patches) -> None:
+def patch() -> None:
     """Note where loaders create batches, so that layers and losses can reject one that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
-        patches.redirect(owner, "_next_data", _loaded)
+        redirect(owner, "_next_data", _loaded)
 
 
-def patch_layers(patches: Patches) -> None:
+def patch_layers() -> None:
     """Make layers and losses reject what was left on the CPU, from the first request for a device on: every call of a module
     is slower by hooks."""
     before = torch.nn.modules.module.register_module_forward_pre_hook(_enters)
     after = torch.nn.modules.module.register_module_forward_hook(_left)
-    patches.later(before.remove)
-    patches.later(after.remove)
+    take_away(before.remove)
+    take_away(after.remove)
     for name in _LOSSES:
-        patches.redirect(torch._C._nn, name, _compared)
-    patches.redirect(torch, "binary_cross_entropy_with_logits", _compared)
+        redirect(torch._C._nn, name, _compared)
+    redirect(torch, "binary_cross_entropy_with_logits", _compared)
 
 
 def _loaded(redirection: Redirection, original: Any, self: Any) -> Any:

@@ -8,14 +8,15 @@ from typing import Any
 
 import torch
 
-from trainwright.seams.devices.redirection import Patches, Redirection
+from trainwright.seams.devices.redirection import Redirection, redirect
+from trainwright.seams.listening.doors import put_in
 
 # The CPU needs no loss scaling, and the scale never grows.
 _UNSCALED: dict[str, Any] = {"init_scale": 1.0, "growth_interval": 2**31 - 1}
 _OF_SCALER = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
 
 
-def patch(patches: Patches) -> None:
+def patch() -> None:
     """Make autocast a no-op for a missing device; a GradScaler scales by 1 and still checks how it is used.
 
     DistributedDataParallel runs on the CPU, and gloo replaces nccl groups.
@@ -27,10 +28,10 @@ def patch(patches: Patches) -> None:
         (torch.nn.parallel.DistributedDataParallel, _distributed),
         (torch.nn.DataParallel, _parallel),
     ):
-        patches.redirect(owner, "__init__", instead)
+        redirect(owner, "__init__", instead)
     if torch.distributed.is_available():
-        joined = patches.redirect(torch.distributed, "init_process_group", _joined)
-        patches.replace(importlib.import_module("torch.distributed.distributed_c10d"), "init_process_group", joined)
+        joined = redirect(torch.distributed, "init_process_group", _joined)
+        put_in(importlib.import_module("torch.distributed.distributed_c10d"), "init_process_group", joined)
 
 
 def _autocast(redirection: Redirection, original: Any, self: Any, device_type: Any, *args: Any, **kwargs: Any) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainwright.core import Redirected
+from trainwright.seams.listening.doors import put_in
 from trainwright.seams.source.places import is_users
 
 # The kinds of devices that the CPU can stand in for, by torch's names.
@@ -230,31 +231,7 @@ def redirect_calls(
     return call
 
 
-class Patches:
-    """Replaced attributes, to be restored in reverse order."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def replace(self, owner: Any, name: str, value: Any) -> Any:
-        """Replace an object's attribute; an inherited one is deleted again when restoring."""
-        if name in vars(owner):
-            original = vars(owner)[name]
-            self._undo.append(lambda: setattr(owner, name, original))
-        else:
-            self._undo.append(lambda: delattr(owner, name))
-        setattr(owner, name, value)
-        return value
-
-    def redirect(self, owner: Any, name: str, instead: Callable[..., Any]) -> Any:
-        """Replace a function by a redirected one."""
-        return self.replace(owner, name, redirect_calls(getattr(owner, name), instead))
-
-    def later(self, undo: Callable[[], None]) -> None:
-        """Also call this when everything is restored."""
-        self._undo.append(undo)
-
-    def put_back(self) -> None:
-        """Undo everything."""
-        while self._undo:
-            self._undo.pop()()
+def redirect(owner: Any, name: str, instead: Callable[..., Any]) -> Any:
+    """Put a redirected function in a function's place, and return it."""
+    put_in(owner, name, made := redirect_calls(getattr(owner, name), instead))
+    return made

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from trainwright.seams.devices.redirection import GPU, Patches, Redirection, half_name, lacking_cuda
+from trainwright.seams.devices.redirection import GPU, Redirection, half_name, lacking_cuda, redirect
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.doors import put_in
 from trainwright.seams.source.places import is_users
 
 _TO = ("device", "dtype", "non_blocking", "copy")
@@ -22,7 +23,7 @@ _SHARING = ("as_tensor", "asarray")
 _wrapped: list[Any] = []
 
 
-def patch(patches: Patches) -> None:
+def patch() -> None:
     """Patch the methods that move a tensor or a module, or create one on a device, and files that are loaded onto one."""
     tensor, module = torch.Tensor, torch.nn.Module
     of_both = (("cuda", _to_gpu), ("half", _kept_whole), ("bfloat16", _kept_whole))
@@ -34,15 +35,15 @@ def patch(patches: Patches) -> None:
     )
     for owner, answers in table:
         for name, instead in answers:
-            patches.redirect(owner, name, instead)
+            redirect(owner, name, instead)
     context = importlib.import_module("torch.utils._device")
     context._device_constructors()  # stores the original functions before any of them is wrapped
-    patches.redirect(context.DeviceContext, "__init__", _in_context)
-    patches.replace(torch, "Generator", _generator(torch.Generator))
-    patches.replace(tensor, "is_cuda", _is_cuda(tensor.is_cuda))
+    redirect(context.DeviceContext, "__init__", _in_context)
+    put_in(torch, "Generator", _generator(torch.Generator))
+    put_in(tensor, "is_cuda", _is_cuda(tensor.is_cuda))
 
 
-def patch_factories(patches: Patches) -> None:
+def patch_factories() -> None:
     """Patch the functions that create tensors, once a missing device is requested: others compare them by identity."""
     builtins = importlib.import_module("torch.jit._builtins")
     known = {f.__name__: f for f in importlib.import_module("torch.utils._device")._device_constructors()}
@@ -51,7 +52,7 @@ def patch_factories(patches: Patches) -> None:
             original = getattr(owner, name, None)
             if original is None or original is not known.get(name, original):
                 continue
-            _wrapped.append(patches.redirect(owner, name, _made))
+            _wrapped.append(redirect(owner, name, _made))
             if schema := builtins._find_builtin(original):
                 builtins._register_builtin(_wrapped[-1], schema)
 

@@ -17,6 +17,7 @@ from trainwright.seams.isolation.downloads import download_folders
 from trainwright.seams.isolation.refused import Guard, refusing
 from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.isolation.written_files import Change, Desk
+from trainwright.seams.listening.doors import replaced
 
 # Functions that open a file past the replaced calls: module, name, the path's position and name, and how: `r` or `w`;
 # empty: as their mode says, the next argument.
@@ -79,12 +80,10 @@ def aside(tally: KeptAway, folder: Path, kept: Iterable[Path] = ()) -> Iterator[
     """
     desk = Desk(folder, tally.files, (*kept, *download_folders()))
     guard = Guard(desk.is_ours, tally)
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     with contextlib.ExitStack() as stack:
-        stack.callback(setattr, sys, "dont_write_bytecode", written)
         stack.callback(_forget_folders, desk.temporary)
-        for change in (*desk.changes(), (logging.Logger, "callHandlers", _counting_records(tally))):
-            stack.enter_context(replaced(*change))
+        counting = (logging.Logger, "callHandlers", _counting_records(tally))
+        stack.enter_context(replaced([(sys, "dont_write_bytecode", True), *desk.changes(), counting]))
         libraries = _Libraries(stack, desk, guard)
         for module in _modules():
             if module in sys.modules:
@@ -94,17 +93,6 @@ def aside(tally: KeptAway, folder: Path, kept: Iterable[Path] = ()) -> Iterator[
         _watch_imports()
         stack.enter_context(refusing(guard))
         yield guard
-
-
-@contextlib.contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute while the context lasts."""
-    original = vars(owner)[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
 
 
 class _Libraries:
@@ -119,8 +107,7 @@ class _Libraries:
         if module in self._done:
             return
         self._done.add(module)
-        for owner, name, value in self._changes(sys.modules[module]):
-            self._stack.enter_context(replaced(owner, name, value))
+        self._stack.enter_context(replaced(self._changes(sys.modules[module])))
 
     def _changes(self, module: Any) -> Iterator[Change]:
         for name, position, argument, how in (row[1:] for row in _OPENING if row[0] == module.__name__):

@@ -22,6 +22,7 @@ from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import KeptAway
 from trainwright.seams.isolation.trackers import untracked
+from trainwright.seams.listening.doors import replaced
 
 # The trackers' own settings for sending and writing nothing.
 _SETTINGS = {
@@ -63,13 +64,8 @@ class _Offline:
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Replace an attribute until the check ends; does nothing if there is none."""
-        if not hasattr(owner, name):
-            return
-        own, inherited = getattr(owner, name), name not in vars(owner)
-        if isinstance(owner, type) and not inherited:
-            own = vars(owner)[name]
-        setattr(owner, name, value)
-        self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(setattr, owner, name, own)
+        if hasattr(owner, name):
+            self.stack.enter_context(replaced([(owner, name, value)]))
 
     def use(self, service: str) -> None:
         """Record that the script uses a tracker."""

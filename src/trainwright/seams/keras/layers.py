@@ -15,6 +15,7 @@ import numpy as np
 from trainwright.core import Place
 from trainwright.probes.forward import activation_shares, difference
 from trainwright.probes.information import Result
+from trainwright.seams.listening.doors import replaced
 from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_ours, user_place
 from trainwright.stages import ModuleFacts, Origin
@@ -170,11 +171,8 @@ def traced(model: Any, seen: BuiltObjects, keep: Callable[[np.ndarray], np.ndarr
             given.append(Result(path, path, type(layer).__name__, seen.modules[layer], kept))
         return result
 
-    owner.__call__ = call
-    try:
+    with replaced([(owner, "__call__", call)]):
         yield given
-    finally:
-        owner.__call__ = original
 
 
 def first_difference(one: list[Result], other: list[Result], beyond: float) -> Origin | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from trainwright.seams.keras.layers import (
 )
 from trainwright.seams.keras.loss import KeptLoss, LossKind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.step_record import StepRecord
+from trainwright.seams.listening.doors import replaced
 from trainwright.seams.source.places import is_users, user_frame, user_place
 from trainwright.seams.source.written import is_written
 from trainwright.stages import ModuleFacts, Origin
@@ -89,8 +90,7 @@ class Observer:
         except BaseException as error:
             self._modes.__exit__(type(error), error, None)
             raise
-        self._owners = keras.layers.Layer, keras.losses.Loss
-        self._layer_call, self._loss_call = (owner.__call__ for owner in self._owners)
+        self._layer_call, self._loss_call = keras.layers.Layer.__call__, keras.losses.Loss.__call__
         observer = self
 
         def layer_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -99,34 +99,27 @@ class Observer:
         def loss_call(loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
             return observer._loss(loss, y_true, y_pred, sample_weight)
 
-        self._owners[0].__call__, self._owners[1].__call__ = layer_call, loss_call
-        self._functions = self._watch_functions()
+        calls = (keras.layers.Layer, "__call__", layer_call), (keras.losses.Loss, "__call__", loss_call)
+        self._replaced = replaced([*calls, *self._watched_functions()])
+        self._replaced.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._modes.__exit__(kind, error, trace)
-        self._owners[0].__call__, self._owners[1].__call__ = self._layer_call, self._loss_call
-        for module, name, function in self._functions:
-            setattr(module, name, function)
+        self._replaced.__exit__(None, None, None)
 
-    def _watch_functions(self) -> list[tuple[Any, str, Any]]:
-        """Intercept functions that a script's own code calls by name; returns the originals."""
-        kept = []
-        for module in [keras.ops, *([tf] if (tf := sys.modules.get("tensorflow")) is not None else [])]:
-            if self._detail or self._cut_repairs:
-                kept.append((module, "stop_gradient", module.stop_gradient))
-                module.stop_gradient = self._cutting(module.stop_gradient)
+    def _watched_functions(self) -> Iterator[tuple[Any, str, Any]]:
+        """Functions that a script's own code calls by name, and what stands in their places."""
+        tensorflow = [sys.modules[name] for name in ("tensorflow", "tensorflow.math") if name in sys.modules]
+        if self._detail or self._cut_repairs:
+            for module in (keras.ops, *tensorflow[:1]):
+                yield module, "stop_gradient", self._cutting(module.stop_gradient)
         if self._detail:
             for name in ("softmax", "sigmoid"):
-                function = getattr(keras.ops, name)
-                kept.append((keras.ops, name, function))
-                setattr(keras.ops, name, self._normalising(function, name))
-            for module in (keras.ops, *filter(None, (sys.modules.get(n) for n in ("tensorflow", "tensorflow.math")))):
+                yield keras.ops, name, self._normalising(getattr(keras.ops, name), name)
+            for module in (keras.ops, *tensorflow):
                 for name in _DISCRETE & set(vars(module)):
-                    function = getattr(module, name)
-                    kept.append((module, name, function))
-                    setattr(module, name, self._stepping(function, name))
-        return kept
+                    yield module, name, self._stepping(getattr(module, name), name)
 
     def _stepping(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -41,6 +41,16 @@ def put_in(owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
+@contextlib.contextmanager
+def replaced(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Put values in the places of attributes, each an owner, a name and a value, while the context lasts."""
+    with contextlib.ExitStack() as until:
+        with standing(until):
+            for change in changes:
+                put_in(*change)
+        yield
+
+
 def watch_door(owner: Any, name: str, watcher: Callable[..., Any], also: Iterable[Any] = ()) -> None:
     """Let a watcher stand at a function of a class or module, outside of those that stand there.
 

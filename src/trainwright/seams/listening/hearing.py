@@ -24,6 +24,7 @@ from trainwright.core import LibraryWarning
 from trainwright.core.quotations import plain
 from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.failures.blame import is_own_call
+from trainwright.seams.listening.doors import calling_frame, standing, watch_door
 from trainwright.seams.listening.seen import is_quiet
 from trainwright.seams.source.places import is_ours, is_users, place_of
 
@@ -97,30 +98,25 @@ _now: Hearing | None = None
 def heard_by(hearing: Hearing) -> Iterator[None]:
     """Hear warnings while the context lasts."""
     global _now
-    show, filter_ = warnings._showwarnmsg, logging.Logger.filter  # type: ignore[attr-defined]
 
-    def show_heard(message: warnings.WarningMessage) -> None:
-        hearing.show(message, show, sys._getframe(1))
+    def show_heard(go_on: Any, message: warnings.WarningMessage) -> None:
+        hearing.show(message, go_on, calling_frame())
 
-    def filter_heard(self: logging.Logger, record: logging.LogRecord) -> Any:
-        passed = filter_(self, record)
+    def filter_heard(go_on: Any, self: logging.Logger, record: logging.LogRecord) -> Any:
+        passed = go_on(self, record)
         if passed and record.levelno >= logging.WARNING:
-            hearing.note(self, record, sys._getframe(1))
+            hearing.note(self, record, calling_frame())
         return passed
 
     before, _now = _now, hearing
-    inherited = "filter" not in vars(logging.Logger)
-    warnings._showwarnmsg = show_heard  # type: ignore[attr-defined]
-    logging.Logger.filter = filter_heard  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        _now = before
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]
-        if inherited:
-            del logging.Logger.filter
-        else:
-            logging.Logger.filter = filter_  # type: ignore[method-assign]
+    with contextlib.ExitStack() as heard:
+        with standing(heard):
+            watch_door(warnings, "_showwarnmsg", show_heard)
+            watch_door(logging.Logger, "filter", filter_heard)
+        try:
+            yield
+        finally:
+            _now = before
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from typing import Any
@@ -55,17 +54,16 @@ def _patch_compile(model: Any) -> None:
 def patch_layers(module: Any) -> None:
     """Record the line that built each layer, and the one that froze it."""
     owner = module.Layer
-    original = owner.__new__
 
-    # Not the constructor: Keras reads a layer's arguments from its signature.
-    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        layer = original(cls, *args, **kwargs)
+    def new(go_on: Any, cls: Any, *args: Any, **kwargs: Any) -> Any:
+        layer = go_on(cls, *args, **kwargs)
         if active() and (frame := user_frame(sys._getframe(1))) is not None:
             seen().modules[layer] = place_of(frame)
             seen().asked_at[layer] = tuple(places_on_the_way(frame))
         return layer
 
-    owner.__new__ = functools.wraps(original)(new)
+    # Not the constructor: Keras reads a layer's arguments from its signature.
+    watch_door(owner, "__new__", new)
     trainable = owner.trainable
 
     def set_trainable(self: Any, value: bool) -> None:

@@ -7,8 +7,6 @@ import difflib
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
@@ -28,26 +26,6 @@ from trainwright.seams.source.places import place_of, places_on_the_way, user_fr
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
 LOOKS_LIKE = 0.8
-
-_on_loader: list[Callable[[Any], None]] = []
-_on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
-
-
-@contextmanager
-def watching_loaders(begun: Callable[[Any], None], batch: Callable[[Any, Callable[[], Any]], Any]) -> Iterator[None]:
-    """While the context lasts, report each loader that is started, and control its batches.
-
-    Args:
-        batch: takes the loader's iterator and a function that draws its next batch, and returns the batch to yield.
-    """
-    _on_loader.append(begun)
-    _on_batch.append(batch)
-    try:
-        yield
-    finally:
-        _on_loader.pop()
-        _on_batch.pop()
-
 
 _loaders: WeakIdentityDictionary[Any] = WeakIdentityDictionary()
 
@@ -163,19 +141,11 @@ def patch_loaders(module: Any) -> None:
     keep_constructions(module.DataLoader, "loaders", of=lambda loader: id(loader.dataset))
 
     def begun(go_on: Any, self: Any) -> Any:
-        for told in _on_loader:
-            told(self)
         iterator = go_on(self)
         _loaders[iterator] = self
         return iterator
 
-    def next_batch(go_on: Any, self: Any) -> Any:
-        if _on_batch:
-            return _on_batch[-1](self, functools.partial(go_on, self))
-        return go_on(self)
-
     watch_door(module.DataLoader, "__iter__", begun)
-    watch_door(module._BaseDataLoaderIter, "__next__", next_batch)
 
 
 def patch_backward(module: Any) -> None:

@@ -12,12 +12,14 @@ import dis
 import inspect
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from trainwright.seams.failures.watchdog import NoMoreBatches
+from trainwright.seams.listening.doors import standing, watch_door
 from trainwright.seams.loops.found_loops import Loop, is_optimizer, loops_at
 from trainwright.seams.source.places import callers
 from trainwright.seams.source.written import code_node
@@ -110,18 +112,15 @@ class ShortenedLoop:
         self._line = {id(frame): frame.f_lineno for frame in self._frames}
         self._inside = {id(one.node) for one in loops}
         self._cut, self._left = cut, left
-        self._begun: list[Any] = []
+        self._begun: weakref.WeakSet[Any] = weakref.WeakSet()
         self._stack = contextlib.ExitStack()
 
     def begin(self) -> None:
         """Follow the loops from now on."""
-        if "torch" in sys.modules:
-            from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
-
-            def begun(loader: Any) -> None:
-                self._begun = [one for one in self._begun if loader_of(one) is not loader]
-
-            self._stack.enter_context(watching_loaders(begun, self._draw))
+        if (loaders := sys.modules.get("torch.utils.data.dataloader")) is not None:
+            with standing(self._stack):
+                watch_door(loaders.DataLoader, "__iter__", self._begin_pass)
+                watch_door(loaders._BaseDataLoaderIter, "__next__", self._draw)
         self._stack.callback(sys.settrace, sys.gettrace())
         for frame in self._frames:
             self._stack.callback(setattr, frame, "f_trace", frame.f_trace)
@@ -135,13 +134,19 @@ class ShortenedLoop:
             self._stack.close()
             self._left()
 
-    def _draw(self, iterator: Any, draw: Callable[[], Any]) -> Any:
+    def _begin_pass(self, go_on: Any, loader: Any) -> Any:
+        """A loader begins a pass; its workers may stay, with the iterator of the one before."""
+        iterator = go_on(loader)
+        self._begun.discard(iterator)
+        return iterator
+
+    def _draw(self, go_on: Any, iterator: Any) -> Any:
         """A loader's next batch; each of its passes gives one more."""
         self._cut()
-        if any(one is iterator for one in self._begun):
+        if iterator in self._begun:
             raise NoMoreBatches
-        self._begun.append(iterator)
-        return draw()
+        self._begun.add(iterator)
+        return go_on(iterator)
 
     def _at_line(self, frame: FrameType, event: str, given: Any) -> Any:
         if not self.runs:

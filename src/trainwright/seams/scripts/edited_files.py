@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.doors import replaced
 from trainwright.seams.source.written import forget_texts
 
 
@@ -40,11 +41,8 @@ def opening(text_of: Callable[[str], str | None]) -> Iterator[None]:
         text = text_of(path)
         return passed_on(original, path) if text is None else io.BytesIO(text.encode())
 
-    io.open_code = open_code
-    try:
+    with replaced([(io, "open_code", open_code)]):
         yield
-    finally:
-        io.open_code = original
 
 
 def _text(copies: Mapping[str, str], file: str) -> str | None:
@@ -57,24 +55,20 @@ def _text(copies: Mapping[str, str], file: str) -> str | None:
 def _modules(copies: Mapping[str, str]) -> Iterator[None]:
     """Imports, and `runpy.run_module`, read through the source file loader."""
     loader: Any = importlib.machinery.SourceFileLoader
-    original = {name: getattr(loader, name) for name in ("get_data", "path_stats")}
+    read, measure = loader.get_data, loader.path_stats
 
     def get_data(self: Any, path: str) -> bytes:
         text = _text(copies, path)
-        data: bytes = original["get_data"](self, path) if text is None else text.encode()
+        data: bytes = read(self, path) if text is None else text.encode()
         return data
 
     def path_stats(self: Any, path: str) -> Any:
         if _text(copies, path) is not None:  # without it, compiled code is neither looked up nor stored
             raise OSError(f"{path} is read from a copy")
-        return original["path_stats"](self, path)
+        return measure(self, path)
 
-    loader.get_data, loader.path_stats = get_data, path_stats
-    try:
+    with replaced([(loader, "get_data", get_data), (loader, "path_stats", path_stats)]):
         yield
-    finally:
-        for name, function in original.items():
-            setattr(loader, name, function)
 
 
 @contextmanager
@@ -93,10 +87,9 @@ def _lines(copies: Mapping[str, str]) -> Iterator[None]:
 
     linecache.clearcache()
     forget_texts()
-    linecache.updatecache = updatecache
     try:
-        yield
+        with replaced([(linecache, "updatecache", updatecache)]):
+            yield
     finally:
-        linecache.updatecache = original
         linecache.clearcache()
         forget_texts()

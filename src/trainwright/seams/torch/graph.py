@@ -15,13 +15,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Place, Repair, Seam
 from trainwright.seams.failures.repair_log import apply_repair
 from trainwright.seams.listening.doors import take_away
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place, class_file
+from trainwright.seams.torch.modes import Leaving, original
 from trainwright.stages import CutOff, InPlace, KeptTensor, PlainList
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
@@ -61,7 +61,7 @@ class GraphRecord:
     """Modules that were called but are not registered in the model."""
 
 
-class GraphWatch(TorchFunctionMode):
+class GraphWatch(Leaving):
     """Watches where user code detaches tensors or changes them in place; CUT repairs keep them attached."""
 
     def __init__(self, model: nn.Module, repairs: Sequence[Repair] = (), *, detail: bool = False) -> None:
@@ -95,9 +95,14 @@ class GraphWatch(TorchFunctionMode):
         for hook in self._hooks:
             hook.remove()
 
+    def join(self, model: nn.Module) -> None:
+        """A further module is called, which this model holds with all before."""
+        self._model, self._names = model, {id(p): n for n, p in model.named_parameters()}
+        self._registered |= {id(m) for m in model.modules()}
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if within_transform():
+        func, kwargs = original(func), kwargs or {}
+        if self.is_passive or within_transform():
             return func(*args, **kwargs)
         frame = sys._getframe(1)
         if func is torch.Tensor.backward and self._detail:

@@ -1,4 +1,4 @@
-"""Measurements of a torch layer: declared sizes, and which calls use dropout or the current batch's statistics."""
+"""Measurements of a torch layer: its facts in a step, declared sizes, and which calls use dropout or the current batch's statistics."""
 
 from __future__ import annotations
 
@@ -12,11 +12,37 @@ from torch import nn
 from torch.nn import functional as F
 
 from trainwright.probes.forward import RANGES, RECTIFIERS, activation_shares
+from trainwright.seams.listening.seen import BuiltObjects
 from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import is_written
+from trainwright.stages import ModuleFacts
 from trainwright.tensors.torch import objects as tensors
 
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
+
+def module_facts(
+    name: str, module: nn.Module, inputs: tuple[Any, ...], output: Any, built: BuiltObjects
+) -> ModuleFacts:
+    """The facts of one of a model's modules and its call."""
+    result = next(iter(tensors.tensors_in(output)), None)
+    kind = type(module).__name__
+    where, sizes = built.modules.get(module), declared_sizes(module)
+    asked = (*([where] if where else []), *built.asked_at.get(module, ())) if sizes else ()
+    return ModuleFacts(
+        name=name,
+        kind=kind,
+        where=where,
+        inputs=tuple(tensors.facts(t) for t in [t for t in inputs if isinstance(t, torch.Tensor)][:4]),
+        output=tensors.facts(result) if result is not None else None,
+        training=module.training,
+        leaf=next(module.children(), None) is None,
+        sizes=sizes,
+        size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
+        dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
+        **(measure_activation(kind, result) if result is not None else {}),
+    )
 
 
 def measure_activation(kind: str, result: torch.Tensor) -> dict[str, Any]:

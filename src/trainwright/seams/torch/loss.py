@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -173,3 +175,21 @@ def shares_of_total(total: torch.Tensor, kept: Sequence[KeptLoss]) -> list[float
     slopes = torch.autograd.grad(total, usable, retain_graph=True, allow_unused=True)
     found = {id(v): 0.0 if s is None else float(s) for v, s in zip(usable, slopes)}
     return [found.get(id(v)) for v in values]
+
+
+@cache
+def parameters_of(func: Any) -> tuple[str, ...]:
+    """The names of a loss function's parameters."""
+    return tuple(inspect.signature(func).parameters)
+
+
+# A loss term's attributes that a repair may set besides its arguments.
+TERM = {"trained": True, "shown": True, "scale": 1.0}
+
+
+def as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
+    """A loss term scaled, without its gradient, or with its gradient and the value 0."""
+    if not isinstance(value, torch.Tensor) or (trained and shown and scale == 1.0):
+        return value
+    value = value * scale if trained else value.detach() * scale
+    return value if shown else value - value.detach()

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from trainwright.core import Call, Failure, Place, Repair, Seam, Stage
 from trainwright.probes.losses import unreachable_share
-from trainwright.seams.failures.blame import failure_of, tolerated
+from trainwright.seams.failures.blame import failure_of, frames_of, tolerated
 from trainwright.seams.failures.repair_log import apply_repair
+from trainwright.seams.listening.seen import BuiltObjects, seen
 from trainwright.seams.source.places import user_place
-from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import is_paired, pairing_of
-from trainwright.seams.torch.layers import declared_sizes, is_users_own, measure_activation
-from trainwright.seams.torch.loss import LOSSES, KeptLoss, calling_module, measure_call, shares_of_total
+from trainwright.seams.torch.layers import is_users_own, measure_activation, module_facts
+from trainwright.seams.torch.loss import (
+    LOSSES,
+    TERM,
+    KeptLoss,
+    as_wanted,
+    calling_module,
+    measure_call,
+    parameters_of,
+    shares_of_total,
+)
+from trainwright.seams.torch.modes import Leaving, original
 from trainwright.seams.torch.step_record import StepRecord, scores_of
+from trainwright.seams.torch.tape import Tape
 from trainwright.seams.torch.terms import TermWatch
 from trainwright.seams.torch.trace import FirstNonFinite
 from trainwright.stages import ModuleFacts, Renormalised
@@ -50,17 +58,19 @@ _CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-class Observer(TorchFunctionMode):
-    """Observes the inputs of the model and its loss functions, and changes them if repairs say so.
+class Observer(Leaving):
+    """Observes the inputs of the model and its loss functions, and changes them if repairs say so. Models may join.
 
     A torch function mode sees calls however they were imported, and only while it is active: nothing is patched, and
     nothing remains afterwards.
 
     Args:
         roots: the modules that training calls, if these are parts of the model; None: the model itself.
+        tape: where the calls outside of the model's modules are noted.
         detail: record facts of every module and activation (one step); False: loss and changes only.
         trained_only: a root's calls without gradients are an evaluation during the step, and not recorded.
         keeps_losses: keep the tensors of every loss call, with gradients or without, and nothing else of it.
+        built: what the script has built; None: all so far.
     """
 
     def __init__(
@@ -69,22 +79,22 @@ class Observer(TorchFunctionMode):
         repairs: Sequence[Repair] = (),
         *,
         roots: Sequence[nn.Module] | None = None,
+        tape: Tape | None = None,
         detail: bool = False,
-        trained_only: bool = False,
+        trained_only: bool = True,
         keeps_losses: bool = False,
-        places: Callable[[nn.Module], Place | None] = lambda module: None,
-        asked_at: Mapping[Any, Sequence[Place]] | None = None,
+        built: BuiltObjects | None = None,
     ) -> None:
         super().__init__()
         self.record = StepRecord()
         self._model = model
-        self._roots = list(roots) if roots is not None else [model]
+        self.roots = list(roots) if roots is not None else [model]
+        self._tape = tape
         self._trained_only, self._keeps_losses = trained_only, keeps_losses
         self._aside = False
         self.keeps_output = False  # whether what is called now answers for another loss than the recorded one
         self._detail = detail
-        self._places = places
-        self._asked_at = asked_at or {}
+        self._built = seen() if built is None else built
         self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
         self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
         self._names = {id(m): n for n, m in model.named_modules()}
@@ -102,12 +112,35 @@ class Observer(TorchFunctionMode):
 
     def __enter__(self) -> Observer:
         all_modules = self._detail or bool(self._activation_repairs)
-        watched = self._model.modules() if all_modules else self._roots
-        for module in watched:
-            self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
-            self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
+        watched = self._model.modules() if all_modules else self.roots
+        self._watch(watched)
         super().__enter__()
         return self
+
+    def _watch(self, modules: Iterable[nn.Module]) -> None:
+        for module in modules:
+            self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
+
+    def join(self, model: nn.Module, root: nn.Module) -> None:
+        """A further module is called, with a model that holds it and all before."""
+        self._model, self._names = model, {id(m): n for n, m in model.named_modules()}
+        self.roots.append(root)
+        self._watch(root.modules())
+
+    def forget(self) -> None:
+        """Let go of the step's tensors, and of the graph that hangs on them."""
+        record = self.record
+        record.output = record.scores = record.loss_tensor = record.targets = None
+        record.kept_losses, record.broadcasts = [], []
+        self._normalised, self._activated = {}, {}
+
+    def is_left_by(self, error: BaseException) -> bool:
+        """Whether the step stands where an exception has left it: it may stand where an earlier one did, which was caught."""
+        if self._stack:
+            return any(frame.f_locals.get("self") is self._stack[-1][0] for frame in frames_of(error))
+        last = self.record.loss_calls[-1].failure if self.record.loss_calls else None
+        return last is None or last.is_same(failure_of(error))  # what the step has kept knows no line outside of it
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
@@ -132,37 +165,39 @@ class Observer(TorchFunctionMode):
             record.failed_stage = Stage.LOSS
         elif self._stack and self._stage == Stage.FORWARD:
             module, inputs = self._stack[-1]
-            record.failed_module = self.module_facts(module, inputs, None)
+            record.failed_module = self._facts(module, inputs, None)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if within_transform():
+        func, kwargs = original(func), kwargs or {}
+        if self.is_passive or within_transform():
             return func(*args, **kwargs)
-        plain = getattr(func, "__wrapped__", func)  # a watcher of the run may stand in its place
-        if plain in LOSSES:
-            result = self._loss(plain, args, kwargs)
-            if self._detail:
-                kept = self.record.kept_losses
-                self._terms.see(func, result, sys._getframe(1), kept[-1].function if kept else LOSSES[plain])
-            return result
+        tape, given, caller = self._tape if not self._stack else None, args, sys._getframe(1)
         if func is torch.Tensor.backward:
+            if tape is not None:
+                tape.end(args, kwargs)
             self._stage = Stage.GRADIENTS
             with tolerated():  # the script's backward goes on
-                self._note_backward(
-                    args[0], args[1] if len(args) > 1 else kwargs.get("gradient"), user_place(sys._getframe(1))
-                )
-        if (self._detail or self._pairing_repairs) and is_paired(func, args):
-            args = (*self._pair(args), *args[2:])
-        result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
-        if func in _NORMALISERS and isinstance(result, torch.Tensor):
-            self._normalised[id(result)] = (result, user_place(sys._getframe(1)))
-        if self._detail:
-            module = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
-            self._finite.see(func, (*args, *kwargs.values()), result, sys._getframe(1), module)
-            self._terms.see(func, result, sys._getframe(1))
-            if func in _ACTIVATIONS and isinstance(result, torch.Tensor) and self._functional(func):
-                name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
-                self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
+                gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
+                self._note_backward(args[0], gradient, user_place(caller))
+        if func in LOSSES:
+            result = self._loss(func, args, kwargs)
+            if self._detail:
+                kept = self.record.kept_losses
+                self._terms.see(func, result, caller, kept[-1].function if kept else LOSSES[func])
+        else:
+            if (self._detail or self._pairing_repairs) and is_paired(func, args):
+                args = (*self._pair(args), *args[2:])
+            result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
+            if func in _NORMALISERS and isinstance(result, torch.Tensor):
+                self._normalised[id(result)] = (result, user_place(caller))
+            if self._detail:
+                module = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
+                self._finite.see(func, (*args, *kwargs.values()), result, caller, module)
+                self._terms.see(func, result, caller)
+                if func in _ACTIVATIONS and isinstance(result, torch.Tensor) and self._functional(func):
+                    self._keep_activation(f"{module}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
+        if tape is not None:
+            tape.note(func, given, kwargs, result)
         return result
 
     def _note_backward(self, total: torch.Tensor, gradient: torch.Tensor | None, at: Place | None) -> None:
@@ -198,7 +233,7 @@ class Observer(TorchFunctionMode):
             module = module if own else f"{module}.{name}".lstrip(".")
             callers = self._stack[:-1] if own else self._stack
             where = at if callers and is_users_own(callers[-1][0]) else None
-            at = self._places(inner) if own else at
+            at = self._built.modules.get(inner) if own else at
         values = args[0] if args else kwargs.get("input")
         call = Call(
             seam=Seam.ACTIVATION,
@@ -271,41 +306,26 @@ class Observer(TorchFunctionMode):
             name = self._names.get(id(module), "")
             if name not in self._noted:
                 self._noted.add(name)
-                self.record.modules.append(self.module_facts(module, (*args, *kwargs.values()), output))
+                self.record.modules.append(self._facts(module, (*args, *kwargs.values()), output))
         if self._is_root(module) and self._aside:
             self._aside = False
         elif self._is_root(module) and not self.keeps_output:
             self._stage = Stage.LOSS
             self.record.output = output
             self.record.scores = scores_of(output)
+        if self._tape is not None and not self._stack:
+            self._tape.note(module, args, kwargs, output)
+
+    def _facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
+        return module_facts(self._names.get(id(module), ""), module, inputs, output, self._built)
 
     def _is_root(self, module: nn.Module) -> bool:
         """Whether training called this module, rather than another of the model's modules."""
-        inner = len(self._roots) > 1 and bool(self._stack)
-        return not inner and any(module is root for root in self._roots)
-
-    def module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
-        """The facts of one of the model's modules and its call."""
-        result = next(iter(tensors.tensors_in(output)), None)
-        kind = type(module).__name__
-        where, sizes = self._places(module), declared_sizes(module)
-        asked = (*([where] if where else []), *self._asked_at.get(module, ())) if sizes else ()
-        return ModuleFacts(
-            name=self._names.get(id(module), ""),
-            kind=kind,
-            where=where,
-            inputs=tuple(tensors.facts(t) for t in [t for t in inputs if isinstance(t, torch.Tensor)][:4]),
-            output=tensors.facts(result) if result is not None else None,
-            training=module.training,
-            leaf=next(module.children(), None) is None,
-            sizes=sizes,
-            size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
-            dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
-            **(measure_activation(kind, result) if result is not None else {}),
-        )
+        inner = len(self.roots) > 1 and bool(self._stack)
+        return not inner and any(module is root for root in self.roots)
 
     def _loss(self, func: Any, args: Any, kwargs: Any) -> Any:
-        names = _parameters(func)
+        names = parameters_of(func)
         options = {**dict(zip(names, args)), **kwargs}
         given = {"logits": options.pop(names[0], None), "targets": options.pop(names[1], None)}
         number, self._loss_count = self._loss_count, self._loss_count + 1
@@ -316,19 +336,19 @@ class Observer(TorchFunctionMode):
         options = dict(call.given)
         logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
         del options["number"]
-        trained, shown, scale = (options.pop(role, given) for role, given in _TERM.items())
+        trained, shown, scale = (options.pop(role, given) for role, given in TERM.items())
         changed = func
         if name != LOSSES[func]:
             changed = getattr(F, name)
-            options = {k: v for k, v in options.items() if k in _parameters(changed)}
+            options = {k: v for k, v in options.items() if k in parameters_of(changed)}
         at = user_place(sys._getframe(2))
         module = calling_module(sys._getframe(2))
-        made_at = None if module is None else self._places(module)
+        made_at = None if module is None else self._built.modules.get(module)
         kept = KeptLoss(function=name, scores=logits, targets=targets, options=options, at=at, made_at=made_at)
         failure = None
         try:
             kept.value = changed(logits, targets, **options)
-            return _as_wanted(kept.value, trained=trained, shown=shown, scale=scale)
+            return as_wanted(kept.value, trained=trained, shown=shown, scale=scale)
         except Exception as error:
             failure = failure_of(error)
             raise
@@ -376,20 +396,3 @@ class Observer(TorchFunctionMode):
                 if kept[0].shape == logits.shape and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
             )
             return next(fitting, None)
-
-
-@cache
-def _parameters(func: Any) -> tuple[str, ...]:
-    return tuple(inspect.signature(func).parameters)
-
-
-# A loss term's attributes that a repair may set besides its arguments.
-_TERM = {"trained": True, "shown": True, "scale": 1.0}
-
-
-def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
-    """A loss term scaled, without its gradient, or with its gradient and the value 0."""
-    if not isinstance(value, torch.Tensor) or (trained and shown and scale == 1.0):
-        return value
-    value = value * scale if trained else value.detach() * scale
-    return value if shown else value - value.detach()

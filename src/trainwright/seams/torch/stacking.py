@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.seams.listening.doors import replaced
+
 _STACKING = (
     (torch, ("tensor", "as_tensor", "stack", "vstack", "cat", "concatenate", "concat")),
     (np, ("array", "asarray", "stack", "vstack", "concatenate")),
@@ -19,7 +21,6 @@ _STACKING = (
 @contextlib.contextmanager
 def watching_stacks(refused: Callable[[Any], object]) -> Iterator[None]:
     """While the context lasts, report rows of unequal lengths that failed to be stacked into one tensor."""
-    kept = [(module, name, getattr(module, name)) for module, names in _STACKING for name in names]
 
     def watched(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -33,13 +34,8 @@ def watching_stacks(refused: Callable[[Any], object]) -> Iterator[None]:
 
         return call
 
-    for module, name, original in kept:
-        setattr(module, name, watched(original))
-    try:
+    with replaced((module, name, watched(getattr(module, name))) for module, names in _STACKING for name in names):
         yield
-    finally:
-        for module, name, original in kept:
-            setattr(module, name, original)
 
 
 def lengths_of(rows: Any) -> tuple[int, ...]:

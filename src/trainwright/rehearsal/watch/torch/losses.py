@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from trainwright.rehearsal.watch.torch.passes import call_of, is_constant
 from trainwright.rehearsal.watch.torch.reading import Meeting
 from trainwright.rehearsal.watch.torch.samples import is_plain, plain
 from trainwright.rehearsal.watch.torch.state import OuterCall, WatchState, storage_of
-from trainwright.seams.listening.doors import put_in, standing, watch_door
+from trainwright.seams.listening.doors import replaced, watch_door
 from trainwright.seams.torch.loss import flat_smoothed
 from trainwright.stages import IGNORED_LABEL
 from trainwright.stages.loss import LOSS_FORMS
@@ -175,10 +174,7 @@ def _spare_scripting(functional: Any, originals: dict[str, Any]) -> None:
     def passed_on(go_on: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) <= _FRAMES_UP_AT:
             kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 2  # the door's frame, and this one
-        with contextlib.ExitStack() as scripting:
-            with standing(scripting):
-                for name, original in originals.items():
-                    put_in(functional, name, original)
+        with replaced((functional, name, original) for name, original in originals.items()):
             return go_on(*args, **kwargs)
 
     watch_door(torch.jit, "script", passed_on)

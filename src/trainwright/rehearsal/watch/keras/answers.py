@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,40 +29,23 @@ from trainwright.rehearsal.watch.labelled import (
     keys_of,
 )
 from trainwright.seams.failures.blame import is_own
+from trainwright.seams.keras.loss import kind_of
 
 # Rows that the model answers at once.
 CHUNK = 128
 # Labels of one output that are counted, evenly spaced.
 MOST_COUNTED = 200_000
-# Keras's losses by their names, with those that it has for short.
-_CLASSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "categorical_focal_crossentropy")
-_BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
-_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
-            "mean_squared_logarithmic_error", "mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh",
-            "poisson")  # fmt: skip
 
 
 def expected_by(loss: Any) -> Expected | None:
-    """What the loss, as it was passed to `compile`, expects; None: it is the user's own, or none."""
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
-    function = getattr(loss, "fn", None)
-    owner = loss if callable(loss) and hasattr(loss, "__name__") else type(loss)
-    if not isinstance(loss, str) and not str(getattr(owner, "__module__", "")).startswith(("keras.", "tf_keras.")):
-        if function is None or not str(getattr(function, "__module__", "")).startswith(("keras.", "tf_keras.")):
-            return None
-    if function is not None:
-        name = getattr(function, "__name__", name)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(name)).lower()
-    options = getattr(loss, "_fn_kwargs", {})
-    from_logits = bool(options.get("from_logits", getattr(loss, "from_logits", False)))
-    ignored = options.get("ignore_class", getattr(loss, "ignore_class", None))
-    if name in _CLASSES:
-        return Expected(kind=LabelKind.CLASSES, from_logits=from_logits, ignored=ignored)
-    if name in _BINARY:
-        return Expected(kind=LabelKind.BINARY, from_logits=from_logits)
-    if name in ("hinge", "squared_hinge"):
-        return Expected(kind=LabelKind.BINARY, from_logits=True, is_hinge=True)
-    return Expected(kind=LabelKind.NUMBERS) if name in _NUMBERS else None
+    """What one of Keras's losses expects; None: it is the user's own, or none."""
+    kind = kind_of(loss)
+    if kind is None or not kind.labels:
+        return None
+    is_hinge, ignored = kind.labels == "signs", kind.options.get("ignore_index")
+    from_logits = is_hinge or bool(getattr(loss, "_fn_kwargs", {}).get("from_logits"))
+    of = LabelKind.BINARY if is_hinge else LabelKind(kind.labels)
+    return Expected(kind=of, from_logits=from_logits, ignored=ignored, is_hinge=is_hinge)
 
 
 def as_whole(row: NDArray[Any], reads_tokens: bool) -> NDArray[Any]:
@@ -226,7 +208,7 @@ class Asking:
             labels = dict(zip(outputs, labels.values()))
         heads = []
         for name, loss in zip(outputs, losses_by_output(question.loss, list(outputs))):
-            expected = expected_by(loss) if loss is not None else None
+            expected = expected_by(self.keras.losses.get(loss))
             if expected is None or name not in labels:
                 continue
             weight = weights.get(name, weights.get("") if len(weights) == 1 else None)

@@ -17,10 +17,11 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
 
 _SPARSE, _DENSE, _BINARY = ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy")
-# Keras's losses by the names of their functions: the labels that each takes, and the rules' names for it, of logits the last.
+# Keras's losses by the names of their functions: how the record reads their outputs (`LossKind.form`), and the rules' names for
+# them, of logits the last.
 _LOSSES: Mapping[str, tuple[str, ...]] = {
-    _SPARSE: ("classes", "nll_loss", "cross_entropy"),
-    _DENSE: ("classes", "nll_loss", "cross_entropy"),
+    _SPARSE: ("shares", "nll_loss", "cross_entropy"),
+    _DENSE: ("shares", "nll_loss", "cross_entropy"),
     _BINARY: ("binary", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
     "mean_squared_error": ("numbers", "mse_loss"),
     "mean_absolute_error": ("numbers", "l1_loss"),
@@ -28,10 +29,11 @@ _LOSSES: Mapping[str, tuple[str, ...]] = {
     "poisson": ("numbers", "poisson_nll_loss"),
     "kl_divergence": ("", "kl_div"),
     **dict.fromkeys(("hinge", "squared_hinge"), ("signs",)),
-    "categorical_focal_crossentropy": ("classes",),
+    "categorical_focal_crossentropy": ("shares",),
     "binary_focal_crossentropy": ("binary",),
     **dict.fromkeys(("mean_absolute_percentage_error", "mean_squared_logarithmic_error", "log_cosh"), ("numbers",)),
 }
+_OF_LOGITS = {"shares": "classes", "binary": "logits"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +48,8 @@ class LossKind:
     """None: there is no such flag."""
     sparse: bool | None
     """Takes class indices; False: one-hot rows; None: neither."""
-    labels: str
-    """What it takes: `classes`, `binary`, `signs` or `numbers`; empty: another kind."""
+    form: str
+    """How the record reads its outputs, as `LOSS_FORMS` says, or as `shares` of classes; empty: not at all."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -62,11 +64,13 @@ def kind_of(loss: Any) -> LossKind | None:
     kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
     if (ignored := options.get("ignore_class")) is not None:
         kept["ignore_index"] = int(ignored)
-    labels, *names = _LOSSES.get(own, ("",))
-    flag = bool(options.get("from_logits", False)) if len(names) > 1 else None
+    form, *names = _LOSSES.get(own, ("",))
+    is_of_logits = bool(options.get("from_logits", False))
+    flag = is_of_logits if len(names) > 1 else None
+    form = _OF_LOGITS.get(form, form) if is_of_logits else form
     sparse = own == _SPARSE if own in (_SPARSE, _DENSE) else None
     function = names[bool(flag)] if names else own
-    return LossKind(function=function, own=own, from_logits=flag, sparse=sparse, labels=labels, options=kept)
+    return LossKind(function=function, own=own, from_logits=flag, sparse=sparse, form=form, options=kept)
 
 
 @dataclass(kw_only=True)

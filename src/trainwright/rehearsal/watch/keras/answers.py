@@ -20,7 +20,7 @@ from trainwright.rehearsal.sampling import FEW, Offer
 from trainwright.rehearsal.watch.keras.rows import SetRows, rows_of_stream
 from trainwright.rehearsal.watch.keras.weights import values_of
 from trainwright.rehearsal.watch.labelled import (
-    Expected,
+    KINDS,
     LabelledOutputs,
     class_labels,
     compare,
@@ -37,17 +37,6 @@ CHUNK = 128
 MOST_COUNTED = 200_000
 
 
-def expected_by(loss: Any) -> Expected | None:
-    """What one of Keras's losses expects; None: it is the user's own, or none."""
-    kind = kind_of(loss)
-    if kind is None or not kind.labels:
-        return None
-    is_hinge, ignored = kind.labels == "signs", kind.options.get("ignore_index")
-    from_logits = is_hinge or bool(getattr(loss, "_fn_kwargs", {}).get("from_logits"))
-    of = LabelKind.BINARY if is_hinge else LabelKind(kind.labels)
-    return Expected(kind=of, from_logits=from_logits, ignored=ignored, is_hinge=is_hinge)
-
-
 def as_whole(row: NDArray[Any], reads_tokens: bool) -> NDArray[Any]:
     """A row as it is shown: token ids that were given as floats are whole."""
     is_whole = reads_tokens and row.ndim == 1 and len(row) > FEW and row.dtype.kind == "f"
@@ -61,7 +50,8 @@ class Head:
     name: str
     answers: NDArray[Any]
     labels: NDArray[Any]
-    expected: Expected
+    form: str
+    ignored: int | None
     counts: NDArray[np.bool_] | None
 
 
@@ -134,9 +124,9 @@ class Asking:
         at = spread(rows.count, MOST_ROWS)
         reads_tokens = self._reads_tokens(question.model)
         for head in heads:
-            found = compare(head.expected, head.answers, head.labels, head.counts, MOST_ROWS)
+            found = compare(head.form, head.answers, head.labels, head.counts, head.ignored)
             if found is None:
-                if head.expected.kind != LabelKind.CLASSES and is_widened(head.answers, head.labels):
+                if KINDS[head.form] != LabelKind.CLASSES and is_widened(head.answers, head.labels):
                     self.recorder.record.widened = (head.answers.shape, head.labels.shape)
                 continue
             if found.kept is not None and not len(found.kept):  # each row's weight is 0
@@ -208,8 +198,8 @@ class Asking:
             labels = dict(zip(outputs, labels.values()))
         heads = []
         for name, loss in zip(outputs, losses_by_output(question.loss, list(outputs))):
-            expected = expected_by(self.keras.losses.get(loss))
-            if expected is None or name not in labels:
+            kind = kind_of(self.keras.losses.get(loss))
+            if kind is None or not kind.form or name not in labels:
                 continue
             weight = weights.get(name, weights.get("") if len(weights) == 1 else None)
             counts = masks.get(name)
@@ -217,10 +207,9 @@ class Asking:
                 weight = weight[:, 0] if weight.ndim == 2 and weight.shape[1] == 1 else weight
                 heavy = weight != 0
                 counts = heavy if counts is None or counts.shape != heavy.shape else counts & heavy
+            right, ignored = np.asarray(labels[name]), kind.options.get("ignore_index")
             heads.append(
-                Head(
-                    name=name, answers=outputs[name], labels=np.asarray(labels[name]), expected=expected, counts=counts
-                )
+                Head(name=name, answers=outputs[name], labels=right, form=kind.form, ignored=ignored, counts=counts)
             )
         return heads
 
@@ -319,11 +308,11 @@ class Asking:
             classes = class_labels(right, (len(right), *head.answers.shape[1:]))
             if classes is not None:
                 classes = classes.reshape(-1)
-                kept = classes if head.expected.ignored is None else classes[classes != head.expected.ignored]
+                kept = classes if head.ignored is None else classes[classes != head.ignored]
                 self.recorder.count_labels(output, kept)
         elif len(right) and right[:1].size == output.width:
             wide = right.reshape(len(right), -1).astype(np.float64)
-            self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.expected.is_hinge else wide)
+            self.recorder.count_labels(output, (wide > 0).astype(np.float64) if head.form == "signs" else wide)
 
     def _note_trained(
         self, output: Output, head: Head, rows: SetRows, question: Question, reads_tokens: bool, answered: set[int]
